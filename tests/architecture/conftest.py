@@ -1,0 +1,31 @@
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def projects() -> dict[str, dict[str, Any]]:
+    """Every distribution's `pyproject.toml`, by folder name."""
+    return {file.parent.name: tomllib.loads(file.read_text("utf-8")) for file in ROOT.glob("packages/*/pyproject.toml")}
+
+
+@pytest.fixture(scope="session")
+def tracked() -> list[Path]:
+    """Every file that git tracks, or, in a tree without git, every file outside dotted and built folders."""
+    try:
+        listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+        files = [ROOT / name for name in listing.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        skipped = {".git", ".tox", ".ci-venv", ".cache", "__pycache__", "_build", "build", "dist"}
+        files = [file for file in ROOT.rglob("*") if not skipped & set(file.relative_to(ROOT).parts)]
+    return [file for file in files if file.is_file() and not file.is_symlink()]
