@@ -1,0 +1,64 @@
+"""What legalization gives: kernels that a target can spell, and the order in which the host launches them.
+
+Every kernel is a Program, so the reference can execute each of them; the schedule is data that the engine and the tests
+walk alike. A program without grid barriers has one kernel and one `Launch`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.program import Program
+
+COUNTERS = "__counters"
+"""The uniform u64 buffer through which kernels read the host's loop counters, one element each."""
+
+TRAPS = "__traps"
+"""The u64 storage buffer with one element per trap statement, all ones before the dispatch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding numbers
+    are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose element
+    count the kernel reads: each is one more u32 argument, in this order, after the buffers."""
+
+    name: str
+    program: Program
+    lengths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Run `kernels[kernel]` over the grid of the dispatch; everything before it is visible to it."""
+
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A `For` of the source around grid barriers: its bounds have launch uniformity, so the host evaluates them.
+
+    In every round element `counter` of `COUNTERS` holds the loop counter, as the u64 with the same low bits."""
+
+    counter: int
+    start: Expr
+    stop: Expr
+    step: int
+    body: tuple[Step, ...]
+
+
+Step = Launch | Repeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
+    those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`). `traps` are the tags
+    of the trap statements in program order."""
+
+    source: Program
+    kernels: tuple[Kernel, ...]
+    schedule: tuple[Step, ...]
+    traps: tuple[str, ...] = ()

@@ -1,0 +1,585 @@
+"""The builder: programs written as Python.
+
+    with program("xor", workgroup_size=64) as p:
+        a, b = p.read("a", u32), p.read("b", u32)
+        out = p.write("out", u32, like=a)
+        i = p.global_id(0)
+        out[i] = a[i] ^ b[i]
+    xor = p.build()
+
+A `Value` is an expression with Python's operators; numbers take the type of the other operand. Reading memory that the
+program can write, or a mutable local, binds the value where it is read, so that it stays what it was: Python's order of
+evaluation is the program's.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Literal, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vyre_foundation import dialect
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.errors import BuildError, TypeMismatch
+from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Count, LengthOf, Memory
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Load, Local, literal
+from vyre_foundation.ir.expr import Select as SelectExpr
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Assign, Atomic, AtomicOp, Barrier, Body, Break, Continue, For, If, IndirectDispatch, Let, Region, Return, Scope,
+    Stmt, Store, Subgroup, SubgroupOp, Trap, Var,
+)  # fmt: skip
+from vyre_foundation.ir.walk import expressions, postorder, statements, with_bodies, with_expressions
+from vyre_foundation.ops import OPS, Op, Tier
+
+Number: TypeAlias = "bool | int | float"
+Operand: TypeAlias = "Value | Mutable | Number"
+
+
+class Value:
+    """An expression with operators. Comparisons build expressions too, so a value has no truth and no hash."""
+
+    __slots__ = ("expr",)
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    @property
+    def dtype(self) -> DType:
+        return self.expr.dtype
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} {self.expr!r}>"
+
+    def __bool__(self) -> NoReturn:
+        raise BuildError(
+            f"the truth of {self!r} is not known while the program is built",
+            fix="use p.if_(…), select(…), or & and | instead of `and` and `or`",
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # fmt: off
+    def __add__(self, other: Operand) -> Value: return _binary("add", self, other)
+    def __radd__(self, other: Number) -> Value: return _binary("add", other, self)
+    def __sub__(self, other: Operand) -> Value: return _binary("sub", self, other)
+    def __rsub__(self, other: Number) -> Value: return _binary("sub", other, self)
+    def __mul__(self, other: Operand) -> Value: return _binary("mul", self, other)
+    def __rmul__(self, other: Number) -> Value: return _binary("mul", other, self)
+    def __truediv__(self, other: Operand) -> Value: return _divide("/", self, other)
+    def __rtruediv__(self, other: Number) -> Value: return _divide("/", other, self)
+    def __floordiv__(self, other: Operand) -> Value: return _divide("//", self, other)
+    def __rfloordiv__(self, other: Number) -> Value: return _divide("//", other, self)
+    def __mod__(self, other: Operand) -> Value: return _divide("%", self, other)
+    def __rmod__(self, other: Number) -> Value: return _divide("%", other, self)
+    def __and__(self, other: Operand) -> Value: return _binary("and", self, other)
+    def __rand__(self, other: Number) -> Value: return _binary("and", other, self)
+    def __or__(self, other: Operand) -> Value: return _binary("or", self, other)
+    def __ror__(self, other: Number) -> Value: return _binary("or", other, self)
+    def __xor__(self, other: Operand) -> Value: return _binary("xor", self, other)
+    def __rxor__(self, other: Number) -> Value: return _binary("xor", other, self)
+    def __lshift__(self, other: Operand) -> Value: return _binary("shl", self, other)
+    def __rlshift__(self, other: Number) -> Value: return _binary("shl", other, self)
+    def __rshift__(self, other: Operand) -> Value: return _binary("shr", self, other)
+    def __rrshift__(self, other: Number) -> Value: return _binary("shr", other, self)
+    def __lt__(self, other: Operand) -> Value: return _binary("lt", self, other)
+    def __le__(self, other: Operand) -> Value: return _binary("le", self, other)
+    def __gt__(self, other: Operand) -> Value: return _binary("gt", self, other)
+    def __ge__(self, other: Operand) -> Value: return _binary("ge", self, other)
+    def __eq__(self, other: Operand) -> Value: return _binary("eq", self, other)  # type: ignore[override]
+    def __ne__(self, other: Operand) -> Value: return _binary("ne", self, other)  # type: ignore[override]
+    def __neg__(self) -> Value: return apply("neg", self)
+    def __abs__(self) -> Value: return apply("abs", self)
+    def __invert__(self) -> Value: return apply("not", self)
+    # fmt: on
+
+    def cast(self, dtype: DType) -> Value:
+        """This value converted to `dtype`: integers wrap, floats to integers saturate, NaN gives 0."""
+        return self if dtype is self.dtype else Value(Cast(dtype, self.expr))
+
+    def bitcast(self, dtype: DType) -> Value:
+        """The bits of this value read as `dtype`, a type of the same width."""
+        return self if dtype is self.dtype else Value(Bitcast(dtype, self.expr))
+
+
+class Mutable:
+    """A mutable local. Use it like a value; every use reads it. `set` gives it another value."""
+
+    __slots__ = ("_builder", "_local")
+
+    def __init__(self, builder: ProgramBuilder, local: Local) -> None:
+        self._builder, self._local = builder, local
+
+    @property
+    def dtype(self) -> DType:
+        return self._local.dtype
+
+    def get(self) -> Value:
+        """The value at this point of the program."""
+        return self._builder._bind(self._local)
+
+    def set(self, value: Operand) -> None:
+        self._builder._emit(Assign(self._local.name, _operand(value, self._local.dtype)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.get(), name)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        bool(self.get())
+        raise AssertionError("unreachable")
+
+
+def _forward(name: str) -> Any:
+    def method(self: Mutable, *args: Any) -> Any:
+        return getattr(self.get(), name)(*args)
+
+    method.__name__ = name
+    return method
+
+
+for _name, _member in vars(Value).items():
+    if _name.startswith("__") and callable(_member) and _name not in vars(Mutable):
+        setattr(Mutable, _name, _forward(_name))
+
+
+class Array:
+    """A buffer inside a program: index it to load, assign to an index to store."""
+
+    __slots__ = ("_builder", "decl")
+
+    def __init__(self, builder: ProgramBuilder, decl: Buffer) -> None:
+        self._builder, self.decl = builder, decl
+
+    @property
+    def dtype(self) -> DType:
+        return self.decl.dtype
+
+    @property
+    def length(self) -> Value:
+        """The element count that is bound at launch, u32."""
+        return Value(Length(self.decl))
+
+    def __len__(self) -> NoReturn:
+        raise BuildError(f"the length of {self.decl.name!r} is not known while the program is built", fix="use `.length`")
+
+    def __iter__(self) -> NoReturn:
+        raise BuildError(f"{self.decl.name!r} has no length yet", fix="loop with p.range(0, buffer.length)")
+
+    def __getitem__(self, index: Operand) -> Value:
+        if not self.decl.access.reads:
+            raise BuildError(f"{self.decl.name!r} is write-only", fix="declare it with p.read_write(…)")
+        load = Load(self.decl, _index(index))
+        return self._builder._bind(load) if self.decl.access.writes else Value(load)
+
+    def __setitem__(self, index: Operand, value: Operand) -> None:
+        if not self.decl.access.writes:
+            raise BuildError(f"{self.decl.name!r} is read-only", fix="declare it with p.write(…) or p.read_write(…)")
+        self._builder._emit(Store(self.decl, _index(index), _operand(value, self.dtype)))
+
+    # fmt: off
+    def atomic_add(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.ADD, index, value)
+    def atomic_and(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.AND, index, value)
+    def atomic_or(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.OR, index, value)
+    def atomic_xor(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.XOR, index, value)
+    def atomic_min(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.MIN, index, value)
+    def atomic_max(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.MAX, index, value)
+    def atomic_exchange(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.EXCHANGE, index, value)
+    # fmt: on
+
+    def atomic_compare_exchange(self, index: Operand, expected: Operand, value: Operand) -> Value:
+        """Write `value` where the old value equals `expected`; gives the old value."""
+        return self._atomic(AtomicOp.COMPARE_EXCHANGE, index, value, _operand(expected, self.dtype))
+
+    def _atomic(self, op: AtomicOp, index: Operand, value: Operand, expected: Expr | None = None) -> Value:
+        name = self._builder._fresh("old")
+        operand = _operand(value, self.dtype)
+        self._builder._emit(Atomic(op, self.decl, _index(index), operand, expected, name))
+        return Value(Local(name, self.dtype))
+
+
+class ProgramBuilder:
+    """Collects buffers and statements; `build()` gives the program. Made by `program(…)`."""
+
+    def __init__(self, name: str, workgroup_size: int | Sequence[int], subgroup_size: int | None) -> None:
+        sizes = (workgroup_size,) if isinstance(workgroup_size, int) else tuple(workgroup_size)
+        if not 1 <= len(sizes) <= 3:
+            raise BuildError(f"workgroup_size has {len(sizes)} axes", fix="give one, two or three sizes")
+        x, y, z = (*sizes, 1, 1)[:3]
+        self.name = name
+        self.workgroup_size = (x, y, z)
+        self.subgroup_size = subgroup_size
+        self._buffers: list[Buffer] = []
+        self._names: set[str] = set()
+        self._fresh_counts: dict[str, int] = {}
+        self._bodies: list[list[Stmt]] = [[]]
+
+    def __enter__(self) -> ProgramBuilder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None and len(self._bodies) != 1:
+            raise BuildError("a block is still open at the end of the program", fix="leave every `with p.if_(…)` block")
+
+    # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, name: str, dtype: DType, count: int | None = None, *, like: Array | None = None) -> Array:
+        """An input. Its length is the length of what is bound at launch, unless `count` or `like` fixes it."""
+        return self._declare(name, dtype, Access.READ, Memory.STORAGE, count, like)
+
+    def write(
+        self,
+        name: str,
+        dtype: DType,
+        count: int | LengthOf | None = None,
+        *,
+        like: Array | None = None,
+        output_range: tuple[int, int] | None = None,
+    ) -> Array:
+        """An output, zero before the dispatch. Its length is `count`, or that of the buffer `like`."""
+        return self._declare(name, dtype, Access.WRITE, Memory.STORAGE, count, like, output_range=output_range)
+
+    def read_write(
+        self,
+        name: str,
+        dtype: DType,
+        count: int | None = None,
+        *,
+        like: Array | None = None,
+        output_range: tuple[int, int] | None = None,
+    ) -> Array:
+        """An input that is also an output."""
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.STORAGE, count, like, output_range=output_range)
+
+    def uniform(self, name: str, dtype: DType, count: int | None = None) -> Array:
+        """A small input that is the same for all invocations."""
+        return self._declare(name, dtype, Access.READ, Memory.UNIFORM, count, None)
+
+    def constant(self, name: str, dtype: DType, values: npt.ArrayLike) -> Array:
+        """A table embedded in the program."""
+        table = np.ascontiguousarray(np.asarray(values).astype(dtype.numpy, casting="same_kind" if dtype.is_float else "unsafe"))
+        if not dtype.is_float and not np.array_equal(table, np.asarray(values)):
+            raise BuildError(f"the values of {name!r} do not fit {dtype}", fix="use a wider type for the table")
+        return self._declare(name, dtype, Access.READ, Memory.CONSTANT, table.size, None, data=table.tobytes())
+
+    def workgroup(self, name: str, dtype: DType, count: int) -> Array:
+        """Memory that the invocations of a workgroup share, zero when the workgroup starts."""
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.WORKGROUP, count, None)
+
+    def private(self, name: str, dtype: DType, count: int) -> Array:
+        """A small array of each invocation, zero at first."""
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.PRIVATE, count, None)
+
+    def scratch(self, name: str, dtype: DType, count: Count | None = None, *, like: Array | None = None) -> Array:
+        """Memory of the dispatch that the host does not see, zero at first."""
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.SCRATCH, count, like)
+
+    def persistent(self, name: str, dtype: DType, count: int | LengthOf | None = None, *, like: Array | None = None) -> Array:
+        """Memory that a compiled pipeline keeps on the device between dispatches, zero at first."""
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.PERSISTENT, count, like)
+
+    # ── where am I ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    # fmt: off
+    def global_id(self, axis: int = 0) -> Value: return Value(Id(IdKind.GLOBAL_ID, axis))
+    def local_id(self, axis: int = 0) -> Value: return Value(Id(IdKind.LOCAL_ID, axis))
+    def workgroup_id(self, axis: int = 0) -> Value: return Value(Id(IdKind.WORKGROUP_ID, axis))
+    def num_workgroups(self, axis: int = 0) -> Value: return Value(Id(IdKind.NUM_WORKGROUPS, axis))
+    def subgroup_lane(self) -> Value: return Value(Id(IdKind.SUBGROUP_LANE))
+    def subgroup_size_(self) -> Value: return Value(Id(IdKind.SUBGROUP_SIZE))
+    # fmt: on
+
+    # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def let(self, value: Operand, dtype: DType | None = None, name: str = "t") -> Value:
+        """Bind `value` here, once."""
+        fresh = self._fresh(name)
+        expr = _operand(value, dtype)
+        self._emit(Let(fresh, expr))
+        return Value(Local(fresh, expr.dtype))
+
+    def var(self, value: Operand, dtype: DType | None = None, name: str = "v") -> Mutable:
+        """A mutable local that starts as `value`."""
+        fresh = self._fresh(name)
+        expr = _operand(value, dtype)
+        self._emit(Var(fresh, expr))
+        return Mutable(self, Local(fresh, expr.dtype))
+
+    @contextmanager
+    def if_(self, condition: Operand) -> Iterator[None]:
+        """Statements that run where `condition` holds; an `else_` block may follow."""
+        test = _operand(condition, bool_)
+        with self._block() as body:
+            yield
+        self._emit(If(test, tuple(body)))
+
+    @contextmanager
+    def else_(self) -> Iterator[None]:
+        """Statements that run where the condition of the `if_` before does not hold."""
+        before = self._bodies[-1][-1] if self._bodies[-1] else None
+        if not isinstance(before, If) or before.orelse:
+            raise BuildError("else_ does not follow an if_ block", fix="open it right after the `with p.if_(…)` block")
+        with self._block() as body:
+            yield
+        self._bodies[-1][-1] = If(before.condition, before.then, tuple(body))
+
+    @contextmanager
+    def range(self, start: Operand, stop: Operand, step: int = 1, dtype: DType | None = None, name: str = "i") -> Iterator[Value]:
+        """Count from `start` while below `stop`; both are read once. The counter has the type of the bounds, or u32."""
+        known = [x.dtype for x in (start, stop) if isinstance(x, (Value, Mutable))]
+        dtype = dtype or (known[0] if known else u32)
+        first, last = _operand(start, dtype), _operand(stop, dtype)
+        counter = Local(self._fresh(name), dtype)
+        with self._block() as body:
+            yield Value(counter)
+        self._emit(For(counter.name, first, last, step, tuple(body)))
+
+    @contextmanager
+    def region(self, label: str) -> Iterator[None]:
+        """Statements whose origin `label` tells; nothing else."""
+        with self._block() as body:
+            yield
+        self._emit(Region(label, tuple(body)))
+
+    def break_(self) -> None:
+        self._emit(Break())
+
+    def continue_(self) -> None:
+        self._emit(Continue())
+
+    def return_(self) -> None:
+        self._emit(Return())
+
+    def barrier(self) -> None:
+        """Wait for the workgroup; its writes before are visible after."""
+        self._emit(Barrier(Scope.WORKGROUP))
+
+    def grid_barrier(self) -> None:
+        """Wait for the whole grid; its writes before are visible after."""
+        self._emit(Barrier(Scope.GRID))
+
+    def trap(self, code: Operand, tag: str) -> None:
+        """Record a failure: the dispatch raises with `tag`, `code` (u32) and the lowest failing invocation."""
+        self._emit(Trap(_operand(code, u32), tag))
+
+    def subgroup(self, op: SubgroupOp | str, value: Operand, lane: Operand | None = None) -> Value:
+        """A collective of the subgroup, by name: "reduce_add", "shuffle_xor", "ballot", …"""
+        op = SubgroupOp(op)
+        operand = _operand(value, bool_ if op in (SubgroupOp.BALLOT, SubgroupOp.ANY, SubgroupOp.ALL) else None)
+        name = self._fresh("sub")
+        self._emit(Subgroup(op, operand, None if lane is None else _operand(lane, u32), name))
+        return Value(Local(name, op.result_type(operand.dtype)))
+
+    def indirect_dispatch(self, buffer: Array, offset: int = 0) -> None:
+        """Take the grid from three u32 elements of `buffer`, an input."""
+        self._emit(IndirectDispatch(buffer.decl, offset))
+
+    # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def build(self) -> Program:
+        """The program, validated: `InvalidProgram` lists every finding."""
+        result = self.build_unchecked()
+        result.validate()
+        return result
+
+    def build_unchecked(self) -> Program:
+        """The program, not validated."""
+        if len(self._bodies) != 1:
+            raise BuildError("a block is still open", fix="build after the `with` block has ended")
+        body = _inline_adjacent_lets(_drop_unused_results(tuple(self._bodies[0])))
+        buffers = tuple(sorted(self._buffers, key=lambda b: (b.binding is None, b.binding or 0)))
+        return Program(self.name, buffers, self.workgroup_size, body, self.subgroup_size)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _declare(
+        self, name: str, dtype: DType, access: Access, memory: Memory, count: Count | None, like: Array | None, **rest: Any
+    ) -> Array:
+        if count is not None and like is not None:
+            raise BuildError(f"{name!r} has both a count and a buffer it is like", fix="give one of them")
+        if like is not None:
+            count = LengthOf(like.decl.name)
+        if name in self._names:
+            raise BuildError(f"the name {name!r} is taken", fix="give every buffer a name of its own")
+        binding = sum(b.binding is not None for b in self._buffers) if memory.is_bound else None
+        decl = Buffer(name, dtype, access, memory, RUNTIME if count is None else count, binding, **rest)
+        self._names.add(name)
+        self._buffers.append(decl)
+        return Array(self, decl)
+
+    def _emit(self, stmt: Stmt) -> None:
+        self._bodies[-1].append(stmt)
+
+    def _bind(self, expr: Expr) -> Value:
+        name = self._fresh("t")
+        self._emit(Let(name, expr))
+        return Value(Local(name, expr.dtype))
+
+    def _fresh(self, stem: str) -> str:
+        count = self._fresh_counts.get(stem, 0)
+        self._fresh_counts[stem] = count + 1
+        name = f"{stem}{count}"
+        if name in self._names:
+            return self._fresh(stem)
+        self._names.add(name)
+        return name
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Stmt]]:
+        body: list[Stmt] = []
+        self._bodies.append(body)
+        try:
+            yield body
+        finally:
+            self._bodies.pop()
+
+
+def program(name: str, workgroup_size: int | Sequence[int] = 64, subgroup_size: int | None = None) -> ProgramBuilder:
+    """A builder for a program; `workgroup_size` is (x, y, z), or fewer, or x alone."""
+    return ProgramBuilder(name, workgroup_size, subgroup_size)
+
+
+def apply(op: Op | str, *operands: Operand) -> Value:
+    """A row of the op table applied to operands; numbers take the type of the values among them."""
+    row = OPS[op] if isinstance(op, str) else op
+    dtype = _common_dtype(operands)
+    return Value(Apply(row, *[_operand(x, dtype) for x in operands]))
+
+
+def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
+    """`if_true` where `condition` holds, else `if_false`."""
+    dtype = _common_dtype((if_true, if_false))
+    return Value(SelectExpr(_operand(condition, bool_), _operand(if_true, dtype), _operand(if_false, dtype)))
+
+
+def constant(dtype: DType, value: Number) -> Value:
+    """A literal of the type `dtype`."""
+    return Value(literal(dtype, value))
+
+
+def call(callee: str, *operands: Operand) -> Value:
+    """An op of a registered dialect."""
+    dtype = _common_dtype(operands)
+    return Value(dialect.call(callee, *[_operand(x, dtype) for x in operands]))
+
+
+def _binary(op: str, x: Operand, y: Operand) -> Value:
+    if isinstance(x, Value) and isinstance(y, Value):
+        return Value(Apply(OPS[op], x.expr, y.expr))
+    return apply(op, x, y)
+
+
+def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
+    dtype = _common_dtype((x, y))
+    if (sign == "/") != dtype.is_float or dtype.is_signed:
+        raise BuildError(
+            f"Python's `{sign}` means something else than the program's division of {dtype}",
+            fix='write apply("div", x, y) or apply("rem", x, y), which truncate; `/` is for floats, `//` and `%` for unsigned',
+        )
+    return apply("rem" if sign == "%" else "div", x, y)
+
+
+def _common_dtype(operands: Sequence[Operand]) -> DType:
+    for x in operands:
+        if isinstance(x, (Value, Mutable)):
+            return x.dtype
+    raise BuildError("none of the operands has a type", fix="make one of them a value with constant(dtype, number)")
+
+
+def _operand(x: Operand, dtype: DType | None) -> Expr:
+    """`x` as an expression; a number becomes a literal of `dtype`."""
+    if isinstance(x, Mutable):
+        return x.get().expr
+    if isinstance(x, Value):
+        if dtype is not None and x.dtype is not dtype:
+            raise TypeMismatch(f"got a value of {x.dtype}, expected {dtype}", fix=f"convert it with .cast({dtype})")
+        return x.expr
+    if isinstance(x, (bool, int, float, np.generic)):
+        if dtype is None:
+            raise BuildError(f"{x!r} has no type here", fix="pass a dtype, or constant(dtype, number)")
+        return literal(dtype, x.item() if isinstance(x, np.generic) else x)
+    raise BuildError(f"got {type(x).__name__}, expected a value or a number", fix="pass values of this program or numbers")
+
+
+def _index(x: Operand) -> Expr:
+    if isinstance(x, int) and x < 0:
+        raise BuildError(f"index {x} is out of bounds", fix="indices do not count from the end: use buffer.length - 1")
+    return _operand(x, u32 if isinstance(x, int) else None)
+
+
+def _uses(body: Body) -> dict[str, int]:
+    """How many statements use each local, counting a statement once for each of its expressions."""
+    counts: dict[str, int] = {}
+    for stmt in statements(body):
+        for root in expressions(stmt):
+            for node in postorder((root,)):
+                if isinstance(node, Local):
+                    counts[node.name] = counts.get(node.name, 0) + 1
+    return counts
+
+
+def _drop_unused_results(body: Body) -> Body:
+    """Results of atomics and collectives that nobody reads lose their names: not used means not observed."""
+    from dataclasses import replace
+
+    from vyre_foundation.ir.walk import rewrite_body
+
+    used = _uses(body)
+
+    def drop(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, (Atomic, Subgroup)) and stmt.result is not None and stmt.result not in used:
+            return replace(stmt, result=None)
+        return stmt
+
+    return rewrite_body(body, drop)
+
+
+def _inline_adjacent_lets(body: Body) -> Body:
+    """``let t0 = e; use(t0)`` → ``use(e)`` where that is the only use: nothing happens between the two."""
+    from vyre_foundation.ir.walk import rewrite
+
+    uses = _uses(body)
+
+    def inline(body: Body) -> Body:
+        out: list[Stmt] = []  # in reverse
+        for stmt in reversed(body):
+            stmt = with_bodies(stmt, inline)
+            if isinstance(stmt, Let) and stmt.name.startswith("t") and uses.get(stmt.name) == 1 and out:
+                target = Local(stmt.name, stmt.value.dtype)
+                value = stmt.value
+                memo: dict[Expr, Expr] = {}
+                after = with_expressions(
+                    out[-1], lambda e: rewrite(e, lambda n: value if n is target else n, memo)
+                )
+                if after is not out[-1]:
+                    out[-1] = after
+                    continue
+            out.append(stmt)
+        out.reverse()
+        return tuple(out)
+
+    return inline(body)
+
+
+def function_name(op: Op) -> str:
+    """The Python name of an op: its id, with an underscore where Python has the word already."""
+    return f"{op.id}_" if keyword.iskeyword(op.id) else op.id
+
+
+def _function(op: Op) -> Any:
+    def function(*operands: Operand) -> Value:
+        return apply(op, *operands)
+
+    function.__name__ = function.__qualname__ = function_name(op)
+    function.__doc__ = f"{op.summary} ({', '.join(t.name for t in op.accepts)})"
+    return function
+
+
+FUNCTIONS = {function_name(op): _function(op) for op in OPS.values() if op.tier is Tier.LANGUAGE}
+"""Every op of the language as a Python function: ``FUNCTIONS["sqrt"](x)``."""

@@ -1,0 +1,64 @@
+"""The errors of every layer: one base class, a stable code, and a remedy that is never missing.
+
+An error reads *where: what happened. Fix: what to do*. Concrete errors subclass `VyreError`, one class per thing
+that the reader can do about it, and state their `code` once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class VyreError(Exception):
+    """Base of all errors: `str()` always ends with ``Fix: <remedy>``.
+
+    `message` says what was got and what was expected, `fix` what to do, `where` names the place, and keyword
+    `fields` keep the facts for programs that read errors.
+    """
+
+    code: ClassVar[str] = "E000"
+
+    def __init__(self, message: str, *, fix: str, where: str = "", **fields: Any) -> None:
+        if not fix.strip():
+            raise ValueError(f"{type(self).__name__} needs a remedy. Fix: pass a non-empty `fix`")
+        super().__init__(message)
+        self.message = message.rstrip().rstrip(".")
+        self.fix = fix.strip().rstrip(".")
+        self.where = where
+        self.fields: Mapping[str, Any] = fields
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}. Fix: {self.fix}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.message, self.fix, self.where, dict(self.fields))
+
+
+def _restore(cls: type[VyreError], message: str, fix: str, where: str, fields: dict[str, Any]) -> VyreError:
+    return cls(message, fix=fix, where=where, **fields)
+
+
+class TypeMismatch(VyreError, TypeError):
+    """An expression was put together from operands that its op does not accept."""
+
+    code = "E101"
+
+
+class LiteralOutOfRange(VyreError, ValueError):
+    """A Python value has no representation in the type it should become a literal of."""
+
+    code = "E102"
+
+
+class DeclarationError(VyreError, ValueError):
+    """A buffer, local or program was declared with fields that contradict each other."""
+
+    code = "E103"
+
+
+class BuildError(VyreError):
+    """The builder was used in a way that has no meaning, such as a statement outside of its program."""
+
+    code = "E104"

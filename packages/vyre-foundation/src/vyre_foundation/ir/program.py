@@ -1,0 +1,92 @@
+"""A program: declarations, a workgroup shape and a body. It has no grid; that is a fact of the launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.stmt import Body
+
+if TYPE_CHECKING:
+    from vyre_foundation.validate import Facts
+
+
+@dataclass(frozen=True)
+class Program:
+    """An immutable program. `buffers` are in binding order, then those without a binding.
+
+    `workgroup_size` is (x, y, z); `subgroup_size` is a power of two that divides its volume, or None for a program
+    that does not use subgroups. Two programs are equal when all of these are.
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    workgroup_size: tuple[int, int, int]
+    body: Body
+    subgroup_size: int | None = None
+
+    @cached_property
+    def _by_name(self) -> dict[str, Buffer]:
+        return {b.name: b for b in self.buffers}
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer called `name` (KeyError if there is none)."""
+        return self._by_name[name]
+
+    @cached_property
+    def inputs(self) -> tuple[Buffer, ...]:
+        """The buffers that the host provides, in binding order."""
+        return tuple(b for b in self.buffers if b.is_input)
+
+    @cached_property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """The buffers that the host receives, in binding order."""
+        return tuple(b for b in self.buffers if b.is_output)
+
+    @property
+    def workgroup_volume(self) -> int:
+        """Invocations per workgroup."""
+        x, y, z = self.workgroup_size
+        return x * y * z
+
+    def validate(self) -> Facts:
+        """The facts that later stages need, or `InvalidProgram` with all findings. Computed once."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> Facts:
+        from vyre_foundation.validate import validate
+
+        return validate(self)
+
+    def encode(self) -> bytes:
+        """The wire form. Computed once."""
+        return self._wire
+
+    @cached_property
+    def _wire(self) -> bytes:
+        from vyre_foundation.wire import encode
+
+        return encode(self)
+
+    def fingerprint(self) -> str:
+        """BLAKE3 of the canonical program in hexadecimal; the same however and wherever it was built."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        from vyre_foundation.wire import fingerprint
+
+        return fingerprint(self)
+
+    def __str__(self) -> str:
+        from vyre_foundation.text import print_program
+
+        return print_program(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from vyre_foundation.wire import decode
+
+        return decode, (self.encode(),)

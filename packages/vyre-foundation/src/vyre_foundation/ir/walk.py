@@ -1,0 +1,155 @@
+"""The only traversal code: orders, children, rewriting. Nothing here recurses over expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Subgroup, Trap, Var,
+)  # fmt: skip
+
+
+def postorder(roots: Iterable[Expr]) -> list[Expr]:
+    """Every expression under `roots` once, children before parents, in the order of first visit."""
+    done: dict[Expr, None] = {}
+    for root in roots:
+        if root in done:
+            continue
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in done:
+                stack.pop()
+                continue
+            todo = [a for a in node.args if a not in done]
+            if todo:
+                stack.extend(reversed(todo))
+            else:
+                done[node] = None
+                stack.pop()
+    return list(done)
+
+
+def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) -> Expr:
+    """`root` with `rule` applied to every node, children first; the same object where nothing changed.
+
+    `memo` maps what was already rewritten to its image; share one between roots that the same rule is applied to.
+    """
+    if root in memo:
+        return memo[root]
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in memo:
+            stack.pop()
+            continue
+        todo = [a for a in node.args if a not in memo]
+        if todo:
+            stack.extend(reversed(todo))
+            continue
+        args = tuple([memo[a] for a in node.args])
+        memo[node] = rule(node if args == node.args else node.rebuild(args))
+        stack.pop()
+    return memo[root]
+
+
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions that `stmt` itself evaluates, in order; those of nested bodies are not among them."""
+    match stmt:
+        case Let() | Var() | Assign():
+            return (stmt.value,)
+        case Store():
+            return (stmt.index, stmt.value)
+        case If():
+            return (stmt.condition,)
+        case For():
+            return (stmt.start, stmt.stop)
+        case Atomic():
+            return (stmt.index, stmt.value) if stmt.expected is None else (stmt.index, stmt.value, stmt.expected)
+        case Subgroup():
+            return (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane)
+        case Trap():
+            return (stmt.code,)
+        case _:
+            return ()
+
+
+def bodies(stmt: Stmt) -> tuple[Body, ...]:
+    """The bodies nested directly in `stmt`."""
+    match stmt:
+        case If():
+            return (stmt.then, stmt.orelse)
+        case For() | Region():
+            return (stmt.body,)
+        case _:
+            return ()
+
+
+def statements(body: Body) -> Iterator[Stmt]:
+    """Every statement under `body`, outer before inner, in program order."""
+    stack = list(reversed(body))
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        for nested in reversed(bodies(stmt)):
+            stack.extend(reversed(nested))
+
+
+def program_expressions(program: Program) -> list[Expr]:
+    """Every expression of the program once, children before parents."""
+    return postorder(e for s in statements(program.body) for e in expressions(s))
+
+
+def with_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """`stmt` with `change` applied to its own expressions; the same object where nothing changed."""
+    old = expressions(stmt)
+    new = tuple([change(e) for e in old])
+    if new == old:
+        return stmt
+    match stmt:
+        case Let() | Var() | Assign():
+            return replace(stmt, value=new[0])
+        case Store():
+            return replace(stmt, index=new[0], value=new[1])
+        case If():
+            return replace(stmt, condition=new[0])
+        case For():
+            return replace(stmt, start=new[0], stop=new[1])
+        case Atomic():
+            return replace(stmt, index=new[0], value=new[1], expected=new[2] if len(new) == 3 else None)
+        case Subgroup():
+            return replace(stmt, value=new[0], lane=new[1] if len(new) == 2 else None)
+        case Trap():
+            return replace(stmt, code=new[0])
+        case _:
+            return stmt
+
+
+def with_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """`stmt` with `change` applied to the bodies nested directly in it; the same object where nothing changed."""
+    match stmt:
+        case If():
+            then, orelse = change(stmt.then), change(stmt.orelse)
+            return stmt if then is stmt.then and orelse is stmt.orelse else replace(stmt, then=then, orelse=orelse)
+        case For() | Region():
+            body = change(stmt.body)
+            return stmt if body is stmt.body else replace(stmt, body=body)
+        case _:
+            return stmt
+
+
+def rewrite_body(body: Body, rule: Callable[[Stmt], Stmt | Body]) -> Body:
+    """`body` with every statement replaced, inner ones first, by what `rule` gives: a statement or several."""
+    out: list[Stmt] = []
+    changed = False
+    for stmt in body:
+        new = rule(with_bodies(stmt, lambda nested: rewrite_body(nested, rule)))
+        changed |= new is not stmt
+        if isinstance(new, tuple):
+            out.extend(new)
+        else:
+            out.append(new)
+    return tuple(out) if changed else body

@@ -1,0 +1,117 @@
+"""What validation knows about a valid program. Later stages take these facts, so they cannot get unvalidated input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from vyre_foundation.dtype import DType
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.expr import Expr
+
+if TYPE_CHECKING:
+    from vyre_foundation.ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken rule: a stable `code`, the `where` of the node (a path such as ``body[2].then[0].value``), the rest."""
+
+    code: str
+    where: str
+    message: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.where}: {self.message}. Fix: {self.fix}"
+
+
+class InvalidProgram(VyreError, ValueError):
+    """A program breaks rules of the language; `findings` holds all of them in program order."""
+
+    code = "E110"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(self.fields["findings"])
+
+
+class Interval(NamedTuple):
+    """Every value that an integer expression can take lies in low … high, both included."""
+
+    low: int
+    high: int
+
+
+class Feature(Enum):
+    """What a program needs beyond 32-bit integers and f32."""
+
+    F16 = "f16"
+    BF16 = "bf16"
+    F64 = "f64"
+    INT64 = "int64"
+    ATOMIC64 = "atomic64"
+    SUBGROUP = "subgroup"
+    GRID_BARRIER = "grid_barrier"
+    TRAP = "trap"
+    INDIRECT_DISPATCH = "indirect_dispatch"
+    PERSISTENT = "persistent"
+
+
+class Uniformity(Enum):
+    """Over which invocations an expression has one value, from the widest to the narrowest."""
+
+    LAUNCH = 3
+    """The same in all invocations, and known to the host before the launch: literals, lengths, num_workgroups."""
+    GRID = 2
+    """The same in all invocations of the dispatch at this place."""
+    WORKGROUP = 1
+    """The same in all invocations of a workgroup at this place."""
+    NONE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How a program touches one buffer."""
+
+    loads: bool = False
+    stores: bool = False
+    atomics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Determinism:
+    """Whether every schedule gives the same outputs; `reasons` name the statements that may make them differ."""
+
+    reasons: tuple[Finding, ...] = ()
+
+    @property
+    def is_deterministic(self) -> bool:
+        return not self.reasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """The result of `validate(program)`.
+
+    `locals` maps every local to its type and `mutable` names those that `Assign` may change. `uniformity` is for every
+    expression of the program, `ranges` for every integer expression; both hold at every place where it is evaluated.
+    """
+
+    program: Program
+    features: frozenset[Feature]
+    locals: Mapping[str, DType]
+    mutable: frozenset[str]
+    usage: Mapping[str, Usage]
+    uniformity: Mapping[Expr, Uniformity]
+    ranges: Mapping[Expr, Interval]
+    determinism: Determinism
+
+    def in_bounds(self, count: int | None, index: Expr) -> bool:
+        """Whether `index` is proven to be below the fixed element count `count` (None: not fixed) and not negative."""
+        if count is None or index not in self.ranges:
+            return False
+        low, high = self.ranges[index]
+        return 0 <= low and high < count
