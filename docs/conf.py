@@ -1,0 +1,22 @@
+"""Sphinx configuration: Markdown pages, no network, warnings are errors (see tox.ini)."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+project = "vyre"
+author = "The vyre authors"
+project_copyright = "The vyre authors"
+(release,) = re.findall(
+    r'^__version__ = "(.+)"$', (ROOT / "packages/vyre/src/vyre/__init__.py").read_text("utf-8"), re.MULTILINE
+)
+
+extensions = ["myst_parser"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "decisions/template.md"]
+
+html_theme = "furo"
+html_title = f"vyre {release}"
+html_show_sourcelink = False
