@@ -1,6 +1,6 @@
 """Inside an environment that holds one layer: import all of it, load its entry points, count the family.
 
-    python walk.py DISTRIBUTION FAMILY...
+python walk.py DISTRIBUTION FAMILY...
 """
 
 import importlib
