@@ -2,9 +2,9 @@
 
     python tests/wheels/alone.py vyre-driver WORK_FOLDER
 
-Each needed layer becomes an sdist, and the sdist becomes the wheel. The wheel goes into an empty environment, where of the
-family it finds only what its own metadata asks for, and that from the wheels built here, never from an index. Then every
-submodule is imported and every entry point loaded (`walk.py`).
+Each needed layer becomes an sdist, and the sdist becomes the wheel. The wheel goes into an empty environment. Of the
+family it finds there only what its own metadata asks for, always from the wheels built here and never from an index.
+Then every submodule is imported and every entry point loaded (`walk.py`).
 """
 
 import re
