@@ -14,7 +14,6 @@ evaluation is the program's.
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -35,7 +34,7 @@ from vyre_foundation.ir.stmt import (
     Stmt, Store, Subgroup, SubgroupOp, Trap, Var,
 )  # fmt: skip
 from vyre_foundation.ir.walk import expressions, postorder, statements, with_bodies, with_expressions
-from vyre_foundation.ops import OPS, Op, Tier
+from vyre_foundation.ops import OPS, Op
 
 Number: TypeAlias = "bool | int | float"
 Operand: TypeAlias = "Value | Mutable | Number"
@@ -565,21 +564,3 @@ def _inline_adjacent_lets(body: Body) -> Body:
         return tuple(out)
 
     return inline(body)
-
-
-def function_name(op: Op) -> str:
-    """The Python name of an op: its id, with an underscore where Python has the word already."""
-    return f"{op.id}_" if keyword.iskeyword(op.id) else op.id
-
-
-def _function(op: Op) -> Any:
-    def function(*operands: Operand) -> Value:
-        return apply(op, *operands)
-
-    function.__name__ = function.__qualname__ = function_name(op)
-    function.__doc__ = f"{op.summary} ({', '.join(t.name for t in op.accepts)})"
-    return function
-
-
-FUNCTIONS = {function_name(op): _function(op) for op in OPS.values() if op.tier is Tier.LANGUAGE}
-"""Every op of the language as a Python function: ``FUNCTIONS["sqrt"](x)``."""
