@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken rule: a stable `code`, the `where` of the node (a path such as ``body[2].then[0].value``), the rest."""
+    """One broken rule: a stable `code`, the path `where` to the node (``body[2].then[0].value``), what and the remedy."""
 
     code: str
     where: str
@@ -114,4 +114,4 @@ class Facts:
         if count is None or index not in self.ranges:
             return False
         low, high = self.ranges[index]
-        return 0 <= low and high < count
+        return low >= 0 and high < count

@@ -1,0 +1,102 @@
+"""What a program declares and touches: its locals, the use of its buffers, and the features that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u64
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Expr, Id, IdKind, Load
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Atomic,
+    Barrier,
+    Body,
+    For,
+    IndirectDispatch,
+    Let,
+    Scope,
+    Stmt,
+    Store,
+    Subgroup,
+    Trap,
+    Var,
+)
+from vyre_foundation.ir.walk import statements
+from vyre_foundation.validate.facts import Feature, Usage
+
+_BY_DTYPE = {f16: Feature.F16, bf16: Feature.BF16, f64: Feature.F64, i64: Feature.INT64, u64: Feature.INT64}
+_SUBGROUP_IDS = (IdKind.SUBGROUP_LANE, IdKind.SUBGROUP_SIZE)
+
+
+def declaration(stmt: Stmt) -> tuple[str, DType] | None:
+    """The local that `stmt` declares, if it declares one."""
+    match stmt:
+        case Let() | Var():
+            return stmt.name, stmt.value.dtype
+        case For():
+            return stmt.name, stmt.start.dtype
+        case Atomic() if stmt.result is not None:
+            return stmt.result, stmt.buffer.dtype
+        case Subgroup() if stmt.result is not None:
+            return stmt.result, stmt.op.result_type(stmt.value.dtype)
+        case _:
+            return None
+
+
+def declared_locals(body: Body) -> dict[str, DType]:
+    """Every local of the program and its type."""
+    return dict(d for d in map(declaration, statements(body)) if d is not None)
+
+
+def mutable_locals(body: Body) -> frozenset[str]:
+    """The locals that `Assign` may change."""
+    return frozenset(s.name for s in statements(body) if isinstance(s, Var))
+
+
+def buffer_usage(program: Program, nodes: Iterable[Expr]) -> Mapping[str, Usage]:
+    """How the program touches each of its buffers; `nodes` are all its expressions."""
+    usage = {b.name: Usage() for b in program.buffers}
+    for node in nodes:
+        if type(node) is Load:
+            name = node.buffer.name
+            usage[name] = replace(usage.get(name, Usage()), loads=True)
+    for stmt in statements(program.body):
+        if isinstance(stmt, Store):
+            usage[stmt.buffer.name] = replace(usage.get(stmt.buffer.name, Usage()), stores=True)
+        elif isinstance(stmt, Atomic):
+            usage[stmt.buffer.name] = replace(usage.get(stmt.buffer.name, Usage()), atomics=True)
+        elif isinstance(stmt, IndirectDispatch):
+            usage[stmt.buffer.name] = replace(usage.get(stmt.buffer.name, Usage()), loads=True)
+    return usage
+
+
+def features(program: Program, nodes: Iterable[Expr]) -> frozenset[Feature]:
+    """What the program needs beyond 32-bit integers and f32."""
+    return frozenset(_needed(program, nodes))
+
+
+def _needed(program: Program, nodes: Iterable[Expr]) -> Iterator[Feature]:
+    dtypes = {b.dtype for b in program.buffers}
+    for node in nodes:
+        dtypes.add(node.dtype)
+        if type(node) is Id and node.kind in _SUBGROUP_IDS:
+            yield Feature.SUBGROUP
+    for stmt in statements(program.body):
+        match stmt:
+            case Atomic() if stmt.buffer.dtype.bits == 64:
+                yield Feature.ATOMIC64
+            case Subgroup():
+                dtypes.add(stmt.op.result_type(stmt.value.dtype))
+                yield Feature.SUBGROUP
+            case Barrier(Scope.GRID):
+                yield Feature.GRID_BARRIER
+            case Trap():
+                yield Feature.TRAP
+            case IndirectDispatch():
+                yield Feature.INDIRECT_DISPATCH
+    if any(b.memory is Memory.PERSISTENT for b in program.buffers):
+        yield Feature.PERSISTENT
+    for dtype in dtypes & _BY_DTYPE.keys():
+        yield _BY_DTYPE[dtype]
