@@ -6,8 +6,10 @@ walk alike. A program without grid barriers has one kernel and one `Launch`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 
@@ -61,4 +63,5 @@ class Lowered:
     source: Program
     kernels: tuple[Kernel, ...]
     schedule: tuple[Step, ...]
+    buffers: Mapping[str, Buffer]
     traps: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vyre_foundation.dtype import DType, bool_, f32, i32, u32
+from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
 
@@ -12,18 +12,26 @@ from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 class Target:
     """`ops` are the (op id, operand type) pairs that the target spells with exactly the meaning of the op table.
 
-    `arithmetic` are the types that registers can hold; other types exist in memory only, as unsigned integers of their
-    size. `atomics` and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives
-    work on consecutive local ids. `grid_barrier`: the target has one (else programs are split).
+    `arithmetic` are the types that registers can hold, `memory` those that buffers can have; a type that memory lacks is
+    stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` are (from, to) pairs, exact
+    for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `atomics` and
+    `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on consecutive
+    local ids. `grid_barrier`: the target has one (else programs are split). `groups_as_loops`: one work item runs a
+    workgroup.
     """
 
     name: str
     ops: frozenset[tuple[str, DType]]
+    memory: frozenset[DType] = frozenset((u8, u16, u32, i32, f32))
     arithmetic: frozenset[DType] = frozenset((bool_, u32, i32, f32))
+    casts: frozenset[tuple[DType, DType]] = frozenset()
+    bitcasts: frozenset[tuple[DType, DType]] = frozenset()
+    calls: frozenset[tuple[str, DType]] = frozenset()
     atomics: frozenset[tuple[AtomicOp, DType]] = frozenset()
     subgroup_ops: frozenset[tuple[SubgroupOp, DType]] = frozenset()
     subgroup_sizes: frozenset[int] = field(default=frozenset())
     grid_barrier: bool = False
+    groups_as_loops: bool = False
 
     def spells(self, op: str, operand: DType) -> bool:
         return (op, operand) in self.ops

@@ -1,0 +1,107 @@
+"""The words of a C-like target: the one table that a concrete driver writes for its emitter.
+
+What is spelled here is what the target can do: `CDialect.target()` derives the `Target` that legalization works for, so
+a capability can not be claimed without its spelling. Templates are `str.format` templates; their fields are named
+beside each table. Operands arrive in brackets or as single words, so a template needs brackets only around its own
+result. The printer evaluates every operand once, also where a template mentions it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vyre_driver.lower.target import Target
+from vyre_foundation.dtype import DType
+from vyre_foundation.ir.buffer import Access, Memory
+from vyre_foundation.ir.expr import IdKind
+from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CDialect:
+    """Spellings of one target; the fields stand in the order of a source text.
+
+    `prelude` opens the text. `reserved` are words that no name of a program may become.
+
+    `types` names every type that memory can hold (at least u8, u16, u32), `literals` spells the constants of every type
+    that registers can hold: ``{0}`` is a decimal number, or a hexadecimal float. A float type whose literals can not be
+    written that way maps to the empty text and is written as a bitcast of its bits. NaN and infinities always are.
+
+    `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `parameters`
+    declares a bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the
+    workgroup inside of a kernel: ``{type}``, ``{name}``, ``{count}``; `constant` a table before all kernels: also
+    ``{values}``, with the outer braces around them in the template. Private arrays are plain C.
+
+    `ids` are u32 expressions. `index_ids` may spell some of them as wider unsigned integers, for use as indices.
+
+    `ops` spell a row of the op table for an operand type with exactly the row's meaning: ``{0}``, ``{1}``, ``{2}``.
+    `select` is over condition and arms. `casts` convert between (from, to) types: exact where the value fits, rounding
+    to nearest even, truncating and wrapping between integers. `bitcasts` keep the bits. `calls` are native forms of
+    dialect ops by (callee, operand type); a callee that is not listed is expanded.
+
+    `barriers` are statements (a `Scope.GRID` entry means that the target has a grid barrier). `atomics` are expressions
+    that give the old value: ``{0}`` is the element (an lvalue), ``{1}`` the value, ``{2}`` the expected value.
+    `subgroups` are expressions over ``{0}`` the value and ``{1}`` the lane or mask (already below the subgroup size),
+    valid for subgroups of any of `subgroup_sizes` in the order of the linear local ids; reductions and scans of floats
+    only if they combine in the order of the language. Without an entry they are composed from exchanges, or go
+    through workgroup memory.
+
+    `groups_as_loops`: one work item runs a workgroup, as loops over its invocations.
+    """
+
+    name: str
+    prelude: str = ""
+    reserved: frozenset[str] = frozenset()
+    types: Mapping[DType, str]
+    literals: Mapping[DType, str]
+    kernel: str
+    parameters: Mapping[tuple[Memory, Access], str]
+    length_parameter: str
+    workgroup: str
+    constant: str
+    ids: Mapping[tuple[IdKind, int], str]
+    index_ids: Mapping[tuple[IdKind, int], str] = field(default_factory=dict)
+    ops: Mapping[tuple[str, DType], str]
+    select: str = "({0} ? {1} : {2})"
+    casts: Mapping[tuple[DType, DType], str]
+    bitcasts: Mapping[tuple[DType, DType], str]
+    calls: Mapping[tuple[str, DType], str] = field(default_factory=dict)
+    barriers: Mapping[Scope, str]
+    atomics: Mapping[tuple[AtomicOp, DType], str] = field(default_factory=dict)
+    subgroups: Mapping[tuple[SubgroupOp, DType], str] = field(default_factory=dict)
+    subgroup_sizes: frozenset[int] = frozenset()
+    groups_as_loops: bool = False
+
+    def target(self) -> Target:
+        """What legalization may use: everything that is spelled, and nothing else."""
+        return Target(
+            name=self.name,
+            ops=frozenset(self.ops),
+            memory=frozenset(self.types),
+            arithmetic=frozenset(self.literals),
+            casts=frozenset(self.casts),
+            bitcasts=frozenset(self.bitcasts),
+            calls=frozenset(self.calls),
+            atomics=frozenset(self.atomics),
+            subgroup_ops=frozenset(self.subgroups),
+            subgroup_sizes=self.subgroup_sizes,
+            grid_barrier=Scope.GRID in self.barriers,
+            groups_as_loops=self.groups_as_loops,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A printed unit. `entries` are the names of the kernels in the text, in the order of `Lowered.kernels`.
+
+    `places` tells for every line which statement it came from (a path such as ``main body[2].then[0]``), "" for none.
+    """
+
+    text: str
+    entries: tuple[str, ...]
+    places: tuple[str, ...]
+
+    def place(self, line: int) -> str:
+        """The statement behind a line, counted from 1 as compilers do; "" where there is none."""
+        return self.places[line - 1] if 1 <= line <= len(self.places) else ""
