@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
-Extent = tuple[int, int, int]
+from vyre_driver.device.profile import Extent as Extent
+from vyre_driver.errors import InvalidLaunch
 
 
 class Preference(Enum):
@@ -22,8 +24,8 @@ class DispatchConfig:
 
     `ulp_budget`: greatest error in units in the last place that elementary functions may have; 0 means exact.
     `timeout`: seconds. `max_output_bytes`: refuse dispatches whose outputs are larger. `workgroup_override` replaces
-    the program's workgroup size, `grid_override` the inferred grid (workgroups per axis). `fixpoint_iterations` runs the
-    whole program that many times over the same buffers. `label` and `profile` name the dispatch in reports.
+    the program's workgroup size, `grid_override` the inferred grid (workgroups per axis). `fixpoint_iterations` runs
+    the whole program that many times over the same buffers. `label` and `profile` name the dispatch in reports.
     """
 
     profile: str | None = None
@@ -37,3 +39,44 @@ class DispatchConfig:
     speculation: Preference = Preference.AUTO
     persistent_thread: Preference = Preference.AUTO
     cooperative: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(0, "ulp_budget", self.ulp_budget)
+        _at_least(1, "fixpoint_iterations", self.fixpoint_iterations)
+        if self.timeout is not None and not self.timeout > 0:
+            raise InvalidLaunch("timeout", needed="more than 0 seconds", got=repr(self.timeout))
+        if self.max_output_bytes is not None:
+            _at_least(0, "max_output_bytes", self.max_output_bytes)
+        _extent(1, "workgroup_override", self.workgroup_override)
+        _extent(0, "grid_override", self.grid_override)
+
+    def replace(self, **changes: Any) -> DispatchConfig:
+        """This configuration with some fields changed."""
+        return replace(self, **changes)
+
+    @property
+    def launch_shape(self) -> tuple[object, ...]:
+        """What a launch plan depends on: two configurations with equal shapes share plans and pipelines."""
+        return (
+            self.ulp_budget, self.max_output_bytes, self.workgroup_override, self.grid_override,
+            self.fixpoint_iterations, self.speculation, self.persistent_thread, self.cooperative,
+        )  # fmt: skip
+
+
+def _at_least(least: int, field: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InvalidLaunch(field, needed=f"an integer of at least {least}", got=repr(value))
+
+
+def _extent(least: int, field: str, extent: object) -> None:
+    if extent is None:
+        return
+    sizes = (
+        isinstance(extent, tuple) and len(extent) == 3 and all(type(n) is int and least <= n < 2**32 for n in extent)
+    )
+    if not sizes:
+        raise InvalidLaunch(field, needed=f"three integers in {least} … {2**32 - 1}", got=repr(extent))
+
+
+DEFAULT_CONFIG = DispatchConfig()
+"""Exact, no limits, the program's own geometry."""

@@ -1,0 +1,84 @@
+"""What one device is: identity, capabilities, limits and speeds, found out by one probe.
+
+A capability is true only when the driver emits the mechanism and the device runs it: emulation leaves it false. A
+number that nobody knows is None, never 0, so that no planner mistakes ignorance for a limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+Extent = tuple[int, int, int]
+"""Sizes along x, y and z."""
+
+
+class DeviceTimingQuality(Enum):
+    """How closely a backend can time a dispatch, from the coarsest to the finest."""
+
+    HOST_ONLY = "host_only"
+    HOST_ENQUEUE_WAIT = "host_enqueue_wait"
+    DEVICE_TIMESTAMPS = "device_timestamps"
+    HARDWARE_COUNTERS = "hardware_counters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceProfile:
+    """The facts of one device, in the order identity, capabilities, limits, speeds.
+
+    `driver_version` and `compiler` identify the software that turns source into code: compiled pipelines are never
+    shared between different ones. `supports_*` are native abilities. Byte sizes are bytes, `mem_bw_gbps` is 10**9 bytes
+    a second. The default of every field is what a backend must say that knows nothing.
+    """
+
+    backend: str
+    device: str = ""
+    vendor: str = ""
+    driver_version: str = ""
+    compiler: str = ""
+
+    supports_subgroup_ops: bool = False
+    supports_indirect_dispatch: bool = False
+    supports_distributed_collectives: bool = False
+    supports_specialization_constants: bool = False
+    supports_f16: bool = False
+    supports_bf16: bool = False
+    supports_f64: bool = False
+    supports_int64: bool = False
+    supports_atomic64: bool = False
+    supports_trap_propagation: bool = False
+    supports_tensor_cores: bool = False
+    supports_grid_sync: bool = False
+    supports_async_compute: bool = False
+    supports_device_timestamps: bool = False
+    supports_hardware_counters: bool = False
+    has_mul_high: bool = False
+    has_dual_issue_fp32_int32: bool = False
+    has_subgroup_shuffle: bool = False
+    has_shared_memory: bool = False
+    timing_quality: DeviceTimingQuality = DeviceTimingQuality.HOST_ONLY
+
+    max_native_int_width: int = 32
+    max_workgroup_size: Extent = (1, 1, 1)
+    max_invocations_per_workgroup: int = 1
+    max_workgroups: Extent | None = None
+    max_shared_memory_bytes: int | None = None
+    max_storage_buffer_binding_size: int | None = None
+    global_memory_bytes: int | None = None
+    subgroup_size: int | None = None
+
+    compute_units: int | None = None
+    regs_per_thread_max: int | None = None
+    l1_cache_bytes: int | None = None
+    l2_cache_bytes: int | None = None
+    mem_bw_gbps: float | None = None
+    ideal_unroll_depth: int | None = None
+    ideal_vector_pack_bits: int | None = None
+    ideal_workgroup_tile: Extent | None = None
+    shared_memory_bank_count: int | None = None
+    shared_memory_bank_width_bytes: int | None = None
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What compiled code depends on: backend, device, vendor, driver and compiler."""
+        return (self.backend, self.device, self.vendor, self.driver_version, self.compiler)

@@ -1,0 +1,156 @@
+"""The six primitives of a device, from which the engine makes the whole backend contract.
+
+A driver implements `DevicePort` over its runtime and gets planning, legalization, caches, traps, grid barriers,
+repeats, budgets, timing and counters from `EngineBackend`. The six: probe, compile (with emit before it), memory,
+launch, wait, and the queue that they share.
+
+**The queue.** A port has one queue, in order: each fill, copy and launch takes effect after all calls before it, and
+sees their effects, across kernels too. A port may do it with a real in-order queue, with events, or at once.
+
+**Who waits.** `fill` and `launch` may return before anything has happened. `copy_in` returns when the host bytes may
+be changed or freed (a port copies them or waits). `copy_out` returns when the bytes are in the host memory, hence after
+all work enqueued before. `free` may be called while work that uses the memory is in flight, and the port must then keep
+the memory alive until that work has ended. Nothing else waits.
+
+**Sizes.** The engine never asks for nothing: every size is at least 1 byte. A buffer of zero elements is backed by an
+allocation of one byte, bound like any other, and never copied.
+
+**Threads.** Calls come from any thread, never two at a time. `probe` and `target` are called once, their results kept.
+
+**Errors.** A port raises the classes of `vyre_driver.errors` (`DeviceOutOfMemory`, `KernelCompileFailed`,
+`DispatchFailed`, `DeviceLost`, `UnsupportedFeature`) with the runtime's own words in them, and owns no cleanup of the
+engine's: after an error the engine frees what it allocated, so `free` must work then, and must not raise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.target import Target
+
+ModuleT = TypeVar("ModuleT")
+MemoryT = TypeVar("MemoryT")
+EventT = TypeVar("EventT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmitOptions:
+    """What emission may depend on beside the lowered program; all of it is part of the pipeline key.
+
+    `ulp_budget` is the error in units in the last place that the device's own elementary functions may have; 0 forbids
+    them, as it forbids contraction and every other liberty.
+    """
+
+    ulp_budget: int = 0
+
+
+@dataclass(frozen=True)
+class SourceUnit:
+    """Emitted source, ready for the target's compiler: one text with all kernels of a `Lowered`.
+
+    `kernels` are the entry points by the names of `Lowered.kernels`, in that order. `language` names the dialect for
+    whoever shows the text. `options` are the compiler's flags. A port may subclass it to carry more to `compile`.
+    """
+
+    text: str
+    kernels: tuple[str, ...]
+    language: str
+    options: tuple[str, ...] = ()
+
+
+class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
+    """One device. `ModuleT`, `MemoryT` and `EventT` are the port's own handles; the engine only passes them back."""
+
+    emitter_version: ClassVar[str]
+    """Part of every pipeline key: change it whenever `emit` would print something else for an equal input."""
+
+    # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def probe(self) -> DeviceProfile:
+        """The device's facts. Opens the device; raises `BackendUnavailable` with the reason when there is none."""
+
+    @abstractmethod
+    def target(self) -> Target:
+        """What the emitter can spell for this device: legalization leaves nothing else."""
+
+    # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
+        """Print the kernels of `lowered`. Pure: no device, and equal inputs give equal units."""
+
+    @abstractmethod
+    def compile(self, unit: SourceUnit) -> ModuleT:
+        """Code for the device. `KernelCompileFailed` carries the compiler's log, the source and the line it names."""
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def allocate(self, size: int) -> MemoryT:
+        """`size` >= 1 bytes with unspecified contents, aligned for every type, or `DeviceOutOfMemory`."""
+
+    @abstractmethod
+    def fill(self, memory: MemoryT, byte: int, size: int) -> None:
+        """Enqueue: set the first `size` >= 1 bytes to `byte` (0 … 255). `memory` may be larger."""
+
+    @abstractmethod
+    def copy_in(self, memory: MemoryT, data: memoryview, offset: int = 0) -> None:
+        """Copy `data` (contiguous, format "B", at least 1 byte) to byte `offset`. The host bytes are free at return."""
+
+    @abstractmethod
+    def copy_out(self, memory: MemoryT, into: memoryview, offset: int = 0) -> None:
+        """Fill `into` (contiguous, writable, format "B", at least 1 byte) from byte `offset`; done at return."""
+
+    @abstractmethod
+    def free(self, memory: MemoryT) -> None:
+        """Give the memory back, once, after the work that uses it. Never raises."""
+
+    # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def launch(
+        self,
+        module: ModuleT,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[MemoryT | int],
+        *,
+        timed: bool = False,
+    ) -> EventT:
+        """Enqueue one kernel over `grid` workgroups (every axis at least 1) of `workgroup_size` invocations.
+
+        `args` are the kernel's bound buffers in argument order, then one u32 (an int) for each name of
+        `Kernel.lengths`. A repeated dispatch passes the *same tuple object* again, so a port may compare `args` by
+        identity and set nothing. `timed` asks for an event that `elapsed` can answer; without it an event may be as
+        little as a token for "everything enqueued until now".
+        """
+
+    # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def wait(self, event: EventT, timeout: float | None = None) -> bool:
+        """Wait until the launch has ended, at most `timeout` seconds (None: however long). Whether it has.
+
+        A launch that failed raises here (or in the next `copy_out`). An interrupt of the host must get through.
+        """
+
+    @abstractmethod
+    def query(self, event: EventT) -> bool:
+        """Whether the launch has ended, without waiting."""
+
+    @abstractmethod
+    def elapsed(self, event: EventT) -> int | None:
+        """Nanoseconds that the kernel alone ran on the device, or None. The launch was `timed` and has ended."""
+
+    # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def close(self) -> None:
+        """Wait for the queue and give everything back. Nothing else is called after it. May be called twice."""

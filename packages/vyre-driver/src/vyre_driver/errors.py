@@ -1,0 +1,261 @@
+"""What a backend can refuse or fail at: one class per thing that the caller can do about it.
+
+Each class has a number that never changes and is never used again; `code` is the number as text. Classes are raised
+with the facts, as in ``InvalidInput("a", needed="8 bytes", got="6 bytes")``, and word message and remedy themselves;
+`fix` replaces the usual remedy where a better one is known. The facts stay readable in `fields`, under the names of the
+constructor's parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from vyre_foundation.errors import VyreError
+from vyre_foundation.validate import facts
+
+
+class BackendError(VyreError):
+    """Base of everything that a backend, the registry or the planning of a dispatch raises."""
+
+    number: ClassVar[int] = 1000
+    remedy: ClassVar[str] = "look at the message"
+    code = "E1000"
+
+    def __init__(self, message: str, *, fix: str = "", where: str = "", **fields: Any) -> None:
+        super().__init__(message, fix=fix or self.remedy, where=where, **fields)
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        cls.code = f"E{cls.number}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.message, self.fix, self.where, dict(self.fields))
+
+
+def _restore(cls: type[BackendError], message: str, fix: str, where: str, fields: dict[str, Any]) -> BackendError:
+    """A pickled error again; subclasses have constructors of their own, so the base one is called."""
+    error = cls.__new__(cls)
+    VyreError.__init__(error, message, fix=fix, where=where, **fields)
+    return error
+
+
+class DeviceOutOfMemory(BackendError, MemoryError):
+    """The device has no room for what a dispatch needs."""
+
+    number = 1001
+    remedy = "use smaller buffers, or split the dispatch"
+
+    def __init__(self, requested: int, available: int | None = None, *, fix: str = "", where: str = "") -> None:
+        room = "" if available is None else f", {available} are available"
+        message = f"the device is out of memory: {requested} bytes are needed{room}"
+        super().__init__(message, fix=fix, where=where, requested=requested, available=available)
+
+
+class UnsupportedFeature(BackendError):
+    """The backend can not do what the program or the configuration asks for; `name` lists all of it."""
+
+    number = 1002
+    remedy = "ask the backend's capability queries first, or choose another backend"
+
+    def __init__(self, name: str, *, backend: str, fix: str = "", where: str = "") -> None:
+        super().__init__(f"{backend} does not support {name}", fix=fix, where=where, name=name, backend=backend)
+
+
+class PoisonedState(BackendError):
+    """An earlier failure left the backend in a state in which nothing may run; `reason` is that failure."""
+
+    number = 1003
+    remedy = "call try_recover(), or acquire a fresh backend"
+
+    def __init__(self, backend: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        message = f"{backend} can not go on after an earlier failure: {reason}"
+        super().__init__(message, fix=fix, where=where, backend=backend, reason=reason)
+
+
+class KernelCompileFailed(BackendError):
+    """The target's compiler refused emitted source. `log` is what it said, `source` the text, `where` the place."""
+
+    number = 1004
+    remedy = "report the program with the emitted `source` and the compiler's `log`: valid programs must compile"
+
+    def __init__(self, backend: str, log: str, *, source: str = "", fix: str = "", where: str = "") -> None:
+        said = log.strip() or "the compiler said nothing"
+        message = f"the compiler of {backend} refused the emitted source: {said}"
+        super().__init__(message, fix=fix, where=where, backend=backend, log=log, source=source)
+
+    @property
+    def log(self) -> str:
+        return str(self.fields["log"])
+
+    @property
+    def source(self) -> str:
+        return str(self.fields["source"])
+
+
+class DispatchFailed(BackendError):
+    """The device's runtime reported a failure; `status` is its number where it has one."""
+
+    number = 1005
+    remedy = "look the reason up in the runtime's documentation; `vyre doctor` checks the installation"
+
+    def __init__(self, reason: str, *, backend: str, status: int | None = None, fix: str = "", where: str = "") -> None:
+        number = "" if status is None else f" (status {status})"
+        message = f"the dispatch on {backend} failed{number}: {reason}"
+        super().__init__(message, fix=fix, where=where, reason=reason, backend=backend, status=status)
+
+
+class InvalidProgram(BackendError, facts.InvalidProgram):
+    """A program that was handed to a backend breaks rules of the language; `findings` holds all of them."""
+
+    number = 1006
+    remedy = "correct what the findings name"
+
+    def __init__(self, program: str, findings: Sequence[facts.Finding], *, fix: str = "", where: str = "") -> None:
+        message = "the program is invalid: " + "; ".join(str(finding).rstrip(".") for finding in findings)
+        place = where or f"program {program!r}"
+        super().__init__(message, fix=fix, where=place, program=program, findings=tuple(findings))
+
+
+class InvalidInput(BackendError, ValueError):
+    """A buffer of the caller does not fit the program's declaration; nothing has touched the device."""
+
+    number = 1007
+    remedy = "pass a buffer that matches the program's declaration"
+
+    def __init__(self, buffer: str, *, needed: str, got: str, fix: str = "") -> None:
+        place = f"buffer {buffer!r}"
+        super().__init__(f"got {got}, expected {needed}", fix=fix, where=place, buffer=buffer, needed=needed, got=got)
+
+    @property
+    def buffer(self) -> str:
+        return str(self.fields["buffer"])
+
+    @property
+    def needed(self) -> str:
+        return str(self.fields["needed"])
+
+    @property
+    def got(self) -> str:
+        return str(self.fields["got"])
+
+
+class OutputLimitExceeded(BackendError):
+    """The outputs of a dispatch are larger than `DispatchConfig.max_output_bytes` allows."""
+
+    number = 1008
+    remedy = "raise max_output_bytes, or dispatch less"
+
+    def __init__(self, size: int, limit: int, *, fix: str = "", where: str = "") -> None:
+        message = f"the outputs take {size} bytes, max_output_bytes allows {limit}"
+        super().__init__(message, fix=fix, where=where, size=size, limit=limit)
+
+
+class DispatchTimeout(BackendError):
+    """The timeout of the configuration has passed. A kernel that runs can not be killed: it ends on its own."""
+
+    number = 1009
+    remedy = "raise the timeout, or dispatch less at once"
+
+    def __init__(self, seconds: float, stage: str, *, backend: str, fix: str = "", where: str = "") -> None:
+        message = f"the timeout of {seconds:g} s passed during {stage} on {backend}"
+        super().__init__(message, fix=fix, where=where, seconds=seconds, stage=stage, backend=backend)
+
+
+class DeviceLost(BackendError):
+    """The device went away; pipelines and handles made on it are dead."""
+
+    number = 1010
+    remedy = "call try_recover(), then compile and upload again"
+
+    def __init__(self, backend: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        message = f"the device of {backend} is lost: {reason}"
+        super().__init__(message, fix=fix, where=where, backend=backend, reason=reason)
+
+
+class Trapped(BackendError):
+    """A `trap` ran; of several, the lowest invocation's, then the first of the program. There are no outputs."""
+
+    number = 1011
+    remedy = "correct the input that the trap's tag names"
+
+    def __init__(self, tag: str, trap_code: int, invocation: int, *, fix: str = "", where: str = "") -> None:
+        message = f"invocation {invocation} trapped with {tag!r}, code {trap_code}"
+        super().__init__(message, fix=fix, where=where, tag=tag, trap_code=trap_code, invocation=invocation)
+
+    @property
+    def tag(self) -> str:
+        return str(self.fields["tag"])
+
+    @property
+    def trap_code(self) -> int:
+        """The u32 that the trap carries."""
+        return int(self.fields["trap_code"])
+
+    @property
+    def invocation(self) -> int:
+        """Linear global invocation id: ``(gz*GY + gy)*GX + gx`` over the extents of the whole launch."""
+        return int(self.fields["invocation"])
+
+
+class StaleHandle(BackendError):
+    """A pipeline, resource or buffer was used after its end, or on a backend that did not make it."""
+
+    number = 1012
+    remedy = "make a new one on this backend"
+
+    def __init__(self, handle: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"{handle} can not be used: {reason}", fix=fix, where=where, handle=handle, reason=reason)
+
+
+class BackendUnavailable(BackendError):
+    """A known backend can not run here; the fix is what its own probe advises."""
+
+    number = 1013
+    remedy = "choose another backend"
+
+    def __init__(self, backend: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        message = f"backend {backend!r} is not available: {reason}"
+        super().__init__(message, fix=fix, where=where, backend=backend, reason=reason)
+
+
+class UnknownBackend(BackendError, LookupError):
+    """No installed distribution registers a backend of this id."""
+
+    number = 1014
+    remedy = "choose a registered backend"
+
+    def __init__(self, backend: str, registered: Sequence[str], *, fix: str = "", where: str = "") -> None:
+        message = f"no backend {backend!r} is registered (registered: {', '.join(registered) or 'none'})"
+        super().__init__(message, fix=fix, where=where, backend=backend, registered=tuple(registered))
+
+
+class InvalidLaunch(BackendError, ValueError):
+    """A configuration or a geometry that no backend can launch; `field` names what is wrong with the dispatch."""
+
+    number = 1015
+    remedy = "change that field of the configuration"
+
+    def __init__(self, field: str, *, needed: str, got: str, fix: str = "") -> None:
+        super().__init__(f"got {got}, expected {needed}", fix=fix, where=field, field=field, needed=needed, got=got)
+
+
+class ContractMismatch(BackendError, TypeError):
+    """A backend class or plugin does not state a contract that this vyre-driver speaks."""
+
+    number = 1016
+    remedy = "state the contract that the class implements"
+
+    def __init__(self, subject: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"{subject} {reason}", fix=fix, where=where, subject=subject, reason=reason)
+
+
+class DuplicateBackend(BackendError, ValueError):
+    """Two registrations have one id."""
+
+    number = 1017
+    remedy = "uninstall one of the two distributions"
+
+    def __init__(self, backend: str, first: str, second: str, *, fix: str = "", where: str = "") -> None:
+        message = f"backend {backend!r} is registered by {first} and by {second}"
+        super().__init__(message, fix=fix, where=where, backend=backend, first=first, second=second)
