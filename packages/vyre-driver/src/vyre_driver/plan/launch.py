@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.errors import InvalidInput, InvalidLaunch, InvalidProgram, OutputLimitExceeded
+from vyre_driver.plan.indirect import find_indirect_dispatch
+from vyre_driver.plan.lengths import fixed_lengths, input_lengths, launch_lengths
+from vyre_driver.plan.limits import require_limits
 from vyre_foundation.ir.program import Program
+from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
-
-from vyre_driver.backend.config import Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +55,105 @@ class LaunchPlan:
     def byte_length(self, buffer: str) -> int:
         """Bytes that the buffer takes in memory."""
         return self.lengths[buffer] * self.program.buffer(buffer).dtype.size
+
+
+def plan_launch(
+    program: Program,
+    byte_lengths: Sequence[int],
+    config: DispatchConfig = DEFAULT_CONFIG,
+    profile: DeviceProfile | None = None,
+    indirect_grid: Extent | None = None,
+) -> LaunchPlan:
+    """The plan of `program` for inputs of these lengths, in binding order.
+
+    A program with an `indirect_dispatch` needs `indirect_grid`, which `read_indirect_grid` takes from the bytes; a
+    `grid_override` wins over it. With a `profile` the device's limits hold too, all of them reported at once.
+
+    Raises `InvalidProgram`, `InvalidInput` (buffer, needed, got), `InvalidLaunch`, `OutputLimitExceeded`, and with a
+    profile `UnsupportedFeature` and `DeviceOutOfMemory`.
+    """
+    facts = validated(with_workgroup_size(program, config.workgroup_override))
+    program = facts.program
+    lengths = fixed_lengths(program, input_lengths(program, byte_lengths))
+    grid = _grid(program, lengths, config, indirect_grid)
+    _require_ids_fit(program, grid)
+    x, y, z = grid
+    plan = LaunchPlan(
+        program=program,
+        facts=facts,
+        grid=grid,
+        lengths=MappingProxyType(launch_lengths(program, lengths, x * y * z)),
+        inputs=tuple(buffer.name for buffer in program.inputs),
+        outputs=_outputs(program, lengths, config),
+        repeats=config.fixpoint_iterations,
+    )
+    if profile is not None:
+        require_limits(program, grid, {name: plan.byte_length(name) for name in plan.lengths}, profile)
+    return plan
+
+
+def validated(program: Program) -> Facts:
+    """The facts of `program`, or the driver's `InvalidProgram` with every finding."""
+    try:
+        return program.validate()
+    except foundation.InvalidProgram as error:
+        raise InvalidProgram(program.name, error.findings) from error
+
+
+def with_workgroup_size(program: Program, size: Extent | None) -> Program:
+    """`program` with another workgroup size (itself for None, or for its own)."""
+    return program if size is None or size == program.workgroup_size else replace(program, workgroup_size=size)
+
+
+def infer_dispatch_grid(program: Program, lengths: Mapping[str, int]) -> Extent:
+    """As many workgroups on x as the longest output needs invocations; one for a program without outputs."""
+    outputs = program.outputs
+    if not outputs:
+        return (1, 1, 1)
+    longest = max(lengths[buffer.name] for buffer in outputs)
+    return (-(-longest // program.workgroup_volume), 1, 1)
+
+
+def _grid(program: Program, lengths: Mapping[str, int], config: DispatchConfig, indirect: Extent | None) -> Extent:
+    if config.grid_override is not None:
+        return config.grid_override
+    stmt = find_indirect_dispatch(program)
+    if stmt is None:
+        return infer_dispatch_grid(program, lengths)
+    if indirect is None:
+        raise InvalidInput(
+            stmt.buffer.name,
+            needed="its three words of the grid",
+            got="a plan without them",
+            fix="pass indirect_grid=read_indirect_grid(program, inputs), or a grid_override",
+        )
+    return indirect
+
+
+def _require_ids_fit(program: Program, grid: Extent) -> None:
+    """Every id, also the linear one of a trap, is a u32."""
+    if 0 in grid:
+        return
+    total = 1
+    for axis, groups, size in zip("xyz", grid, program.workgroup_size, strict=True):
+        total *= groups * size
+        if groups * size > 2**32:
+            got = f"{groups} workgroups of {size} on {axis}"
+            raise InvalidLaunch("grid", needed=f"at most {2**32} invocations on each axis", got=got)
+    if total > 2**32:
+        raise InvalidLaunch("grid", needed=f"at most {2**32} invocations", got=f"{total}", fix="split the dispatch")
+
+
+def _outputs(program: Program, lengths: Mapping[str, int], config: DispatchConfig) -> tuple[OutputLayout, ...]:
+    layouts = []
+    for buffer in program.outputs:
+        size = lengths[buffer.name] * buffer.dtype.size
+        start, stop = buffer.output_range or (0, size)
+        if stop > size:
+            needed = f"at least the {stop} bytes of its output range"
+            raise InvalidInput(buffer.name, needed=needed, got=f"{size} bytes", fix="bind more, or narrow the range")
+        layouts.append(OutputLayout(buffer.name, start, stop))
+    total = sum(layout.size for layout in layouts)
+    if config.max_output_bytes is not None and total > config.max_output_bytes:
+        raise OutputLimitExceeded(total, config.max_output_bytes)
+    return tuple(layouts)

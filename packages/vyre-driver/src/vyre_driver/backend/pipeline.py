@@ -1,0 +1,98 @@
+"""The frozen contract of a program that is compiled for one backend."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.results import (
+    Inputs,
+    OutputBuffers,
+    Outputs,
+    TimedDispatchResult,
+    replace_output_buffers_preserving_slots,
+)
+from vyre_driver.errors import UnsupportedFeature
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCacheSnapshot:
+    """How often compiled code was found, and how often it had to be made, since the backend began."""
+
+    hits: int
+    misses: int
+
+
+class CompiledPipeline(ABC):
+    """A program that needs no further compilation.
+
+    Its results are those of `VyreBackend.dispatch` with the same program, inputs and configuration, bit for bit, except
+    that persistent buffers keep their contents from one dispatch to the next. The code-affecting fields of `config`
+    (`ulp_budget`, `workgroup_override`) must be those it was compiled with.
+    """
+
+    # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def id(self) -> str:
+        """The backend's id, a colon, and what tells this pipeline from others."""
+
+    @abstractmethod
+    def dispatch(self, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        """Run the program over `inputs`."""
+
+    def dispatch_timed(self, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> TimedDispatchResult:
+        """As `dispatch`, with times: here the host's clock alone."""
+        started = time.perf_counter_ns()
+        outputs = self.dispatch(inputs, config)
+        return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
+
+    def dispatch_into(self, inputs: Inputs, outputs: OutputBuffers, config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        """As `dispatch`, into slots of the caller."""
+        replace_output_buffers_preserving_slots(outputs, self.dispatch(inputs, config))
+
+    def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig = DEFAULT_CONFIG) -> list[Outputs]:
+        """One dispatch for each element of `batch`, in order."""
+        return [self.dispatch(inputs, config) for inputs in batch]
+
+    def dispatch_batched_into(
+        self, batch: Sequence[Inputs], outputs: list[OutputBuffers], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> None:
+        """As `dispatch_batched`, into one list of slots for each element; surplus lists are dropped."""
+        del outputs[len(batch) :]
+        outputs.extend([] for _ in range(len(batch) - len(outputs)))
+        for inputs, slots in zip(batch, outputs, strict=True):
+            self.dispatch_into(inputs, slots, config)
+
+    # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        """Run the program over resident resources, one for each bound buffer in binding order; nothing is read back."""
+        raise UnsupportedFeature("resident dispatch of a pipeline", backend=self.id())
+
+    def dispatch_resident_timed(
+        self, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> TimedDispatchResult:
+        """As `dispatch_resident`, with times and no outputs."""
+        started = time.perf_counter_ns()
+        self.dispatch_resident(resources, config)
+        return TimedDispatchResult(outputs=[], wall_ns=time.perf_counter_ns() - started)
+
+    # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Give back what the pipeline keeps on the device. Calling it again does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,87 @@
+"""Memory that stays on a device between dispatches: handles to it, steps over it, and typed device buffers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vyre_driver.device.profile import Extent
+from vyre_driver.errors import StaleHandle
+from vyre_foundation.ir.program import Program
+
+DEVICE_BUFFER_FEATURE = "DeviceBuffer"
+"""The feature's name in `UnsupportedFeature`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A handle to resident memory: meaningful only to the backend that made it, and only in its generation."""
+
+    backend: str
+    id: int
+    generation: int
+    byte_len: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentDispatchStep:
+    """One dispatch of a sequence: the program over resources, one for each bound buffer in binding order."""
+
+    program: Program
+    resources: tuple[Resource, ...]
+    grid_override: Extent | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentReadRange:
+    """The bytes ``byte_offset … byte_offset + byte_len`` of a resource."""
+
+    resource: Resource
+    byte_offset: int
+    byte_len: int
+
+
+class DeviceBuffer(ABC):
+    """A buffer in the memory of one backend, for callers that own device memory themselves."""
+
+    @abstractmethod
+    def backend_id(self) -> str:
+        """The backend that made it."""
+
+    @abstractmethod
+    def byte_len(self) -> int:
+        """Its size in bytes."""
+
+    def debug_label(self) -> str | None:
+        """A name for reports."""
+        return None
+
+
+class HostShimBuffer(DeviceBuffer):
+    """A device buffer in host memory, for backends that compute there and for tests of code that takes buffers."""
+
+    def __init__(self, backend: str, contents: bytes | bytearray | memoryview, label: str | None = None) -> None:
+        self._backend, self._contents, self._label = backend, bytearray(contents), label
+
+    def backend_id(self) -> str:
+        return self._backend
+
+    def byte_len(self) -> int:
+        return len(self._contents)
+
+    def debug_label(self) -> str | None:
+        return self._label
+
+    def as_slice(self) -> memoryview:
+        """The contents, writable."""
+        return memoryview(self._contents)
+
+
+def validate_buffer_ownership(backend: str, buffers: Sequence[DeviceBuffer]) -> None:
+    """Refuse buffers that another backend made: `StaleHandle` names the position and the owner."""
+    for position, buffer in enumerate(buffers):
+        owner = buffer.backend_id()
+        if owner != backend:
+            reason = f"it belongs to backend {owner!r}, this is {backend!r}"
+            raise StaleHandle(f"device buffer {position}", reason, fix="allocate it with this backend")

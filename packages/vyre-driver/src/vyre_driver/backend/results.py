@@ -1,0 +1,78 @@
+"""What dispatches give back, and how results get into memory that the caller owns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vyre_driver.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer as HostBuffer
+
+Inputs: TypeAlias = "Sequence[HostBuffer]"
+"""Contiguous objects of the buffer protocol, one for each input of the program, in binding order."""
+
+Outputs = list[memoryview]
+"""Fresh host memory (format "B"), one for each output of the program, in binding order."""
+
+OutputBuffers: TypeAlias = "list[HostBuffer]"
+"""Output slots of the caller: a slot whose size fits is written to, any other is replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedDispatchResult:
+    """Outputs and where the time went, in nanoseconds; None is unknown. `device_ns` is the kernels alone."""
+
+    outputs: Outputs
+    wall_ns: int
+    device_ns: int | None = None
+    enqueue_ns: int | None = None
+    wait_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentSequenceTiming:
+    """Where the time of a sequence of dispatches went, in nanoseconds; a sum with an unknown term is None."""
+
+    wall_ns: int
+    device_ns: int | None = None
+    enqueue_ns: int | None = None
+    wait_ns: int | None = None
+
+
+def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memoryview:
+    """The bytes of a host buffer without a copy, or `InvalidInput` under `name`."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        got = type(buffer).__name__
+        raise InvalidInput(name, needed="an object with the buffer protocol (bytes, an array, …)", got=got) from None
+    if writable and view.readonly:
+        raise InvalidInput(name, needed="writable memory", got="read-only memory", fix="pass a bytearray or an array")
+    if not view.c_contiguous:
+        fix = "pass numpy.ascontiguousarray(…)"
+        raise InvalidInput(name, needed="contiguous memory", got="a strided view", fix=fix)
+    if view.nbytes == 0:
+        return memoryview(bytearray() if writable else b"")
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def borrowed_input_slices(inputs: Inputs) -> list[memoryview]:
+    """The bytes of every input, without a copy."""
+    return [host_bytes(f"input {n}", buffer) for n, buffer in enumerate(inputs)]
+
+
+def replace_output_buffers_preserving_slots(outputs: OutputBuffers, results: Sequence[memoryview]) -> None:
+    """Make `outputs` hold `results`: slots of the right size keep their memory, and there are as many as results.
+
+    Nothing is written when a slot is read-only.
+    """
+    targets = [host_bytes(f"output slot {n}", slot, writable=True) for n, slot in enumerate(outputs)]
+    for slot, target in enumerate(targets[: len(results)]):
+        if target.nbytes == results[slot].nbytes:
+            target[:] = results[slot]
+        else:
+            outputs[slot] = results[slot]
+    outputs[len(results) :] = results[len(outputs) :]

@@ -1,0 +1,36 @@
+"""Indirect dispatch: the grid stands in an input, and the host reads it from the bytes that it binds."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from vyre_driver.device.profile import Extent
+from vyre_driver.errors import InvalidInput
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import IndirectDispatch
+from vyre_foundation.ir.walk import statements
+
+
+def find_indirect_dispatch(program: Program) -> IndirectDispatch | None:
+    """The statement that names the grid's buffer; a valid program has at most one, as its first statement."""
+    for stmt in statements(program.body):
+        if isinstance(stmt, IndirectDispatch):
+            return stmt
+    return None
+
+
+def read_indirect_grid(program: Program, inputs: Sequence[memoryview]) -> Extent | None:
+    """The three words of the grid, from the inputs in binding order; None for a program with a grid of its own."""
+    stmt = find_indirect_dispatch(program)
+    if stmt is None:
+        return None
+    name = stmt.buffer.name
+    position = next((n for n, buffer in enumerate(program.inputs) if buffer.name == name), len(inputs))
+    words = memoryview(inputs[position]).cast("B") if position < len(inputs) else memoryview(b"")
+    start, stop = 4 * stmt.offset, 4 * stmt.offset + 12
+    if len(words) < stop:
+        needed = f"three u32 words of the grid at elements {stmt.offset} … {stmt.offset + 2}"
+        raise InvalidInput(name, needed=needed, got=f"{len(words)} bytes")
+    x, y, z = struct.unpack("<3I", words[start:stop])
+    return x, y, z

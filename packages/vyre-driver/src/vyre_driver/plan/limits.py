@@ -1,0 +1,46 @@
+"""A device's limits against a launch: everything that does not fit is said at once, before the device is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.program import Program
+
+
+def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> None:
+    """Raise `UnsupportedFeature` listing every limit that is exceeded, or `DeviceOutOfMemory` for the sum.
+
+    `sizes` are the bytes of each buffer by name. Limits that the profile does not know are not checked.
+    """
+    exceeded = [*_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
+    if exceeded:
+        fix = "use a smaller workgroup or smaller buffers, or choose another backend"
+        raise UnsupportedFeature("; ".join(exceeded), backend=profile.backend, fix=fix)
+    needed = sum(sizes[buffer.name] for buffer in program.buffers if buffer.memory.is_bound)
+    if profile.global_memory_bytes is not None and needed > profile.global_memory_bytes:
+        raise DeviceOutOfMemory(needed, profile.global_memory_bytes, where=f"program {program.name!r}")
+
+
+def _geometry(program: Program, grid: Extent, profile: DeviceProfile) -> Iterator[str]:
+    for axis, size, most in zip("xyz", program.workgroup_size, profile.max_workgroup_size, strict=True):
+        if size > most:
+            yield f"a workgroup size of {size} on {axis} (at most {most})"
+    if program.workgroup_volume > profile.max_invocations_per_workgroup:
+        yield f"{program.workgroup_volume} invocations in a workgroup (at most {profile.max_invocations_per_workgroup})"
+    for axis, groups, limit in zip("xyz", grid, profile.max_workgroups or (None, None, None), strict=True):
+        if limit is not None and groups > limit:
+            yield f"{groups} workgroups on {axis} (at most {limit})"
+
+
+def _buffers(program: Program, sizes: Mapping[str, int], profile: DeviceProfile) -> Iterator[str]:
+    most = profile.max_storage_buffer_binding_size
+    for buffer in program.buffers:
+        if most is not None and buffer.memory.is_bound and sizes[buffer.name] > most:
+            yield f"{sizes[buffer.name]} bytes in buffer {buffer.name!r} (at most {most})"
+    shared = sum(sizes[buffer.name] for buffer in program.buffers if buffer.memory is Memory.WORKGROUP)
+    limit = profile.max_shared_memory_bytes
+    if limit is not None and shared > limit:
+        yield f"{shared} bytes of workgroup memory (at most {limit})"
