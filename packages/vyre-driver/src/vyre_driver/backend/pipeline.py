@@ -53,7 +53,7 @@ class CompiledPipeline(ABC):
         outputs = self.dispatch(inputs, config)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
 
-    def dispatch_into(self, inputs: Inputs, outputs: OutputBuffers, config: DispatchConfig = DEFAULT_CONFIG) -> None:
+    def dispatch_into(self, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers) -> None:
         """As `dispatch`, into slots of the caller."""
         replace_output_buffers_preserving_slots(outputs, self.dispatch(inputs, config))
 
@@ -62,13 +62,13 @@ class CompiledPipeline(ABC):
         return [self.dispatch(inputs, config) for inputs in batch]
 
     def dispatch_batched_into(
-        self, batch: Sequence[Inputs], outputs: list[OutputBuffers], config: DispatchConfig = DEFAULT_CONFIG
+        self, batch: Sequence[Inputs], config: DispatchConfig, outputs: list[OutputBuffers]
     ) -> None:
         """As `dispatch_batched`, into one list of slots for each element; surplus lists are dropped."""
         del outputs[len(batch) :]
         outputs.extend([] for _ in range(len(batch) - len(outputs)))
         for inputs, slots in zip(batch, outputs, strict=True):
-            self.dispatch_into(inputs, slots, config)
+            self.dispatch_into(inputs, config, slots)
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -86,7 +86,7 @@ class CompiledPipeline(ABC):
 
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - nothing is kept by default
         """Give back what the pipeline keeps on the device. Calling it again does nothing."""
 
     def __enter__(self) -> Self:

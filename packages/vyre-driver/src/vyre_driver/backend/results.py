@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from vyre_driver.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer as HostBuffer
+    from typing import Any
+
+    import numpy.typing as npt
+    from typing_extensions import Buffer
+
+    HostBuffer: TypeAlias = Buffer | npt.NDArray[Any]
 
 Inputs: TypeAlias = "Sequence[HostBuffer]"
 """Contiguous objects of the buffer protocol, one for each input of the program, in binding order."""
