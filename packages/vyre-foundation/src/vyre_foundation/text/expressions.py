@@ -1,0 +1,109 @@
+"""One expression as text, from the texts of its operands. Who calls decides which operands are names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
+from vyre_foundation.text.syntax import ATOM, COMPARE, INFIX, UNARY, callee, default_type, name, number
+
+
+class Text(NamedTuple):
+    """What stands for an expression: `tightness` says when it needs parentheses, `nodes` how much is written out."""
+
+    text: str
+    tightness: int
+    nodes: int
+
+
+class ExpressionWriter:
+    """Writes expressions whose operands are in `texts`.
+
+    `buffers` names the buffers; `locals` are the types of the locals declared so far: a local of another type states it.
+    """
+
+    def __init__(self, buffers: Mapping[Buffer, str], locals: Mapping[str, DType]) -> None:
+        self.texts: dict[Expr, Text] = {}
+        self._buffers, self._locals = buffers, locals
+
+    def buffer(self, buffer: Buffer) -> str:
+        return self._buffers.get(buffer) or name(buffer.name)
+
+    def element(self, buffer: Buffer, index: Expr, checked: bool) -> str:
+        """``a[i]``"""
+        return f"{self.buffer(buffer)}[{'' if checked else 'unchecked '}{self.typed(index, u32)}]"
+
+    def typed(self, expr: Expr, expected: DType | None) -> str:
+        """`expr` where a number without a type is taken to be of the type `expected` (None: of its default type)."""
+        if not isinstance(expr, Literal):
+            return self.texts[expr].text
+        return _literal(expr, expected or default_type(expr))
+
+    def group(self, operands: Sequence[Expr]) -> list[str]:
+        """Operands beside each other: numbers without a type take the type of the first that has one."""
+        return [self.typed(e, anchor) for e, anchor in zip(operands, anchors(operands), strict=True)]
+
+    def write(self, node: Expr) -> None:
+        """Enter the text of `node`."""
+        nodes = 1 + sum([self.texts[a].nodes for a in node.args])
+        match node:
+            case Literal():
+                text, tightness = _literal(node, default_type(node)), ATOM
+            case Local():
+                text, tightness = name(node.name), ATOM
+                if self._locals.get(node.name, node.dtype) is not node.dtype:
+                    text += f":{node.dtype}"
+            case Load():
+                text, tightness = self.element(node.buffer, node.index, node.checked), ATOM
+            case Length():
+                text, tightness = f"len({self.buffer(node.buffer)})", ATOM
+            case Id():
+                text = f"{node.kind.value}.{'xyz'[node.axis]}" if node.kind.has_axis else f"{node.kind.value}()"
+                tightness = ATOM
+            case Apply():
+                text, tightness = self._apply(node)
+            case Select():
+                arms = ", ".join(self.group(node.args[1:]))
+                text, tightness = f"select({self.typed(node.condition, bool_)}, {arms})", ATOM
+            case Cast():
+                text = f"{node.dtype}({'' if node.checked else 'unchecked '}{self.typed(node.value, None)})"
+                tightness = ATOM
+            case Bitcast():
+                text, tightness = f"bitcast<{node.dtype}>({self.typed(node.value, None)})", ATOM
+            case Call():
+                operands = ", ".join([self.typed(a, None) for a in node.args])
+                text, tightness = f"call<{node.dtype}> {callee(node.callee)}({operands})", ATOM
+        self.texts[node] = Text(text, tightness, nodes)
+
+    def _apply(self, node: Apply) -> tuple[str, int]:
+        id, args = node.op.id, node.args
+        operands = self.group(args)
+        if id in INFIX:
+            sign, tightness = INFIX[id]
+            left = self._at_least(args[0], operands[0], tightness + (tightness == COMPARE))
+            return f"{left} {sign} {self._at_least(args[1], operands[1], tightness + 1)}", tightness
+        if id in ("neg", "not") and not isinstance(args[0], Literal):  # `-5` is a number
+            sign = "-" if id == "neg" else "!" if node.dtype is bool_ else "~"
+            return sign + self._at_least(args[0], operands[0], ATOM), UNARY
+        return f"{id}({', '.join(operands)})", ATOM
+
+    def _at_least(self, expr: Expr, text: str, tightness: int) -> str:
+        return text if self.texts[expr].tightness >= tightness else f"({text})"
+
+
+def anchors(operands: Sequence[Expr]) -> list[DType | None]:
+    """For each operand, the type that a number without a type would have there."""
+    anchor = next((e.dtype for e in operands if not isinstance(e, Literal)), None)
+    if anchor is not None or not operands:
+        return [anchor] * len(operands)
+    first = operands[0]
+    assert isinstance(first, Literal)
+    return [default_type(first), *[first.dtype] * (len(operands) - 1)]
+
+
+def _literal(literal: Literal, expected: DType | None) -> str:
+    text = number(literal)
+    return text if literal.dtype in (expected, bool_) else f"{text}:{literal.dtype}"
