@@ -2,8 +2,9 @@
 
 from vyre_foundation.testing.generator import GeneratedProgram, generate
 from vyre_foundation.testing.profile import DEFAULT, EVERYTHING, NARROW, STRAIGHT_LINE, STRUCTURED, WIDE, Profile
+from vyre_foundation.testing.shrink import shrink
 
 __all__ = [
     "DEFAULT", "EVERYTHING", "NARROW", "STRAIGHT_LINE", "STRUCTURED", "WIDE",
-    "GeneratedProgram", "Profile", "generate",
+    "GeneratedProgram", "Profile", "generate", "shrink",
 ]  # fmt: skip

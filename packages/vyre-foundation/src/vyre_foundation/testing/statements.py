@@ -208,7 +208,7 @@ class Statements:
         """A loop of a few rounds. In one with uniform bounds and breaks, barriers are legal; with bounds of the launch
         and no breaks, grid barriers too."""
         level = self._branch_level(0.55)
-        if level is not NONE and place.at_top and self.rng.random() < 0.5:
+        if place.at_top and not self.tail and self.rng.random() < (0.8 if self.grid_barriers else 0.3):
             level = LAUNCH
         dtype = self.rng.choice(self.exprs.integers)
         start, stop, step, rounds = self._bounds(dtype, level)
