@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from vyre_driver.errors import InvalidInput
 
@@ -50,7 +50,7 @@ class ResidentSequenceTiming:
 def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memoryview:
     """The bytes of a host buffer without a copy, or `InvalidInput` under `name`."""
     try:
-        view = memoryview(buffer)
+        view = memoryview(cast("Buffer", buffer))
     except TypeError:
         got = type(buffer).__name__
         raise InvalidInput(name, needed="an object with the buffer protocol (bytes, an array, …)", got=got) from None

@@ -53,8 +53,9 @@ class EmitOptions:
 class SourceUnit:
     """Emitted source, ready for the target's compiler: one text with all kernels of a `Lowered`.
 
-    `kernels` are the entry points by the names of `Lowered.kernels`, in that order. `language` names the dialect for
-    whoever shows the text. `options` are the compiler's flags. A port may subclass it to carry more to `compile`.
+    `kernels` are the names of the entry points in the text, in the order of `Lowered.kernels`. `language` names the
+    dialect for whoever shows the text. `options` are the compiler's flags. A port may subclass it to carry more to
+    `compile`, such as the statement behind each line.
     """
 
     text: str
@@ -87,7 +88,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def compile(self, unit: SourceUnit) -> ModuleT:
-        """Code for the device. `KernelCompileFailed` carries the compiler's log, the source and the line it names."""
+        """Code for the device. `KernelCompileFailed` carries the compiler's log, the source and the place it names."""
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -126,6 +127,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     ) -> EventT:
         """Enqueue one kernel over `grid` workgroups (every axis at least 1) of `workgroup_size` invocations.
 
+        `kernel` is one of `SourceUnit.kernels`. For a target with `groups_as_loops` one work item runs a workgroup.
         `args` are the kernel's bound buffers in argument order, then one u32 (an int) for each name of
         `Kernel.lengths`. A repeated dispatch passes the *same tuple object* again, so a port may compare `args` by
         identity and set nothing. `timed` asks for an event that `elapsed` can answer; without it an event may be as

@@ -1,0 +1,57 @@
+"""How a distribution announces a backend: a light record, found by entry point, that opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.contract import VyreBackend
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a backend can run here. An unavailable one says why, and what would make it run."""
+
+    is_available: bool
+    reason: str = ""
+    fix: str = ""
+
+    @classmethod
+    def available(cls, reason: str = "") -> Availability:
+        """It can run; `reason` may say on what."""
+        return cls(True, reason)
+
+    @classmethod
+    def unavailable(cls, reason: str, fix: str) -> Availability:
+        """It can not: what was looked for and found, and the remedy."""
+        return cls(False, reason, fix)
+
+
+class Selection(Enum):
+    """Who may choose a backend."""
+
+    AUTOMATIC = "automatic"
+    """`acquire_preferred_dispatch_backend` may."""
+    BY_NAME = "by_name"
+    """Only a caller who names it: an interpreter must not stand in for a device silently."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendRegistration:
+    """What an entry point of the group ``vyre.backends`` names; the entry point is called as the backend.
+
+    `precedence` ranks: lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal.
+    `probe` answers cheaply whether `factory` would succeed; the two may import device libraries, importing the module
+    of the registration must not. `factory` makes a fresh backend, which belongs to the caller.
+    """
+
+    id: str
+    precedence: int
+    contract: int
+    factory: Callable[[], VyreBackend]
+    probe: Callable[[], Availability]
+    selection: Selection = Selection.AUTOMATIC
+    summary: str = ""

@@ -1,0 +1,144 @@
+"""Who is installed and who is chosen.
+
+Discovery happens at the first question and is kept; nothing here opens a device until a backend is acquired or its
+availability is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
+from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
+from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
+from vyre_driver.registry.known import INSTALL_HINTS, install_hint
+
+
+@dataclass(slots=True)
+class _Registry:
+    registered: dict[str, BackendRegistration] = field(default_factory=dict)
+    discovered: Discovery | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def discovery(self) -> Discovery:
+        with self.lock:
+            if self.discovered is None:
+                self.discovered = discover()
+            return self.discovered
+
+    def all(self) -> dict[str, BackendRegistration]:
+        with self.lock:
+            return {**self.discovery().backends, **self.registered}
+
+
+_registry = _Registry()
+
+
+def register(registration: BackendRegistration) -> None:
+    """Add a backend by hand, as tests and embedders do. A taken id raises `DuplicateBackend`."""
+    with _registry.lock:
+        if registration.id in _registry.all():
+            fix = "choose another id, or unregister the first"
+            raise DuplicateBackend(registration.id, "an earlier registration", "this call", fix=fix)
+        _registry.registered[registration.id] = registration
+
+
+def unregister(id: str) -> None:
+    """Take back what `register` added; installed backends stay."""
+    with _registry.lock:
+        _registry.registered.pop(id, None)
+
+
+def refresh() -> None:
+    """Look for installed backends again at the next question."""
+    with _registry.lock:
+        _registry.discovered = None
+
+
+def registered_backends() -> tuple[BackendRegistration, ...]:
+    """Every usable registration, by id."""
+    return tuple(registration for _, registration in sorted(_registry.all().items()))
+
+
+def registered_backends_by_precedence() -> tuple[BackendRegistration, ...]:
+    """Every usable registration, the most preferred first; equal ranks by id, whatever the order of installation."""
+    return tuple(sorted(_registry.all().values(), key=lambda r: (r.precedence, r.id)))
+
+
+def backend_problems() -> tuple[BackendProblem, ...]:
+    """Installed backends that are left out, each with its reason and remedy."""
+    return _registry.discovery().problems
+
+
+def registration_of(id: str) -> BackendRegistration:
+    """The registration of a backend. `UnknownBackend` lists what there is and says what to install."""
+    known = _registry.all()
+    if id in known:
+        return known[id]
+    for problem in backend_problems():
+        if problem.id == id:
+            raise BackendUnavailable(id, problem.reason, fix=problem.fix, where=problem.distribution)
+    ids = tuple(sorted(known))
+    raise UnknownBackend(id, ids, fix=install_hint(id, ids))
+
+
+def availability(id: str) -> Availability:
+    """What the backend's own probe says; a probe that fails makes the backend unavailable."""
+    return _probe(registration_of(id))
+
+
+def acquire(id: str) -> VyreBackend:
+    """A fresh backend, which belongs to the caller: `shutdown` it when done.
+
+    `UnknownBackend` if nobody registers the id, `BackendUnavailable` with the probe's reason if it can not run here.
+    """
+    return _acquire(registration_of(id))
+
+
+def acquire_preferred_dispatch_backend() -> VyreBackend:
+    """The most preferred backend that is available, among those that may be chosen without being named.
+
+    Backends are tried in the order of precedence, and only the one that is returned is opened. When there is none,
+    `BackendUnavailable` lists everything that was tried.
+    """
+    tried = []
+    for registration in registered_backends_by_precedence():
+        if registration.selection is not Selection.AUTOMATIC:
+            continue
+        try:
+            return _acquire(registration)
+        except BackendError as error:
+            tried.append(f"{registration.id}: {error.message} ({error.fix})")
+    tried.extend(f"{problem.id}: {problem.reason} ({problem.fix})" for problem in backend_problems())
+    raise BackendUnavailable("preferred", _none_available(tried), fix=_remedy())
+
+
+def _acquire(registration: BackendRegistration) -> VyreBackend:
+    state = _probe(registration)
+    if not state.is_available:
+        raise BackendUnavailable(registration.id, state.reason, fix=state.fix)
+    return registration.factory()
+
+
+def _probe(registration: BackendRegistration) -> Availability:
+    try:
+        return registration.probe()
+    except BackendError as error:
+        return Availability.unavailable(error.message, error.fix)
+    except Exception as error:
+        return Availability.unavailable(
+            f"its probe raised {type(error).__name__}: {error}", "report it to the backend's authors"
+        )
+
+
+def _none_available(tried: list[str]) -> str:
+    return "; ".join(tried) if tried else "no backend that may be chosen without its name is installed"
+
+
+def _remedy() -> str:
+    commands = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items())
+    by_name = [r.id for r in registered_backends() if r.selection is Selection.BY_NAME]
+    name_one = f", or name one that never stands in by itself: acquire({by_name[0]!r})" if by_name else ""
+    return f"install or repair a backend ({commands}){name_one}"

@@ -1,0 +1,116 @@
+"""Finding the installed backends: entry points in, registrations and problems out. A bad plugin harms nobody else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vyre_driver.backend.registration import BackendRegistration
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "vyre.backends"
+DISABLE = "VYRE_DISABLE_PLUGINS"
+"""Environment variable: "1" or "all" looks for no plugin at all; otherwise the ids to leave out, with commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendProblem:
+    """An installed backend that is left out: by which distribution, why, and the remedy."""
+
+    id: str
+    distribution: str
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"backend {self.id!r} of {self.distribution}: {self.reason}. Fix: {self.fix}"
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What the entry points gave, both by id in alphabetical order."""
+
+    backends: dict[str, BackendRegistration]
+    problems: tuple[BackendProblem, ...]
+
+
+def discover() -> Discovery:
+    """Load every entry point of the group once; imports only the modules that hold registrations."""
+    backends: dict[str, BackendRegistration] = {}
+    owners: dict[str, str] = {}
+    problems: list[BackendProblem] = []
+    for entry in _entries():
+        owner = _distribution(entry)
+        loaded = _load(entry, owner)
+        if isinstance(loaded, BackendProblem):
+            problems.append(loaded)
+        elif loaded.id in owners:
+            problems.append(_duplicate(loaded.id, owners[loaded.id], owner))
+            backends.pop(loaded.id, None)
+        else:
+            owners[loaded.id] = owner
+            backends[loaded.id] = loaded
+    return Discovery(dict(sorted(backends.items())), tuple(sorted(problems, key=lambda p: (p.id, p.distribution))))
+
+
+def _entries() -> Iterable[EntryPoint]:
+    """The entry points in an order that does not depend on the installation."""
+    from importlib.metadata import entry_points  # 20 ms that only a listing should pay for
+
+    disabled = {word.strip() for word in os.environ.get(DISABLE, "").split(",")}
+    if disabled & {"1", "all", "true"}:
+        return ()
+    found = [entry for entry in entry_points(group=GROUP) if entry.name not in disabled]
+    return sorted(found, key=lambda entry: (entry.name, _distribution(entry), entry.value))
+
+
+def _load(entry: EntryPoint, owner: str) -> BackendRegistration | BackendProblem:
+    try:
+        loaded = entry.load()
+    except (Exception, SystemExit) as error:
+        reason = f"importing {entry.value!r} raised {type(error).__name__}: {error}"
+        return BackendProblem(entry.name, owner, reason, f"repair or uninstall it: pip install --upgrade {owner}")
+    if not isinstance(loaded, BackendRegistration):
+        reason = f"{entry.value!r} is a {type(loaded).__name__}, not a BackendRegistration"
+        return BackendProblem(entry.name, owner, reason, f"pip install --upgrade {owner}")
+    if loaded.id != entry.name:
+        reason = f"the entry point {entry.name!r} registers the id {loaded.id!r}"
+        return BackendProblem(entry.name, owner, reason, "name the entry point as the backend")
+    return _skew(loaded, owner) or loaded
+
+
+def _skew(registration: BackendRegistration, owner: str) -> BackendProblem | None:
+    """Another contract is met here, before any call could go wrong."""
+    from vyre_driver import __version__
+    from vyre_driver.backend.contract import CONTRACT
+
+    if registration.contract == CONTRACT:
+        return None
+    older = "vyre-driver" if registration.contract > CONTRACT else owner
+    reason = (
+        f"{owner} {_version(owner)} implements contract {registration.contract}, "
+        f"vyre-driver {__version__} speaks contract {CONTRACT}"
+    )
+    return BackendProblem(registration.id, owner, reason, f"pip install --upgrade {older}")
+
+
+def _duplicate(id: str, first: str, second: str) -> BackendProblem:
+    reason = f"{first} registers the same id, so none of them is used"
+    return BackendProblem(id, second, reason, f"pip uninstall {first} or pip uninstall {second}")
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an unknown distribution"
+
+
+def _version(distribution: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "of unknown version"

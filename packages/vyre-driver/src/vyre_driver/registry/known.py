@@ -1,0 +1,22 @@
+"""Where well-known backends come from: hints for the message when one is missing. Nothing depends on the table."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+# fmt: off
+INSTALL_HINTS = MappingProxyType({
+    "opencl":       "pip install vyre-driver-opencl",
+    "opencl-intel": "pip install 'vyre-driver-opencl[intel]'",
+    "reference":    "pip install vyre-reference",
+})
+# fmt: on
+
+
+def install_hint(backend: str, registered: tuple[str, ...]) -> str:
+    """What to do about a backend id that nobody registers."""
+    if backend in INSTALL_HINTS:
+        return INSTALL_HINTS[backend]
+    offers = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items() if id not in registered)
+    choose = f"choose one of {', '.join(registered)}" if registered else "install a backend"
+    return f"{choose}{f' ({offers})' if offers else ''}"
