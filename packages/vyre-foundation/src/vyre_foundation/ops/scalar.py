@@ -40,7 +40,7 @@ def round_rational(dtype: DType, value: Fraction) -> float:
     ulp = Fraction(2) ** (max(exponent, emin) - precision + 1)
     significand = round(value / ulp)  # Fraction rounds half to even
     if abs(significand) * ulp >= Fraction(2) ** (emax + 1):
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf  # an exact value may be too large to become a double
     return math.copysign(float(significand * ulp), value)
 
 
