@@ -57,8 +57,10 @@ def maximum(dtype: DType, x: float, y: float) -> float:
 
 def fused_multiply_add(dtype: DType, x: float, y: float, z: float) -> float:
     """x * y + z with one rounding."""
-    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+    if not (math.isfinite(x) and math.isfinite(y)):
         return x * y + z
+    if not math.isfinite(z):
+        return z  # x * y is finite, even where it overflows as a double
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     # An exact zero takes its sign from the doubles: the product's sign is right even where it underflows.
     return round_rational(dtype, exact) if exact else math.copysign(0.0, x) * math.copysign(1.0, y) + z if z == 0 else 0.0
@@ -133,7 +135,7 @@ SQRT = Op("sqrt", 15, 1, FLOATS, _SAME, square_root, "square root, correctly rou
          witnesses=at(f32, (-0.0, -0.0), (-1.0, NAN), (2.0, 1.4142135381698608), (INF, INF)) + at(f16, (2.0, 1.4140625)) + at(f64, (2.0, 1.4142135623730951)))
 FMA = Op("fma", 16, 3, (f32, f64), _SAME, fused_multiply_add, "x * y + z with one rounding",
          witnesses=at(f32, (1.0000001192092896, 1.0000001192092896, -1.000000238418579, 1.4210854715202004e-14), (INF, 0.0, 1.0, NAN), (-1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, -0.0, -0.0))
-         + at(f64, (1.0000000000000002, 1.0000000000000002, -1.0000000000000004, 4.930380657631324e-32), (1e300, -1e300, 0.0, -INF)))
+         + at(f64, (1.0000000000000002, 1.0000000000000002, -1.0000000000000004, 4.930380657631324e-32), (1e300, -1e300, 0.0, -INF), (1e300, 1e300, -INF, -INF)))
 SIGN = Op("sign", 17, 1, FLOATS, _SAME, sign, "-1, 1, or the operand where it is a zero or NaN",
          witnesses=at(f32, (-3.0, -1.0), (-0.0, -0.0), (0.0, 0.0), (NAN, NAN), (INF, 1.0)))
 COPYSIGN = Op("copysign", 18, 2, FLOATS, _SAME, copy_sign, "the magnitude of x with the sign of y; a NaN counts as positive",

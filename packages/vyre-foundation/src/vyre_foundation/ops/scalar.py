@@ -59,6 +59,8 @@ def round_float(dtype: DType, value: float) -> float:
         return value
     precision, emin, emax = dtype.format
     exponent = math.frexp(value)[1] - 1
+    if exponent > emax:
+        return math.copysign(math.inf, value)
     ulp_exponent = max(exponent, emin) - precision + 1
     rounded = math.ldexp(round(math.ldexp(value, -ulp_exponent)), ulp_exponent)
     if abs(rounded) >= math.ldexp(1.0, emax + 1):
