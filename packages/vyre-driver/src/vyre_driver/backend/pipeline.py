@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import (
     Inputs,
@@ -33,8 +33,9 @@ class CompiledPipeline(ABC):
     """A program that needs no further compilation.
 
     Its results are those of `VyreBackend.dispatch` with the same program, inputs and configuration, bit for bit, except
-    that persistent buffers keep their contents from one dispatch to the next. The code-affecting fields of `config`
-    (`ulp_budget`, `workgroup_override`) must be those it was compiled with.
+    that persistent buffers keep their contents, and hence their lengths, from one dispatch to the next. A `config` of
+    None is the one it was compiled with; another may not differ in `ulp_budget` and `workgroup_override`, which are
+    compiled in.
     """
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -44,25 +45,25 @@ class CompiledPipeline(ABC):
         """The backend's id, a colon, and what tells this pipeline from others."""
 
     @abstractmethod
-    def dispatch(self, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+    def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         """Run the program over `inputs`."""
 
-    def dispatch_timed(self, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> TimedDispatchResult:
+    def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         """As `dispatch`, with times: here the host's clock alone."""
         started = time.perf_counter_ns()
         outputs = self.dispatch(inputs, config)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
 
-    def dispatch_into(self, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers) -> None:
+    def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
         """As `dispatch`, into slots of the caller."""
         replace_output_buffers_preserving_slots(outputs, self.dispatch(inputs, config))
 
-    def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig = DEFAULT_CONFIG) -> list[Outputs]:
+    def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
         """One dispatch for each element of `batch`, in order."""
         return [self.dispatch(inputs, config) for inputs in batch]
 
     def dispatch_batched_into(
-        self, batch: Sequence[Inputs], config: DispatchConfig, outputs: list[OutputBuffers]
+        self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
     ) -> None:
         """As `dispatch_batched`, into one list of slots for each element; surplus lists are dropped."""
         del outputs[len(batch) :]
@@ -72,12 +73,12 @@ class CompiledPipeline(ABC):
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
         """Run the program over resident resources, one for each bound buffer in binding order; nothing is read back."""
         raise UnsupportedFeature("resident dispatch of a pipeline", backend=self.id())
 
     def dispatch_resident_timed(
-        self, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+        self, resources: Sequence[Resource], config: DispatchConfig | None = None
     ) -> TimedDispatchResult:
         """As `dispatch_resident`, with times and no outputs."""
         started = time.perf_counter_ns()

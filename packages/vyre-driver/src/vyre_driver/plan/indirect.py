@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import IndirectDispatch
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.stmt import IndirectDispatch, Region
 
 
 def find_indirect_dispatch(program: Program) -> IndirectDispatch | None:
     """The statement that names the grid's buffer; a valid program has at most one, as its first statement."""
-    for stmt in statements(program.body):
-        if isinstance(stmt, IndirectDispatch):
-            return stmt
-    return None
+    body = program.body
+    while body and isinstance(body[0], Region):
+        body = body[0].body
+    return body[0] if body and isinstance(body[0], IndirectDispatch) else None
 
 
 def read_indirect_grid(program: Program, inputs: Sequence[memoryview]) -> Extent | None:

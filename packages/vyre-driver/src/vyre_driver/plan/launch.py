@@ -77,12 +77,13 @@ def plan_launch(
     lengths = fixed_lengths(program, input_lengths(program, byte_lengths))
     grid = _grid(program, lengths, config, indirect_grid)
     _require_ids_fit(program, grid)
-    x, y, z = grid
+    groups = grid[0] * grid[1] * grid[2]
+    buffers = {buffer.name: buffer for buffer in program.buffers}
     plan = LaunchPlan(
         program=program,
         facts=facts,
         grid=grid,
-        lengths=MappingProxyType(launch_lengths(program, lengths, x * y * z)),
+        lengths=MappingProxyType(launch_lengths(buffers, lengths, groups, groups * program.workgroup_volume)),
         inputs=tuple(buffer.name for buffer in program.inputs),
         outputs=_outputs(program, lengths, config),
         repeats=config.fixpoint_iterations,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Per, PerLaunch
@@ -16,15 +16,15 @@ def input_lengths(program: Program, byte_lengths: Sequence[int]) -> dict[str, in
     """The element count of every input, or `InvalidInput` naming the first buffer that does not fit."""
     inputs = program.inputs
     if len(byte_lengths) != len(inputs):
-        raise _wrong_number(inputs, len(byte_lengths))
+        raise wrong_number(inputs, len(byte_lengths))
     return {b.name: _elements(b, got) for b, got in zip(inputs, byte_lengths, strict=True)}
 
 
-def fixed_lengths(program: Program, known: dict[str, int]) -> dict[str, int]:
+def fixed_lengths(program: Program, known: Mapping[str, int]) -> dict[str, int]:
     """`known` with every count that does not grow with the launch; inputs with a rule must follow it."""
+    buffers = {buffer.name: buffer for buffer in program.buffers}
     lengths = dict(known)
-    for buffer in program.buffers:
-        _resolve(program, buffer, lengths)
+    _resolve(buffers, lengths)
     for buffer in (*program.inputs, *program.outputs):
         _require_known(buffer, lengths)
     for buffer in program.inputs:
@@ -32,19 +32,21 @@ def fixed_lengths(program: Program, known: dict[str, int]) -> dict[str, int]:
     return lengths
 
 
-def launch_lengths(program: Program, lengths: dict[str, int], workgroups: int) -> dict[str, int]:
-    """All counts: `lengths` with those that grow with the number of workgroups, in the program's order of buffers."""
-    complete = dict(lengths)
-    for buffer in program.buffers:
-        if isinstance(buffer.count, PerLaunch):
-            unit = program.workgroup_volume if buffer.count.per is Per.INVOCATION else 1
-            complete[buffer.name] = _as_length(buffer, buffer.count.count * workgroups * unit)
-    for buffer in program.buffers:
-        _resolve(program, buffer, complete)
-    return {buffer.name: complete[buffer.name] for buffer in program.buffers}
+def launch_lengths(
+    buffers: Mapping[str, Buffer], known: Mapping[str, int], workgroups: int, invocations: int
+) -> dict[str, int]:
+    """The counts of all `buffers`: those in `known`, and the others by their rules for a launch of this size."""
+    lengths = {name: known[name] for name in buffers if name in known}
+    for name, buffer in buffers.items():
+        if isinstance(buffer.count, PerLaunch) and name not in lengths:
+            units = invocations if buffer.count.per is Per.INVOCATION else workgroups
+            lengths[name] = _as_length(buffer, buffer.count.count * units)
+    _resolve(buffers, lengths)
+    return {name: lengths[name] for name in buffers}
 
 
-def _wrong_number(inputs: Sequence[Buffer], got: int) -> InvalidInput:
+def wrong_number(inputs: Sequence[Buffer], got: int) -> InvalidInput:
+    """The error for `got` buffers where the program has these `inputs`; it names the first that is missing."""
     names = ", ".join(b.name for b in inputs) or "none"
     first = inputs[got].name if got < len(inputs) else f"number {len(inputs)}"
     return InvalidInput(
@@ -73,20 +75,23 @@ def _as_length(buffer: Buffer, count: int) -> int:
     return count
 
 
-def _resolve(program: Program, buffer: Buffer, lengths: dict[str, int]) -> None:
-    """Enter the count of `buffer`, and of those that it follows from, where they do not wait for the launch."""
-    chain: list[Buffer] = []
-    while buffer.name not in lengths and isinstance(buffer.count, LengthOf) and len(chain) <= len(program.buffers):
-        chain.append(buffer)
-        buffer = program.buffer(buffer.count.buffer)
-    if isinstance(buffer.count, int):
-        lengths.setdefault(buffer.name, buffer.count)
-    if buffer.name not in lengths:
-        return
-    for follower in reversed(chain):
-        assert isinstance(follower.count, LengthOf)
-        count = follower.count.resolve(lengths[follower.count.buffer])
-        lengths[follower.name] = _as_length(follower, count)
+def _resolve(buffers: Mapping[str, Buffer], lengths: dict[str, int]) -> None:
+    """Enter every count that follows from declarations and from what is entered, whatever their order."""
+    for start in buffers.values():
+        chain, buffer = [], start
+        while buffer.name not in lengths and isinstance(buffer.count, LengthOf):
+            chain.append(buffer)
+            buffer = buffers[buffer.count.buffer]
+        if isinstance(buffer.count, int):
+            lengths.setdefault(buffer.name, buffer.count)
+        if buffer.name in lengths:
+            _follow(chain, lengths)
+
+
+def _follow(chain: list[Buffer], lengths: dict[str, int]) -> None:
+    for buffer in reversed(chain):
+        assert isinstance(buffer.count, LengthOf)
+        lengths[buffer.name] = _as_length(buffer, buffer.count.resolve(lengths[buffer.count.buffer]))
 
 
 def _require_known(buffer: Buffer, lengths: dict[str, int]) -> None:

@@ -9,19 +9,30 @@ from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
 
+SMALLER = "use a smaller workgroup or smaller buffers, or choose another backend"
+
 
 def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> None:
     """Raise `UnsupportedFeature` listing every limit that is exceeded, or `DeviceOutOfMemory` for the sum.
 
     `sizes` are the bytes of each buffer by name. Limits that the profile does not know are not checked.
     """
-    exceeded = [*_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
+    exceeded = exceeded_limits(program, grid, sizes, profile)
     if exceeded:
-        fix = "use a smaller workgroup or smaller buffers, or choose another backend"
-        raise UnsupportedFeature("; ".join(exceeded), backend=profile.backend, fix=fix)
+        raise UnsupportedFeature("; ".join(exceeded), backend=profile.backend, fix=SMALLER)
     needed = sum(sizes[buffer.name] for buffer in program.buffers if buffer.memory.is_bound)
+    require_room(needed, profile, program.name)
+
+
+def exceeded_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> list[str]:
+    """Every limit of geometry, buffer size and workgroup memory that a launch exceeds, in words."""
+    return [*_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
+
+
+def require_room(needed: int, profile: DeviceProfile, program: str) -> None:
+    """Refuse more memory than the whole device has."""
     if profile.global_memory_bytes is not None and needed > profile.global_memory_bytes:
-        raise DeviceOutOfMemory(needed, profile.global_memory_bytes, where=f"program {program.name!r}")
+        raise DeviceOutOfMemory(needed, profile.global_memory_bytes, where=f"program {program!r}")
 
 
 def _geometry(program: Program, grid: Extent, profile: DeviceProfile) -> Iterator[str]:

@@ -1,0 +1,129 @@
+"""An open device and what lives as long as it: its facts, its compiled code, and a ledger of its memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.errors import DeviceOutOfMemory
+from vyre_driver.lower.legalize import legalize
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.observe.metrics import Counters
+from vyre_driver.pipeline.cache import PipelineCache
+from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_foundation.validate.facts import Facts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """Device memory that the engine holds; `memory` is the port's handle."""
+
+    memory: Any
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
+    """A compiled program: what was lowered, printed and loaded. It serves every program with the same key."""
+
+    key: PipelineCacheKey
+    lowered: Lowered
+    unit: SourceUnit
+    module: Any
+
+
+class Device:
+    """One port that is open. The backend's lock is held for every call but `abandon`.
+
+    `reclaim` gives back memory that is only kept for speed; it is asked when the device is full.
+    """
+
+    def __init__(self, port: DevicePort[Any, Any, Any], counters: Counters, reclaim: Callable[[], None]) -> None:
+        self.port, self.counters = port, counters
+        self.profile = port.probe()
+        self.target = port.target()
+        self.code: PipelineCache[Code] = PipelineCache()
+        self._reclaim = reclaim
+        self._live: set[Allocation] = set()
+        self._abandoned: deque[Allocation] = deque()
+
+    def compile(self, facts: Facts, config: DispatchConfig) -> Code:
+        """Code for a validated program whose workgroup size is the launched one, from the cache where it can be."""
+        emitter = self.port.emitter_version
+        key = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, emitter).key()
+        code = self.code.get(key)
+        if code is None:
+            lowered = legalize(facts.program, facts, self.target)
+            unit = self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
+            self.counters.compiles += 1
+            code = Code(key, lowered, unit, self.port.compile(unit))
+            self.code.put(key, code)
+        return code
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def allocate(self, size: int) -> Allocation:
+        """Room for `size` bytes, at least one; when the device is full, what is kept for speed goes first."""
+        size = max(1, size)
+        try:
+            memory = self.port.allocate(size)
+        except DeviceOutOfMemory:
+            self._reclaim()
+            memory = self.port.allocate(size)
+        allocation = Allocation(memory, size)
+        self._live.add(allocation)
+        self.counters.allocations += 1
+        self.counters.bytes_allocated += size
+        return allocation
+
+    def free(self, allocations: Sequence[Allocation]) -> None:
+        """Give memory back; what was given back before is passed over."""
+        for allocation in allocations:
+            if allocation in self._live:
+                self._live.remove(allocation)
+                self.counters.frees += 1
+                self.counters.bytes_freed += allocation.size
+                self.port.free(allocation.memory)
+
+    def abandon(self, allocations: Sequence[Allocation]) -> None:
+        """Leave memory to be freed by the next `sweep`: for finalizers, which may run inside of any call."""
+        self._abandoned.extend(allocations)
+
+    def sweep(self) -> None:
+        """Free what finalizers have left."""
+        while self._abandoned:
+            self.free((self._abandoned.popleft(),))
+
+    def close(self) -> None:
+        """Give back all memory and the device."""
+        self.code.clear()
+        try:
+            self.free(tuple(self._live))
+        finally:
+            self.port.close()
+
+    # ── transfers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def copy_in(self, allocation: Allocation, data: memoryview, offset: int = 0) -> None:
+        """Upload; no bytes are no transfer."""
+        if data.nbytes:
+            self.port.copy_in(allocation.memory, data, offset)
+            self.counters.copies_in += 1
+            self.counters.bytes_in += data.nbytes
+
+    def copy_out(self, allocation: Allocation, into: memoryview, offset: int = 0) -> None:
+        """Download; no bytes are no transfer."""
+        if into.nbytes:
+            self.port.copy_out(allocation.memory, into, offset)
+            self.counters.copies_out += 1
+            self.counters.bytes_out += into.nbytes
+
+    def fill(self, allocation: Allocation, byte: int, size: int) -> None:
+        """Set the first `size` bytes; none are no fill."""
+        if size:
+            self.port.fill(allocation.memory, byte, size)
+            self.counters.fills += 1

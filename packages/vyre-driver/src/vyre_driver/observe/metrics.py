@@ -1,0 +1,34 @@
+"""What a backend did, counted exactly: each number is raised in one place, where the thing happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts since the backend began; they only grow. The caller holds the backend's lock.
+
+    `plans`, `compiles` and `prepares` count what a warm dispatch does not do. What the device holds for the engine now
+    is `bytes_allocated - bytes_freed`.
+    """
+
+    dispatches: int = 0
+    failures: int = 0
+    plans: int = 0
+    compiles: int = 0
+    prepares: int = 0
+    launches: int = 0
+    fills: int = 0
+    copies_in: int = 0
+    copies_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    allocations: int = 0
+    frees: int = 0
+    bytes_allocated: int = 0
+    bytes_freed: int = 0
+
+    def snapshot(self) -> dict[str, int]:
+        """All counts by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

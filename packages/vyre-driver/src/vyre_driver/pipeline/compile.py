@@ -1,0 +1,57 @@
+"""Compile once, dispatch often, on any backend."""
+
+from __future__ import annotations
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
+from vyre_driver.errors import InvalidLaunch, UnsupportedFeature
+from vyre_driver.plan.launch import validated
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.program import Program
+
+
+def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+    """The backend's own pipeline, or one that calls `dispatch` every time.
+
+    `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
+    pipelines, because `dispatch` keeps nothing.
+    """
+    validated(program)
+    native = backend.compile_native(program, config)
+    if native is not None:
+        return native
+    if any(buffer.memory is Memory.PERSISTENT for buffer in program.buffers):
+        fix = "choose a backend that compiles, or pass the contents as an input and an output"
+        raise UnsupportedFeature("persistent buffers in a pipeline", backend=backend.id(), fix=fix)
+    return PassthroughPipeline(backend, program, config)
+
+
+class PassthroughPipeline(CompiledPipeline):
+    """A pipeline of a backend that compiles nothing."""
+
+    def __init__(self, backend: VyreBackend, program: Program, config: DispatchConfig) -> None:
+        self._backend, self._program, self._config = backend, program, config
+
+    def id(self) -> str:
+        return f"{self._backend.id()}:passthrough"
+
+    def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        return self._backend.dispatch(self._program, inputs, pipeline_config(self._config, config))
+
+    def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
+        chosen = pipeline_config(self._config, config)
+        return self._backend.dispatch_borrowed_timed(self._program, inputs, chosen)
+
+
+def pipeline_config(compiled: DispatchConfig, given: DispatchConfig | None) -> DispatchConfig:
+    """The configuration of one dispatch of a pipeline; what is compiled in can not be changed."""
+    if given is None or given is compiled:
+        return compiled
+    for field in ("ulp_budget", "workgroup_override"):
+        if getattr(given, field) != getattr(compiled, field):
+            needed = f"{getattr(compiled, field)!r}, which the pipeline was compiled with"
+            fix = "compile a pipeline with that configuration"
+            raise InvalidLaunch(field, needed=needed, got=repr(getattr(given, field)), fix=fix)
+    return given

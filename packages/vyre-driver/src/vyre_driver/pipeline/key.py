@@ -1,0 +1,81 @@
+"""The identity of compiled code: everything that it depends on goes into one digest, and nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from vyre_driver import __version__
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.lower.target import Target
+from vyre_foundation.ir.program import Program
+
+CURRENT_PIPELINE_CACHE_KEY_VERSION = 1
+"""Part of every key: changes with the meaning of the components."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCacheKey:
+    """A BLAKE3 digest in hexadecimal. Two keys are equal when the compiled code is interchangeable."""
+
+    digest: str
+
+    def __str__(self) -> str:
+        return self.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineCacheIdentity:
+    """What compiled code depends on, one field for each component.
+
+    `program` is the fingerprint of the canonical wire form, `workgroup_size` the launched one. `target` is everything
+    that legalization knows, `device` the profile's identity (device, driver, compiler). `emitter` and `driver` are the
+    versions of the printing and of the lowering. Labels, timeouts, lengths and the grid are not among them.
+    """
+
+    program: str
+    workgroup_size: Extent
+    ulp_budget: int
+    target: str
+    device: tuple[str, ...]
+    emitter: str
+    driver: str = __version__
+    version: int = CURRENT_PIPELINE_CACHE_KEY_VERSION
+
+    @classmethod
+    def of(
+        cls, program: Program, config: DispatchConfig, target: Target, profile: DeviceProfile, emitter: str
+    ) -> PipelineCacheIdentity:
+        """The identity of `program`, whose workgroup size is the launched one, for one device."""
+        return cls(
+            program=program.fingerprint(),
+            workgroup_size=program.workgroup_size,
+            ulp_budget=config.ulp_budget,
+            target=describe_target(target),
+            device=profile.identity,
+            emitter=emitter,
+        )
+
+    def key(self) -> PipelineCacheKey:
+        """The digest over all components, each with its name and length, so that no two can run together."""
+        from blake3 import blake3
+
+        hasher = blake3(b"vyre pipeline key")
+        for name in self.__slots__:
+            for part in (name, repr(getattr(self, name))):
+                data = part.encode()
+                hasher.update(len(data).to_bytes(8, "little"))
+                hasher.update(data)
+        return PipelineCacheKey(hasher.hexdigest())
+
+
+@lru_cache(maxsize=16)
+def describe_target(target: Target) -> str:
+    """All of a target as one text that is the same in every process: sets are sorted by what they print as."""
+    parts = []
+    for name in target.__slots__:
+        value = getattr(target, name)
+        shown = sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
+        parts.append(f"{name}={shown}")
+    return "; ".join(parts)
