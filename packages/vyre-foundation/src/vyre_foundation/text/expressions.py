@@ -22,7 +22,8 @@ class Text(NamedTuple):
 class ExpressionWriter:
     """Writes expressions whose operands are in `texts`.
 
-    `buffers` names the buffers; `locals` are the types of the locals declared so far: a local of another type states it.
+    `buffers` names the buffers; `locals` are the types of the locals declared so far: a local of another type has it
+    written beside it.
     """
 
     def __init__(self, buffers: Mapping[Buffer, str], locals: Mapping[str, DType]) -> None:

@@ -6,13 +6,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from vyre_foundation.dtype import DType, u32
-from vyre_foundation.ir.buffer import RUNTIME, Buffer, Count, LengthOf, Memory, PerLaunch
-from vyre_foundation.ir.expr import Expr, Length, Literal, Load
+from vyre_foundation.ir.buffer import RUNTIME, Buffer, Count, LengthOf, PerLaunch
+from vyre_foundation.ir.expr import Expr, Length, Load
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
-    Assign, Atomic, Barrier, Body, Break, Continue, For, If, IndirectDispatch, Let, Region, Return, Stmt, Store,
-    Subgroup, Trap, Var,
-)  # fmt: skip
+    Assign,
+    Atomic,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    IndirectDispatch,
+    Let,
+    Region,
+    Return,
+    Stmt,
+    Store,
+    Subgroup,
+    Trap,
+    Var,
+)
 from vyre_foundation.ir.walk import expressions, program_expressions, statements
 from vyre_foundation.text.expressions import ExpressionWriter, Text
 from vyre_foundation.text.syntax import ATOM, BUFFER_WORDS, name, quoted
@@ -61,7 +76,8 @@ class _Printer:
     def declaration(self, buffer: Buffer, repeated: bool) -> list[str]:
         alias = self.names[buffer]
         known_as = "" if repeated or alias == name(buffer.name) else f" as {alias}"
-        line = f"  {_WORD_OF[buffer.memory, buffer.access]} {name(buffer.name)}{known_as}: {buffer.dtype}[{count(buffer.count)}]"
+        line = f"  {_WORD_OF[buffer.memory, buffer.access]} {name(buffer.name)}{known_as}: {buffer.dtype}"
+        line += f"[{count(buffer.count)}]"
         if buffer.binding is not None:
             line += f" @{buffer.binding}"
         if buffer.output_range is not None:
@@ -152,7 +168,7 @@ class _Printer:
 
     def definitions(self, roots: Iterable[Expr]) -> list[str]:
         """Write `roots`; gives the lines that name what is shared or large in them."""
-        texts = self.writer.texts = dict.fromkeys((), Text("", 0, 0))
+        texts = self.writer.texts = {}
         lines = []
         for root in roots:
             stack = [root]
@@ -176,9 +192,7 @@ class _Printer:
 
 def format_expr(expr: Expr, limit: int = 32) -> str:
     """`expr` on one line, for messages: the outermost nodes, about `limit` of them, the rest as ``…``."""
-    near = {expr: None}
-    for node in near.copy() if not expr.args else _grow(near, limit):
-        pass
+    near = _nearest(expr, limit)
     writer = ExpressionWriter({}, {})
     stack = [expr]
     while stack:
@@ -196,15 +210,16 @@ def format_expr(expr: Expr, limit: int = 32) -> str:
     return writer.texts[expr].text
 
 
-def _grow(near: dict[Expr, None], limit: int) -> Iterator[Expr]:
-    """Add operands to `near`, the nearest first, until it has `limit`."""
-    queue = list(near)
+def _nearest(root: Expr, limit: int) -> dict[Expr, None]:
+    """About `limit` expressions under `root`, those with the fewest steps from it."""
+    near = {root: None}
+    queue = [root]
     for node in queue:
         if len(near) >= limit:
-            return
-        queue.extend(a for a in node.args if a not in near)
+            break
+        queue.extend(dict.fromkeys(a for a in node.args if a not in near))
         near.update(dict.fromkeys(node.args))
-        yield node
+    return near
 
 
 def count(rule: Count) -> str:
@@ -223,7 +238,8 @@ def count(rule: Count) -> str:
 def _undeclared(program: Program, nodes: Iterable[Expr]) -> tuple[Buffer, ...]:
     """The buffers that are used without being declared, which only an invalid program does."""
     used = dict.fromkeys(n.buffer for n in nodes if isinstance(n, (Load, Length)))
-    used |= dict.fromkeys(s.buffer for s in statements(program.body) if isinstance(s, (Store, Atomic, IndirectDispatch)))
+    acting = (s for s in statements(program.body) if isinstance(s, (Store, Atomic, IndirectDispatch)))
+    used |= dict.fromkeys(s.buffer for s in acting)
     return tuple(b for b in used if b not in program.buffers)
 
 

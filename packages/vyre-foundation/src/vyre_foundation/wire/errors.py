@@ -1,0 +1,76 @@
+"""What the wire form can refuse: one class for each thing that the reader can do about it, each with the `offset`."""
+
+from __future__ import annotations
+
+from vyre_foundation.errors import VyreError
+
+
+class WireError(VyreError, ValueError):
+    """Bytes that are no program, or a program that has no bytes. `offset` is the place in the bytes, if there is one."""
+
+    code = "E120"
+
+    @property
+    def offset(self) -> int | None:
+        offset: int | None = self.fields.get("offset")
+        return offset
+
+
+class BadMagic(WireError):
+    """The bytes do not start as a program does."""
+
+    code = "E121"
+
+
+class UnsupportedVersion(WireError):
+    """The bytes are of another version of the format."""
+
+    code = "E122"
+
+
+class DigestMismatch(WireError):
+    """The bytes changed after they were written."""
+
+    code = "E123"
+
+
+class Truncated(WireError):
+    """The bytes end before what they announce."""
+
+    code = "E124"
+
+
+class TrailingBytes(WireError):
+    """Bytes follow the end of the program."""
+
+    code = "E125"
+
+
+class NotCanonical(WireError):
+    """The bytes spell something that has a shorter or earlier spelling, and a program has exactly one."""
+
+    code = "E126"
+
+
+class UnknownTag(WireError):
+    """A tag that no row of the format has."""
+
+    code = "E127"
+
+
+class NestingTooDeep(WireError):
+    """Statements are nested deeper than `MAX_NESTING`."""
+
+    code = "E128"
+
+
+class Malformed(WireError):
+    """The parts are there, but no program has them: an ill-typed expression, a reference to nothing, text that is not UTF-8."""
+
+    code = "E129"
+
+
+class Unencodable(WireError):
+    """A program with a field that the wire form has no room for; no valid program has one."""
+
+    code = "E130"
