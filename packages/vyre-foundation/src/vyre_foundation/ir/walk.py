@@ -8,13 +8,28 @@ from dataclasses import replace
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
-    Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Subgroup, Trap, Var,
+    Assign,
+    Atomic,
+    Body,
+    For,
+    If,
+    Let,
+    Region,
+    Stmt,
+    Store,
+    Subgroup,
+    Trap,
+    Var,
 )  # fmt: skip
 
 
-def postorder(roots: Iterable[Expr]) -> list[Expr]:
-    """Every expression under `roots` once, children before parents, in the order of first visit."""
-    done: dict[Expr, None] = {}
+def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr]:
+    """Every expression under `roots` once, children before parents, in the order of first visit.
+
+    Nodes that are in `done` are left out, and the others enter it: share one between calls to see each node once.
+    """
+    done = set() if done is None else done
+    order: list[Expr] = []
     for root in roots:
         if root in done:
             continue
@@ -28,9 +43,10 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
             if todo:
                 stack.extend(reversed(todo))
             else:
-                done[node] = None
+                done.add(node)
+                order.append(node)
                 stack.pop()
-    return list(done)
+    return order
 
 
 def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) -> Expr:

@@ -1,10 +1,9 @@
-"""The validator: every rule of the language that a constructor cannot check, and the facts that later stages need."""
-
 from __future__ import annotations
 
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.validate.buffers import check_buffers
+from vyre_foundation.validate.collectives import check_grid_barriers
+from vyre_foundation.validate.convergence import check_convergence
 from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
 from vyre_foundation.validate.facts import (
     Determinism,
@@ -16,6 +15,13 @@ from vyre_foundation.validate.facts import (
     Uniformity,
     Usage,
 )
+from vyre_foundation.validate.limits import check_limits, check_nesting
+from vyre_foundation.validate.names import check_names
+from vyre_foundation.validate.ranges import find_ranges
+from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.rules import Rules
+from vyre_foundation.validate.scope import SCOPE_CODES
+from vyre_foundation.validate.uniformity import Analysis
 
 __all__ = [
     "Determinism",
@@ -31,33 +37,28 @@ __all__ = [
 
 
 def validate(program: Program, *, legalized: bool = False) -> Facts:
-    """The facts of `program`."""
-    nodes = program_expressions(program)
+    """The facts of `program`, or `InvalidProgram` with every finding. `legalized`: a legalizer has written it."""
+    report = Report(program, legalized=legalized)
+    check_nesting(report)
+    check_names(report)
+    check_buffers(report)
+    check_limits(report)
+    rules = Rules(report)
+    rules.run()
+    check_grid_barriers(report)
+    if report.has(SCOPE_CODES):
+        report.raise_if_any()
+    analysis = Analysis(program, rules.nodes)
+    if not legalized:
+        check_convergence(report, analysis)
+    report.raise_if_any()
     return Facts(
         program=program,
-        features=features(program, nodes),
+        features=features(program, rules.nodes),
         locals=declared_locals(program.body),
         mutable=mutable_locals(program.body),
-        usage=buffer_usage(program, nodes),
-        uniformity={node: _level(node) for node in nodes},
-        ranges={node: _range(node) for node in nodes if node.dtype.is_integer},
+        usage=buffer_usage(program, rules.nodes),
+        uniformity=analysis.uniformity(),
+        ranges=find_ranges(program, rules.nodes),
         determinism=Determinism((Finding("D000", "body", "not analysed", "order the accesses"),)),
     )
-
-
-def _level(node: Expr) -> Uniformity:
-    match node:
-        case Literal() | Length() | Id(IdKind.NUM_WORKGROUPS | IdKind.SUBGROUP_SIZE):
-            return Uniformity.LAUNCH
-        case Id(IdKind.WORKGROUP_ID):
-            return Uniformity.WORKGROUP
-        case _:
-            return Uniformity.NONE
-
-
-def _range(node: Expr) -> Interval:
-    if isinstance(node, Literal):
-        return Interval(int(node.value), int(node.value))
-    if isinstance(node, Length) and isinstance(node.buffer.count, int):
-        return Interval(node.buffer.count, node.buffer.count)
-    return Interval(node.dtype.lowest, node.dtype.highest)

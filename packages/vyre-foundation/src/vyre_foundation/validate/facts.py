@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken rule: a stable `code`, the path `where` to the node (``body[2].then[0].value``), what and the remedy."""
+    """One broken rule: a stable `code`, where (a path: ``body[2].then[0].value``), got and expected, a remedy."""
 
     code: str
     where: str
@@ -32,6 +32,16 @@ class InvalidProgram(VyreError, ValueError):
     """A program breaks rules of the language; `findings` holds all of them in program order."""
 
     code = "E110"
+
+    @classmethod
+    def of(cls, name: str, findings: Sequence[Finding]) -> InvalidProgram:
+        """The error for the program called `name`."""
+        found = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+        where = f"program {name!r}"
+        return cls(f"not valid, {found}", fix="repair each of them", where=where, findings=tuple(findings))
+
+    def __str__(self) -> str:
+        return "\n".join((f"{self.where}: {self.message}", *map(str, self.findings)))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -83,9 +93,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Determinism:
-    """Whether every schedule gives the same outputs; `reasons` name the statements that may make them differ."""
+    """Whether every schedule gives the same outputs; `reasons` name the statements that may make them differ.
+
+    The verdict is for grids that extend along `axes` only: x, and those that the program asks about.
+    """
 
     reasons: tuple[Finding, ...] = ()
+    axes: frozenset[int] = frozenset((0,))
 
     @property
     def is_deterministic(self) -> bool:

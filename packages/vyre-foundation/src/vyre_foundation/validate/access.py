@@ -1,0 +1,81 @@
+"""Rules about memory: whose buffer it is, what may be done to it, and the types of what is written."""
+
+from __future__ import annotations
+
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Length, Load
+from vyre_foundation.ir.stmt import ATOMIC_DTYPES, Atomic, AtomicOp, Store
+from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.report import Report
+
+ATOMIC_MEMORY = (Memory.STORAGE, Memory.PERSISTENT, Memory.SCRATCH, Memory.WORKGROUP)
+"""Memory that invocations share and may write."""
+
+
+class Accesses:
+    """Checks every load, length, store and atomic of a program."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._buffers = frozenset(report.program.buffers)
+
+    def check_load(self, place: Place, field: str, node: Load) -> None:
+        self._check_belongs(place, field, node.buffer)
+        if not node.buffer.access.reads:
+            message = f"got a load from {node.buffer.name!r}, which is write-only"
+            self._report.at(place, "V030", message, "declare it as read_write", field=field)
+
+    def check_length(self, place: Place, field: str, node: Length) -> None:
+        self._check_belongs(place, field, node.buffer)
+
+    def check_store(self, place: Place, stmt: Store) -> None:
+        buffer = stmt.buffer
+        self._check_belongs(place, "buffer", buffer)
+        if not buffer.access.writes:
+            message = f"got a store to {buffer.name!r}, which is read-only"
+            self._report.at(place, "V031", message, "declare it as write or read_write", field="buffer")
+        self._check_index(place, buffer, stmt)
+        if stmt.value.dtype is not buffer.dtype:
+            message = f"got a value of {stmt.value.dtype}, expected {buffer.dtype}, as {buffer.name!r} has"
+            self._report.at(place, "V033", message, f"cast the value to {buffer.dtype}", field="value")
+
+    def check_atomic(self, place: Place, stmt: Atomic) -> None:
+        buffer = stmt.buffer
+        self._check_belongs(place, "buffer", buffer)
+        if buffer.memory not in ATOMIC_MEMORY or not buffer.access.writes:
+            got = "read-only" if buffer.memory in ATOMIC_MEMORY else f"in {buffer.memory.value} memory"
+            message = f"got an atomic on {buffer.name!r}, which is {got}"
+            fix = "use a written storage, persistent, scratch or workgroup buffer"
+            self._report.at(place, "V032", message, fix, field="buffer")
+        if buffer.dtype.name not in ATOMIC_DTYPES:
+            message = f"got an atomic on {buffer.dtype}, expected one of {' '.join(ATOMIC_DTYPES)}"
+            self._report.at(place, "V035", message, "declare the buffer with one of these types", field="buffer")
+        self._check_index(place, buffer, stmt)
+        for field, operand in (("value", stmt.value), ("expected", stmt.expected)):
+            if operand is not None and operand.dtype is not buffer.dtype:
+                message = f"got {operand.dtype}, expected {buffer.dtype}, as {buffer.name!r} has"
+                self._report.at(place, "V036", message, f"cast the operand to {buffer.dtype}", field=field)
+        self._check_expected(place, stmt)
+
+    def check_belongs(self, place: Place, buffer: Buffer) -> None:
+        """Whether the buffer that a statement names is one of the program."""
+        self._check_belongs(place, "buffer", buffer)
+
+    def _check_expected(self, place: Place, stmt: Atomic) -> None:
+        if (stmt.op is AtomicOp.COMPARE_EXCHANGE) == (stmt.expected is not None):
+            return
+        if stmt.expected is None:
+            message, fix = "got compare_exchange without an expected value", "pass the value that is replaced"
+        else:
+            message, fix = f"got {stmt.op.value} with an expected value", "leave it away, or use compare_exchange"
+        self._report.at(place, "V037", message, fix, field="expected")
+
+    def _check_index(self, place: Place, buffer: Buffer, stmt: Store | Atomic) -> None:
+        if not stmt.index.dtype.is_integer:
+            message = f"got an index of {stmt.index.dtype} for {buffer.name!r}, expected an integer type"
+            self._report.at(place, "V034", message, "cast the index to u32", field="index")
+
+    def _check_belongs(self, place: Place, field: str, buffer: Buffer) -> None:
+        if buffer not in self._buffers:
+            message = f"got {buffer!r}, expected a buffer that the program declares"
+            self._report.at(place, "V009", message, "declare it, or use the buffer that is declared", field=field)

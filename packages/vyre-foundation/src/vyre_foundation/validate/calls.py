@@ -1,0 +1,79 @@
+"""Rules about calls: the op exists, takes these operands, and what it expands to depends on nothing but them."""
+
+from __future__ import annotations
+
+from vyre_foundation import dialect
+from vyre_foundation.dtype import DType
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Literal, Local, Select
+from vyre_foundation.ir.walk import postorder
+from vyre_foundation.ops import Tier
+from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.report import Report
+
+Signature = tuple[str, tuple[DType, ...]]
+
+_verdicts: dict[Signature, tuple[dialect.Composition, str | None]] = {}
+"""What is wrong with the expansion of a composition for operands of these types; judged once for each row."""
+
+
+def check_call(report: Report, place: Place, field: str, node: Call) -> None:
+    try:
+        row = dialect.lookup(node.callee)
+    except dialect.UnknownCallee as error:
+        report.at(place, "V062", error.message, error.fix, field=field)
+        return
+    operands = tuple(a.dtype for a in node.args)
+    if row.signatures.get(operands) is not node.dtype:
+        got = f"({', '.join(t.name for t in operands)}) -> {node.dtype}"
+        accepted = "; ".join(f"({', '.join(t.name for t in s)}) -> {t}" for s, t in row.signatures.items())
+        message = f"got {node.callee} as {got}, expected {accepted}"
+        report.at(place, "V063", message, "build the call with dialect.call, and cast the operands", field=field)
+        return
+    impurity = _impurity((node.callee, operands), ())
+    if impurity is not None:
+        message = f"got {node.callee}, which {impurity}, expected a composition of pure ops over its operands"
+        report.at(place, "V064", message, "correct the dialect: pass what it needs as operands", field=field)
+
+
+def _impurity(signature: Signature, around: tuple[Signature, ...]) -> str | None:
+    """What the expansion of an op does that a pure function of its operands does not; `around` are being expanded."""
+    row = dialect.lookup(signature[0])
+    known = _verdicts.get(signature)
+    if known is None or known[0] is not row:
+        known = _verdicts[signature] = row, _judge(row, signature, around)
+    return known[1]
+
+
+def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signature, ...]) -> str | None:
+    if signature in around:
+        return "expands to itself"
+    if signature[1] not in row.signatures:
+        return f"has no signature for ({', '.join(t.name for t in signature[1])})"
+    formal = [Local(f"__operand{n}", dtype) for n, dtype in enumerate(signature[1])]
+    try:
+        body = row.expand(*formal)
+        if body.dtype is not row.signatures[signature[1]]:
+            return f"expands to {body.dtype}, not {row.signatures[signature[1]]}"
+        for node in postorder((body,)):
+            if not _is_pure(node, formal):
+                return f"expands to an expression with a {type(node).__name__.lower()} of its own"
+            if isinstance(node, Call):
+                inner = _impurity((node.callee, tuple(a.dtype for a in node.args)), (*around, signature))
+                if inner is not None:
+                    return f"calls {node.callee}, which {inner}"
+    except VyreError as error:
+        return f"can not be expanded ({error.message})"
+    return None
+
+
+def _is_pure(node: Expr, formal: list[Local]) -> bool:
+    match node:
+        case Literal() | Select() | Bitcast() | Call():
+            return True
+        case Cast():
+            return node.checked
+        case Apply():
+            return node.op.tier is Tier.LANGUAGE
+        case _:
+            return node in formal

@@ -1,0 +1,66 @@
+"""Rules about control: conditions, loops, jumps, traps and the indirect dispatch."""
+
+from __future__ import annotations
+
+from vyre_foundation.dtype import bool_, u32
+from vyre_foundation.ir.stmt import Break, Continue, For, If, IndirectDispatch, Region, Return, Stmt, Trap
+from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.report import Report
+
+
+def check_if(report: Report, place: Place, stmt: If) -> None:
+    if stmt.condition.dtype is not bool_:
+        message = f"got a condition of {stmt.condition.dtype}, expected bool"
+        report.at(place, "V040", message, "compare it with something", field="condition")
+
+
+def check_for(report: Report, place: Place, stmt: For) -> None:
+    start, stop = stmt.start.dtype, stmt.stop.dtype
+    if start is not stop or not start.is_integer:
+        message = f"got bounds of {start} and {stop}, expected one integer type"
+        report.at(place, "V041", message, "cast both to one integer type", field="start")
+    elif not 1 <= stmt.step <= start.highest:
+        message = f"got a step of {stmt.step}, expected 1 … {start.highest}"
+        report.at(place, "V042", message, "count upwards, and compute what counts down from the counter", field="step")
+
+
+def check_jump(report: Report, place: Place, stmt: Break | Continue) -> None:
+    if not any(isinstance(around.stmt, For) for around in place.around()):
+        word = "break" if isinstance(stmt, Break) else "continue"
+        report.at(place, "V043", f"got {word} outside of a loop", "use return, or put it into a loop")
+
+
+def check_reachable(report: Report, place: Place) -> None:
+    if place.before is not None and leaves(place.before):
+        message = "got a statement after one that always leaves the body"
+        report.at(place, "V044", message, "remove what is never reached")
+
+
+def check_trap(report: Report, place: Place, stmt: Trap) -> None:
+    if stmt.code.dtype is not u32:
+        message = f"got a code of {stmt.code.dtype}, expected u32"
+        report.at(place, "V045", message, "cast the code to u32", field="code")
+
+
+def check_indirect_dispatch(report: Report, place: Place, stmt: IndirectDispatch) -> None:
+    if place.number != 0:
+        message = "got an indirect dispatch here, expected it as the first statement of the program"
+        report.at(place, "V047", message, "move it to the top; there can be only one")
+    buffer = stmt.buffer
+    if not buffer.is_input or buffer.dtype is not u32:
+        message = f"got the grid from {buffer!r}, expected an input of u32"
+        report.at(place, "V048", message, "name a storage or uniform buffer of u32 that the host binds", field="buffer")
+    elif stmt.offset < 0 or (isinstance(buffer.count, int) and stmt.offset + 3 > buffer.count):
+        message = f"got three words from element {stmt.offset} of {buffer.name!r}, which has {buffer.count}"
+        report.at(place, "V048", message, "use an offset with three elements from there on", field="offset")
+
+
+def leaves(stmt: Stmt) -> bool:
+    """Whether what follows `stmt` in its body is never reached."""
+    match stmt:
+        case Return() | Break() | Continue():
+            return True
+        case Region():
+            return bool(stmt.body) and leaves(stmt.body[-1])
+        case _:
+            return False

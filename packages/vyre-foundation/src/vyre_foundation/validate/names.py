@@ -1,0 +1,69 @@
+"""What may be a name, a label or a tag."""
+
+from __future__ import annotations
+
+import re
+
+from vyre_foundation.ir.stmt import Region, Trap
+from vyre_foundation.validate.declared import declaration
+from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.report import Report
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+"""Names of buffers and locals: what every target can spell after replacing the dots."""
+
+RESERVED_PREFIX = "__"
+"""Names that begin so belong to lowering."""
+
+MAX_TEXT = 1024
+"""Bytes of a name, label or tag in UTF-8."""
+
+
+def check_names(report: Report) -> None:
+    """The names of the program, of its buffers and locals, the labels and the tags."""
+    if not report.program.name:
+        report.on_program("name", "V003", "got an empty name, expected a text", "name the program")
+    elif (got := _not_a_text(report.program.name)) is not None:
+        report.on_program("name", "V015", *got)
+    for number, buffer in enumerate(report.program.buffers):
+        for finding in _name_findings(buffer.name, report.legalized):
+            report.on_buffer(number, *finding)
+    for place in report.outline.places:
+        _check_statement(report, place)
+
+
+def _check_statement(report: Report, place: Place) -> None:
+    declared = declaration(place.stmt)
+    if declared is not None:
+        name, _ = declared
+        for finding in _name_findings(name, report.legalized):
+            report.at(place, *finding)
+    match place.stmt:
+        case Trap(tag=text) if not text:
+            report.at(place, "V046", "got an empty tag, expected a text", "say what failed", field="tag")
+        case Trap(tag=text) | Region(label=text):
+            if (got := _not_a_text(text)) is not None:
+                report.at(place, "V015", *got, field="tag" if isinstance(place.stmt, Trap) else "label")
+
+
+def _name_findings(name: str, legalized: bool) -> list[tuple[str, str, str]]:
+    """Code, message and fix for what is wrong with the name of a buffer or local."""
+    if not NAME.fullmatch(name):
+        expected = "a letter or _, then letters, digits, _ and dots"
+        return [("V003", f"got the name {name!r}, expected {expected}", "rename it")]
+    if (got := _not_a_text(name)) is not None:
+        return [("V015", *got)]
+    if name.startswith(RESERVED_PREFIX) and not legalized:
+        return [("V004", f"got the name {name!r}, expected one that does not begin with __", "rename it")]
+    return []
+
+
+def _not_a_text(text: str) -> tuple[str, str] | None:
+    """Message and fix for a text that the wire form can not or should not hold."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return f"got the text {text!r}, which has lone surrogates, expected Unicode characters", "write another text"
+    if size > MAX_TEXT:
+        return f"got a text of {size} bytes, expected at most {MAX_TEXT}", "shorten it"
+    return None

@@ -1,0 +1,43 @@
+"""Findings as they come up, in whatever order the rules run; in the program's order at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from vyre_foundation.ir.program import Program
+from vyre_foundation.validate.facts import Finding, InvalidProgram
+from vyre_foundation.validate.outline import Place, outline
+
+
+class Report:
+    """What the rules find in `program`. `legalized`: it comes from a legalizer, which may write more than a person."""
+
+    def __init__(self, program: Program, *, legalized: bool) -> None:
+        self.program = program
+        self.legalized = legalized
+        self.outline = outline(program)
+        self._found: list[tuple[int, Finding]] = []
+
+    def at(self, place: Place, code: str, message: str, fix: str, *, field: str = "") -> None:
+        """A finding about a statement, or about the part of it that `field` names."""
+        self._found.append((len(self.program.buffers) + place.number, Finding(code, place.field(field), message, fix)))
+
+    def on_buffer(self, number: int, code: str, message: str, fix: str) -> None:
+        """A finding about the buffer with this number."""
+        text = f"{self.program.buffers[number].name!r}: {message}"
+        self._found.append((number, Finding(code, f"buffers[{number}]", text, fix)))
+
+    def on_program(self, field: str, code: str, message: str, fix: str) -> None:
+        """A finding about a field of the program."""
+        self._found.append((-1, Finding(code, field, message, fix)))
+
+    def has(self, codes: Container[str]) -> bool:
+        """Whether there is a finding with one of these codes."""
+        return any(finding.code in codes for _, finding in self._found)
+
+    def raise_if_any(self) -> None:
+        """Raise `InvalidProgram` with everything that was found, in program order."""
+        if not self._found:
+            return
+        findings = tuple(finding for _, finding in sorted(self._found, key=lambda entry: entry[0]))
+        raise InvalidProgram.of(self.program.name, findings)

@@ -1,0 +1,73 @@
+"""Every rule that looks at one statement or one expression, applied in program order."""
+
+from __future__ import annotations
+
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load
+from vyre_foundation.ir.stmt import Atomic, Break, Continue, For, If, IndirectDispatch, Store, Subgroup, Trap
+from vyre_foundation.ir.walk import postorder
+from vyre_foundation.validate import calls, collectives, control, raw
+from vyre_foundation.validate.access import Accesses
+from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.scope import Scopes
+
+
+class Rules:
+    """Applies the rules to `report.program`; `nodes` are its expressions, children before parents."""
+
+    def __init__(self, report: Report) -> None:
+        self.nodes: list[Expr] = []
+        self._report = report
+        self._scopes = Scopes(report)
+        self._accesses = Accesses(report)
+
+    def run(self) -> None:
+        seen: set[Expr] = set()
+        for place in self._report.outline.places:
+            for field, root in place.roots():
+                for node in postorder((root,), seen):
+                    self._check_node(place, field, node)
+                    self.nodes.append(node)
+            self._scopes.check_statement(place)
+            self._check_statement(place)
+
+    def _check_node(self, place: Place, field: str, node: Expr) -> None:
+        self._scopes.check_expression(place, field, node)
+        match node:
+            case Apply():
+                raw.check_op(self._report, place, field, node)
+            case Load():
+                self._accesses.check_load(place, field, node)
+                raw.check_checked(self._report, place, field, node)
+            case Cast():
+                raw.check_checked(self._report, place, field, node)
+            case Length():
+                self._accesses.check_length(place, field, node)
+            case Id():
+                collectives.check_id(self._report, place, field, node)
+            case Call():
+                calls.check_call(self._report, place, field, node)
+
+    def _check_statement(self, place: Place) -> None:
+        report, stmt = self._report, place.stmt
+        control.check_reachable(report, place)
+        match stmt:
+            case If():
+                control.check_if(report, place, stmt)
+            case For():
+                control.check_for(report, place, stmt)
+            case Break() | Continue():
+                control.check_jump(report, place, stmt)
+            case Trap():
+                control.check_trap(report, place, stmt)
+            case Store():
+                self._accesses.check_store(place, stmt)
+                raw.check_checked(report, place, "", stmt)
+            case Atomic():
+                self._accesses.check_atomic(place, stmt)
+                raw.check_checked(report, place, "", stmt)
+            case Subgroup():
+                collectives.check_subgroup(report, place, stmt)
+            case IndirectDispatch():
+                self._accesses.check_belongs(place, stmt.buffer)
+                control.check_indirect_dispatch(report, place, stmt)

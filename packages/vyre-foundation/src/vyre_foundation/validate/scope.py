@@ -1,0 +1,135 @@
+"""Rules about locals: declared once, visible where they are used, of one type, changed only if mutable.
+
+Names are unique in a program, so whether an expression may stand at a statement is a question about numbers: the
+statement must come after the latest of its declarations and not after the earliest end of their scopes. Both numbers
+are kept for every expression, which makes the check linear however much expressions share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vyre_foundation.dtype import DType
+from vyre_foundation.ir.expr import Expr, Local
+from vyre_foundation.ir.stmt import Assign, For, Var
+from vyre_foundation.validate.declared import declaration
+from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.report import Report
+
+SCOPE_CODES = frozenset(("V020", "V021", "V022", "V023", "V024", "V025"))
+"""Where one of these is found, nothing can be said about the values of locals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A local: visible at the statements after number `start`, up to number `end`."""
+
+    name: str
+    dtype: DType
+    place: Place
+    start: int
+    end: int
+
+    @property
+    def is_mutable(self) -> bool:
+        return isinstance(self.place.stmt, Var)
+
+
+class Visible(NamedTuple):
+    """Where an expression may stand, and which of its locals say so."""
+
+    start: int
+    end: int
+    latest: str
+    shortest: str
+
+
+class Scopes:
+    """The locals of a program; `check_expression` and `check_statement` are for every node and place in order."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._locals: dict[str, Declared] = {}
+        self._visible: dict[Expr, Visible] = {}
+        self._undeclared: set[str] = set()
+        for place in report.outline.places:
+            self._declare(place)
+
+    def check_expression(self, place: Place, field: str, node: Expr) -> None:
+        """Rules for a node that occurs at `place` for the first time; its children have been here."""
+        if type(node) is Local:
+            self._check_local(place, field, node)
+            return
+        visible = None
+        for child in node.args:
+            other = self._visible.get(child)
+            if other is not None and other is not visible:
+                visible = other if visible is None else _intersection(visible, other)
+        if visible is not None:
+            self._visible[node] = visible
+
+    def check_statement(self, place: Place) -> None:
+        """Rules for the statement itself, when its expressions have been here."""
+        for field, root in place.roots():
+            visible = self._visible.get(root)
+            if visible is not None and not visible.start < place.number <= visible.end:
+                self._out_of_scope(place, field, visible)
+        if isinstance(place.stmt, Assign):
+            self._check_assign(place, place.stmt)
+
+    def _declare(self, place: Place) -> None:
+        declared = declaration(place.stmt)
+        if declared is None:
+            return
+        name, dtype = declared
+        if name in self._locals:
+            message = f"got {name!r} again, expected a new name, as {self._locals[name].place.path} declares it"
+            self._report.at(place, "V020", message, "rename one of the two: a name is for a whole program")
+            return
+        outline = self._report.outline
+        end = outline.end(place) if isinstance(place.stmt, For) else outline.scope_end(place)
+        self._locals[name] = Declared(name, dtype, place, place.number, end)
+
+    def _check_local(self, place: Place, field: str, node: Local) -> None:
+        declared = self._locals.get(node.name)
+        if declared is None:
+            self._check_undeclared(place, field, node.name)
+            return
+        if node.dtype is not declared.dtype:
+            message = f"got {node.name!r} as {node.dtype}, expected {declared.dtype}, as at {declared.place.path}"
+            self._report.at(place, "V023", message, "use the declared type, and cast to others", field=field)
+        self._visible[node] = Visible(declared.start, declared.end, node.name, node.name)
+
+    def _check_undeclared(self, place: Place, field: str, name: str) -> None:
+        if name not in self._undeclared:
+            self._undeclared.add(name)
+            message = f"got {name!r}, expected a declared local"
+            self._report.at(place, "V021", message, "declare it with let or var before", field=field)
+
+    def _out_of_scope(self, place: Place, field: str, visible: Visible) -> None:
+        is_early = visible.start >= place.number
+        declared = self._locals[visible.latest if is_early else visible.shortest]
+        got = "before its declaration" if is_early else "after the end of the body with its declaration"
+        message = f"got {declared.name!r} {got} at {declared.place.path}, expected it where it is visible"
+        self._report.at(place, "V022", message, "declare it in a body around both, before the use", field=field)
+
+    def _check_assign(self, place: Place, stmt: Assign) -> None:
+        declared = self._locals.get(stmt.name)
+        if declared is None:
+            self._check_undeclared(place, "name", stmt.name)
+            return
+        if not declared.start < place.number <= declared.end:
+            self._out_of_scope(place, "name", Visible(declared.start, declared.end, stmt.name, stmt.name))
+        if not declared.is_mutable:
+            what = "a loop counter" if isinstance(declared.place.stmt, For) else "immutable"
+            message = f"got an assignment to {stmt.name!r}, which is {what}, expected a local declared with var"
+            self._report.at(place, "V024", message, "declare it with var, or bind a new name", field="name")
+        if stmt.value.dtype is not declared.dtype:
+            message = f"got {stmt.value.dtype} for {stmt.name!r}, expected {declared.dtype}"
+            self._report.at(place, "V025", message, f"cast the value to {declared.dtype}", field="value")
+
+
+def _intersection(a: Visible, b: Visible) -> Visible:
+    later, shorter = (a if a.start >= b.start else b), (a if a.end <= b.end else b)
+    return Visible(later.start, shorter.end, later.latest, shorter.shortest)
