@@ -1,0 +1,71 @@
+"""What an evaluator can find wrong with a program while it runs: faults that validation can not rule out.
+
+The two evaluators raise the same classes. A place is the path of a statement, as in ``body[2].then[0]``; an invocation
+is its linear id in the launch.
+"""
+
+from __future__ import annotations
+
+from vyre_driver.errors import BackendError
+
+
+class EvaluationError(BackendError):
+    """Base of the faults that only running a program shows."""
+
+    number = 1100
+
+
+class UndefinedBehaviour(EvaluationError):
+    """A raw op outside of its precondition, or an access or a cast that was proven to fit and does not."""
+
+    number = 1101
+    remedy = "correct the legalization that claimed the proof"
+
+    def __init__(self, what: str, invocation: int, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"invocation {invocation}: {what}", fix=fix, where=where, what=what, invocation=invocation)
+
+
+class DivergentBarrier(EvaluationError):
+    """Invocations that must meet do not: they wait at different places or rounds, or one has ended."""
+
+    number = 1102
+    remedy = "move the barrier or collective to where every invocation of the scope comes by in the same round"
+
+    def __init__(self, waiting: int, at: str, other: int, instead: str, *, fix: str = "", where: str = "") -> None:
+        message = f"invocation {waiting} waits at {at}, but invocation {other} {instead}"
+        super().__init__(message, fix=fix, where=where, waiting=waiting, at=at, other=other, instead=instead)
+
+
+class DataRace(EvaluationError):
+    """Two invocations touch one element between two barriers, at least one of them writing without an atomic.
+
+    `first` and `second` are (invocation, what it does, where).
+    """
+
+    number = 1103
+    remedy = "put a barrier between the two, make both atomic, or give each invocation an element of its own"
+
+    def __init__(
+        self,
+        buffer: str,
+        index: int,
+        first: tuple[int, str, str],
+        second: tuple[int, str, str],
+        *,
+        fix: str = "",
+        where: str = "",
+    ) -> None:
+        one, other = (f"invocation {who} {does} at {place}" for who, does, place in (first, second))
+        message = f"{one} and {other}, with no barrier between them"
+        place = where or f"{buffer}[{index}]"
+        super().__init__(message, fix=fix, where=place, buffer=buffer, index=index, first=first, second=second)
+
+
+class OutOfFuel(EvaluationError):
+    """The evaluation took more steps than its budget allows."""
+
+    number = 1104
+    remedy = "raise the budget, or evaluate a smaller launch"
+
+    def __init__(self, steps: int, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"the budget of {steps} steps is spent", fix=fix, where=where, steps=steps)

@@ -1,0 +1,86 @@
+"""One launch from inputs to outputs: plan, memory, evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.results import Outputs, host_bytes
+from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.errors import InvalidInput
+from vyre_driver.plan.indirect import read_indirect_grid
+from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.program import Program
+from vyre_reference import vector
+from vyre_reference.bind import HostMemory
+from vyre_reference.budget import Budget
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Evaluator(Protocol):
+    """`scalar.evaluate`, `vector.evaluate`, or one of them with options bound."""
+
+    def __call__(self, plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = None) -> None: ...
+
+
+def run(
+    program: Program,
+    arrays: Mapping[str, object],
+    config: DispatchConfig = DEFAULT_CONFIG,
+    evaluate: Evaluator = vector.evaluate,
+) -> dict[str, npt.NDArray[Any]]:
+    """The outputs of `program` by name, one-dimensional and in the declared types, for input arrays by name."""
+    inputs = [host_bytes(b.name, a) for b, a in zip(program.inputs, ordered_inputs(program, arrays), strict=True)]
+    outputs = launch(program, inputs, config, evaluate)
+    return {b.name: np.frombuffer(view, b.dtype.numpy) for b, view in zip(program.outputs, outputs, strict=True)}
+
+
+def launch(
+    program: Program,
+    inputs: Sequence[memoryview],
+    config: DispatchConfig,
+    evaluate: Evaluator,
+    *,
+    backend: str = "reference",
+    kept: dict[str, bytearray] | None = None,
+) -> Outputs:
+    """Fresh bytes for every output, for the bytes of every input, both in binding order.
+
+    `kept` is the persistent memory of a pipeline; buffers that it lacks enter it, zeroed.
+    """
+    grid = None if config.grid_override is not None else read_indirect_grid(program, inputs)
+    plan = plan_launch(program, [view.nbytes for view in inputs], config, indirect_grid=grid)
+    memory = host_memory(plan, inputs, {} if kept is None else kept)
+    evaluate(plan, memory, budget=Budget(seconds=config.timeout, backend=backend))
+    return [memoryview(memory[output.buffer])[output.start : output.stop] for output in plan.outputs]
+
+
+def host_memory(
+    plan: LaunchPlan, inputs: Sequence[memoryview], kept: dict[str, bytearray]
+) -> dict[str, memoryview | bytearray]:
+    """The bytes of every bound buffer: inputs (copies of those that are written), zeros for the rest."""
+    given = dict(zip(plan.inputs, inputs, strict=True))
+    memory: dict[str, memoryview | bytearray] = {}
+    for buffer in plan.program.buffers:
+        size = plan.byte_length(buffer.name)
+        if buffer.name in given:
+            memory[buffer.name] = bytearray(given[buffer.name]) if buffer.access.writes else given[buffer.name]
+        elif buffer.memory is Memory.PERSISTENT:
+            memory[buffer.name] = kept.setdefault(buffer.name, bytearray(size))
+            _require_kept_size(buffer.name, len(kept[buffer.name]), size)
+        elif buffer.memory.is_bound:
+            memory[buffer.name] = bytearray(size)
+    return memory
+
+
+def _require_kept_size(name: str, held: int, size: int) -> None:
+    if held != size:
+        needed = f"{held} bytes, as in the pipeline's first dispatch"
+        fix = "dispatch with inputs of the same lengths, or compile another pipeline"
+        raise InvalidInput(name, needed=needed, got=f"{size} bytes", fix=fix)

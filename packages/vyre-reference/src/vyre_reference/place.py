@@ -1,0 +1,23 @@
+"""Places: where a statement stands in its program.
+
+A path alternates positions and branches: ``(2, 1, 0)`` is the first statement in the second body (the `orelse`) of the
+third statement. Paths compare in program order, outer statements before inner ones.
+"""
+
+from __future__ import annotations
+
+from vyre_foundation.ir.stmt import Body, If
+from vyre_foundation.ir.walk import bodies
+
+Path = tuple[int, ...]
+
+
+def describe(body: Body, path: Path) -> str:
+    """The path as validation writes it: ``body[2].orelse[0]``."""
+    text = f"body[{path[0]}]"
+    stmt = body[path[0]]
+    for branch, position in zip(path[1::2], path[2::2], strict=True):
+        name = ("then", "orelse")[branch] if isinstance(stmt, If) else "body"
+        text += f".{name}[{position}]"
+        stmt = bodies(stmt)[branch][position]
+    return text

@@ -1,0 +1,88 @@
+"""Races: two invocations, one element, no barrier between them, and not both reading, not both atomic.
+
+Two accesses are ordered by a barrier of the grid between them, or, in one workgroup, by a barrier of that workgroup.
+Accesses are compared in the order in which the schedule makes them; which of them race does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from vyre_foundation.ir.stmt import Body
+from vyre_reference.errors import DataRace
+from vyre_reference.place import Path, describe
+from vyre_reference.scalar.memory import Cells
+
+
+class Races(Enum):
+    """Whether an evaluation looks for races; looking costs time and memory for every access."""
+
+    IGNORE = "ignore"
+    DETECT = "detect"
+
+
+class Touch(Enum):
+    """What an access does."""
+
+    READ = "reads"
+    WRITE = "writes"
+    ATOMIC = "updates atomically"
+
+    def conflicts(self, other: Touch) -> bool:
+        return self is not other or self is Touch.WRITE
+
+
+class Access(NamedTuple):
+    invocation: int
+    touch: Touch
+    path: Path
+
+
+class Recent(NamedTuple):
+    """The accesses of one kind that one workgroup has made to an element in its `interval`; two invocations do."""
+
+    interval: int
+    accesses: list[Access]
+
+
+class RaceDetector:
+    """Remembers who has touched what since the last barrier; `DataRace` names the first two that race."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._intervals: defaultdict[int, int] = defaultdict(int)
+        self._elements: defaultdict[tuple[Cells, int], dict[tuple[Touch, int], Recent]] = defaultdict(dict)
+
+    def workgroup_barrier(self, group: int) -> None:
+        self._intervals[group] += 1
+
+    def grid_barrier(self) -> None:
+        """Everything before it is ordered with everything after."""
+        self._elements.clear()
+
+    def access(self, cells: Cells, index: int, group: int, access: Access) -> None:
+        """Note an access, after comparing it with those before."""
+        element = self._elements[cells, index]
+        for earlier in self._unordered(element, group):
+            if earlier.invocation != access.invocation and earlier.touch.conflicts(access.touch):
+                raise DataRace(cells.buffer.name, index, self._told(earlier), self._told(access))
+        self._remember(element, group, access)
+
+    def _unordered(self, element: dict[tuple[Touch, int], Recent], group: int) -> Iterator[Access]:
+        for (_, other), recent in element.items():
+            if other != group or recent.interval == self._intervals[group]:
+                yield from recent.accesses
+
+    def _remember(self, element: dict[tuple[Touch, int], Recent], group: int, access: Access) -> None:
+        interval = self._intervals[group]
+        recent = element.get((access.touch, group))
+        if recent is None or recent.interval != interval:
+            element[access.touch, group] = Recent(interval, [access])
+        elif len(recent.accesses) == 1 and recent.accesses[0].invocation != access.invocation:
+            recent.accesses.append(access)
+
+    def _told(self, access: Access) -> tuple[int, str, str]:
+        return access.invocation, access.touch.value, describe(self._body, access.path)

@@ -1,0 +1,25 @@
+"""Traps: every invocation runs to its end, then the dispatch fails with the first failure there was."""
+
+from __future__ import annotations
+
+from vyre_driver.errors import Trapped
+from vyre_foundation.ir.stmt import Body
+from vyre_reference.place import Path, describe
+
+
+class Traps:
+    """Keeps the trap of the lowest invocation; of its traps the first statement, and there the lowest code."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, Path, int, str] | None = None
+
+    def record(self, invocation: int, path: Path, code: int, tag: str) -> None:
+        trap = (invocation, path, code, tag)
+        if self._first is None or trap < self._first:
+            self._first = trap
+
+    def raise_first(self, body: Body) -> None:
+        """Raise `Trapped` if anything was recorded."""
+        if self._first is not None:
+            invocation, path, code, tag = self._first
+            raise Trapped(tag, code, invocation, where=describe(body, path))

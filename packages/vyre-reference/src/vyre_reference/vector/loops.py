@@ -1,0 +1,49 @@
+"""Loops: how many rounds each lane makes, and the counter of a round."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vyre_foundation.dtype import DType
+from vyre_reference.vector.lanes import NOBODY, Lanes
+from vyre_reference.vector.registers import Values, register
+
+
+class Rounds:
+    """The rounds of a `For` over integers of type `dtype`: start, start + step, … below stop, without wrapping."""
+
+    def __init__(self, dtype: DType, start: Values, stop: Values, step: int, lanes: Lanes, everyone: Lanes) -> None:
+        self._dtype, self._step = dtype, step
+        if start.ndim == 0 and stop.ndim == 0:
+            trips = max(0, -((int(start) - int(stop)) // step))
+            self._start, self._trips = start, np.asarray(trips, np.object_)
+        else:
+            self._start = _spread(lanes.full(start), lanes, everyone)
+            self._trips = _spread(_trips(lanes.full(start), lanes.full(stop), step), lanes, everyone)
+
+    def split(self, lanes: Lanes, round: int) -> tuple[Lanes, Lanes]:
+        """The lanes that make this round, and those that have no more."""
+        if self._trips.ndim == 0:
+            return (lanes, NOBODY) if round < self._trips else (NOBODY, lanes)
+        return lanes.split(lanes.pick(self._trips) > round)
+
+    def counter(self, lanes: Lanes, round: int) -> Values:
+        """The counter of a round that `lanes` make, where it fits its type."""
+        distance = np.uint64(round * self._step % 2**64).astype(register(self._dtype))
+        return np.add(lanes.pick(self._start), distance)
+
+
+def _trips(start: Values, stop: Values, step: int) -> Values:
+    """The distance of two integers of any type fits the u64."""
+    distance = stop.astype(np.uint64) - start.astype(np.uint64)
+    longest = np.uint64(min(step, 2**64 - 1))
+    return np.where(start < stop, (distance - np.uint64(1)) // longest + np.uint64(1), np.uint64(0))
+
+
+def _spread(values: Values, lanes: Lanes, everyone: Lanes) -> Values:
+    """An element for every lane of the chunk, from those of `lanes`."""
+    if lanes is everyone:
+        return values
+    whole = np.zeros(everyone.count, values.dtype)
+    whole[lanes.index] = values
+    return whole

@@ -1,0 +1,263 @@
+"""Statements over all lanes of a chunk in lock step.
+
+A barrier needs no waiting: every lane has done what stands before it. What it needs is that no lane is missing. Lanes
+that leave a body early (by `break`, `continue`, `return`) are simply not among those that the rest of it runs for.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    IndirectDispatch,
+    Let,
+    Region,
+    Return,
+    Scope,
+    Store,
+    Subgroup,
+    SubgroupOp,
+    Trap,
+    Var,
+)  # fmt: skip
+from vyre_reference.bind import HostMemory, bind
+from vyre_reference.budget import Budget
+from vyre_reference.errors import DivergentBarrier, UndefinedBehaviour
+from vyre_reference.place import Path, describe
+from vyre_reference.traps import Traps
+from vyre_reference.vector import atomics, subgroup
+from vyre_reference.vector.chunk import Chunk, chunks
+from vyre_reference.vector.evaluate import Step, steps_of
+from vyre_reference.vector.evaluate import evaluate as value_of
+from vyre_reference.vector.lanes import NOBODY, Lanes
+from vyre_reference.vector.locals import Locals
+from vyre_reference.vector.loops import Rounds
+from vyre_reference.vector.memory import Cells, bound_memory, own_memory
+from vyre_reference.vector.registers import Bools, Values
+
+
+def evaluate(plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = None) -> None:
+    """Run the launch over `memory`, the bytes of every bound buffer by name, which it changes.
+
+    Workgroup, private and constant memory are the evaluator's own. Each statement runs for all lanes of a chunk before
+    the next one does, chunks run in order, and an atomic meets the lanes of a chunk in linear order.
+
+    Raises `InvalidInput`, `Trapped` after the run, `UndefinedBehaviour`, `DivergentBarrier`, `OutOfFuel` and
+    `DispatchTimeout`; then the memory holds what the run had written.
+    """
+    shared = bound_memory(bind(plan, memory))
+    traps = Traps()
+    budget = budget or Budget()
+    steps: dict[Expr, tuple[Step, ...]] = {}
+    with np.errstate(all="ignore"):
+        for _ in range(plan.repeats):
+            for chunk in chunks(plan):
+                machine = Machine(chunk, shared | own_memory(chunk), budget, traps, steps)
+                machine.body(plan.program.body, (), chunk.all, Exits([], []))
+    traps.raise_first(plan.program.body)
+
+
+class Exits(NamedTuple):
+    """The lanes that have left the innermost loop, and those that have left its round."""
+
+    broken: list[Lanes]
+    continued: list[Lanes]
+
+
+class Reach(NamedTuple):
+    """Accesses of some lanes to a buffer: positions in its array, and which are in bounds (True: all, False: none)."""
+
+    cells: Cells
+    positions: Values
+    inside: Bools | bool
+
+
+class Machine:
+    """A chunk of lanes that runs: its memory, its locals, and where it stands."""
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        memory: dict[Buffer, Cells],
+        budget: Budget,
+        traps: Traps,
+        steps: dict[Expr, tuple[Step, ...]],
+    ) -> None:
+        self.chunk, self.memory, self.budget, self.traps = chunk, memory, budget, traps
+        self.locals = Locals(chunk.all)
+        self.path: Path = ()
+        self._steps = steps
+
+    def steps(self, root: Expr) -> tuple[Step, ...]:
+        """How to evaluate `root`; worked out once in an evaluation."""
+        steps = self._steps.get(root)
+        if steps is None:
+            steps = self._steps[root] = steps_of(root)
+        return steps
+
+    def body(self, body: Body, path: Path, lanes: Lanes, exits: Exits) -> Lanes:
+        """Run the statements for `lanes`; the lanes that come out at the end."""
+        for position, stmt in enumerate(body):
+            if not lanes.count:
+                return lanes
+            self.path = here = (*path, position)
+            self.budget.spend(lanes.count)
+            match stmt:
+                case Let(name, value) | Var(name, value):
+                    self.locals.declare(name, value_of(value, self, lanes), lanes)
+                case Assign(name, value):
+                    self.locals.assign(name, value_of(value, self, lanes), lanes)
+                case Store():
+                    self.store(stmt, lanes)
+                case Atomic():
+                    self.atomic(stmt, lanes)
+                case If(condition, then, orelse):
+                    holds, fails = lanes.split(value_of(condition, self, lanes))
+                    came_out = self.body(then, (*here, 0), holds, exits), self.body(orelse, (*here, 1), fails, exits)
+                    lanes = lanes.union(came_out)
+                case For():
+                    lanes = self.loop(stmt, here, lanes)
+                case Region(_, inner):
+                    lanes = self.body(inner, (*here, 0), lanes, exits)
+                case Break():
+                    exits.broken.append(lanes)
+                    return NOBODY
+                case Continue():
+                    exits.continued.append(lanes)
+                    return NOBODY
+                case Return():
+                    return NOBODY
+                case Barrier(scope):
+                    self.require_everyone(lanes, scope)
+                case Subgroup():
+                    self.subgroup(stmt, lanes)
+                case Trap():
+                    self.trap(stmt, lanes)
+                case IndirectDispatch():
+                    pass  # the plan has the grid
+        return lanes
+
+    def loop(self, stmt: For, path: Path, lanes: Lanes) -> Lanes:
+        """Rounds in lock step; lanes drop out as theirs end."""
+        start, stop = value_of(stmt.start, self, lanes), value_of(stmt.stop, self, lanes)
+        rounds = Rounds(stmt.start.dtype, start, stop, stmt.step, lanes, self.chunk.all)
+        done: list[Lanes] = []
+        running = lanes
+        for round in count():
+            running, finished = rounds.split(running, round)
+            done.append(finished)
+            if not running.count:
+                return lanes.union(done)
+            self.budget.spend(running.count)
+            self.locals.declare(stmt.name, rounds.counter(running, round), running)
+            exits = Exits([], [])
+            came_out = self.body(stmt.body, (*path, 0), running, exits)
+            running = running.union([came_out, *exits.continued])
+            done.extend(exits.broken)
+        raise AssertionError("every lane has a last round")
+
+    def reach(self, buffer: Buffer, index: Values, lanes: Lanes, *, checked: bool) -> Reach:
+        """Where accesses go, and which of them are in bounds."""
+        cells = self.memory[buffer]
+        positions, inside = cells.locate(index, lanes)
+        if not checked:
+            self.require(inside, lanes, f"an index of {buffer.name!r} was proven to be below {cells.count}, and is not")
+        return Reach(cells, positions, inside)
+
+    def load(self, buffer: Buffer, index: Values, lanes: Lanes, *, checked: bool) -> Values:
+        cells, positions, inside = self.reach(buffer, index, lanes, checked=checked)
+        return cells.load(positions, inside)
+
+    def store(self, stmt: Store, lanes: Lanes) -> None:
+        index, values = value_of(stmt.index, self, lanes), value_of(stmt.value, self, lanes)
+        cells, positions, inside = self.reach(stmt.buffer, index, lanes, checked=stmt.checked)
+        cells.store(positions, inside, values, lanes)
+
+    def atomic(self, stmt: Atomic, lanes: Lanes) -> None:
+        index, values = value_of(stmt.index, self, lanes), lanes.full(value_of(stmt.value, self, lanes))
+        expected = values if stmt.expected is None else lanes.full(value_of(stmt.expected, self, lanes))
+        cells, positions, inside = self.reach(stmt.buffer, index, lanes, checked=stmt.checked)
+        old: Values = np.zeros(lanes.count, cells.array.dtype)
+        chosen = slice(None) if inside is True else np.flatnonzero(lanes.full(np.asarray(inside)))
+        targets = lanes.full(positions)[chosen]
+        if targets.size:
+            wanted = stmt.result is not None
+            found = atomics.update(stmt.op, cells.array, targets, values[chosen], expected[chosen], wanted=wanted)
+            if found is not None:
+                old[chosen] = found
+        if stmt.result is not None:
+            self.locals.declare(stmt.result, old, lanes)
+
+    def subgroup(self, stmt: Subgroup, lanes: Lanes) -> None:
+        self.require_everyone(lanes, Scope.WORKGROUP)
+        value = lanes.full(value_of(stmt.value, self, lanes))
+        selected = np.zeros((), np.uint32) if stmt.lane is None else value_of(stmt.lane, self, lanes)
+        if stmt.op is SubgroupOp.BROADCAST:
+            self.require_one_lane(lanes.full(selected), lanes)
+        width = self.chunk.plan.program.subgroup_size or 1
+        result = subgroup.collective(stmt.op, stmt.value.dtype, width, value, lanes.full(selected))
+        if stmt.result is not None:
+            self.locals.declare(stmt.result, result, lanes)
+
+    def trap(self, stmt: Trap, lanes: Lanes) -> None:
+        """Of all lanes that trap here, the one with the lowest number counts."""
+        codes = lanes.full(value_of(stmt.code, self, lanes))
+        numbers = self.numbers(lanes)
+        first = int(numbers.argmin())
+        self.traps.record(int(numbers[first]), self.path, int(codes[first]), stmt.tag)
+
+    def require(self, holds: Bools | bool, lanes: Lanes, claim: str) -> None:
+        """Refuse a claim of a legalizer that is false for some lane."""
+        failing = np.flatnonzero(~lanes.full(np.asarray(holds)))
+        if failing.size:
+            raise UndefinedBehaviour(claim, int(self.numbers(lanes)[failing[0]]), where=self.place)
+
+    def require_everyone(self, lanes: Lanes, scope: Scope) -> None:
+        """Of a workgroup that waits, or of the grid, no lane may be missing."""
+        if lanes.index is None:
+            return
+        present = np.bincount(lanes.index // self.chunk.volume, minlength=self.chunk.groups)
+        broken = present != self.chunk.volume
+        if scope is Scope.WORKGROUP:
+            broken &= present != 0
+        if broken.any():
+            first = int(broken.argmax()) * self.chunk.volume
+            members = np.arange(first, first + self.chunk.volume)
+            waiting = [*np.intersect1d(members, lanes.index), lanes.index[0]][0]
+            self.diverges(waiting, np.setdiff1d(members, lanes.index)[0], "does not come there in this round")
+
+    def require_one_lane(self, selected: Values, lanes: Lanes) -> None:
+        """A broadcast takes one lane for the whole workgroup."""
+        groups = selected.reshape(-1, self.chunk.volume)
+        differing = np.flatnonzero(groups != groups[:, :1])
+        if differing.size:
+            one, other = differing[0] // self.chunk.volume * self.chunk.volume, differing[0]
+            members = np.arange(self.chunk.all.count) if lanes.index is None else lanes.index
+            self.diverges(members[one], members[other], f"broadcasts lane {selected[other]}, not {selected[one]}")
+
+    def diverges(self, waiting: int, other: int, instead: str) -> NoReturn:
+        """Refuse what two lanes of the chunk do."""
+        numbers = self.chunk.numbers
+        raise DivergentBarrier(int(numbers[waiting]), self.place, int(numbers[other]), instead)
+
+    def numbers(self, lanes: Lanes) -> Values:
+        """The linear global ids of `lanes`."""
+        return lanes.picked("numbers", lambda: self.chunk.numbers)
+
+    @property
+    def place(self) -> str:
+        return describe(self.chunk.plan.program.body, self.path)
