@@ -1,3 +1,201 @@
-"""The backend contract of vyre: registry, launch planning, legalization, pipelines, policies, scheduling."""
+"""The backend contract of vyre: registry, launch planning, legalization, pipelines, policies, scheduling.
+
+Every public name is imported on its first use, so that importing the package costs next to nothing and opens nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.config import DispatchConfig, Preference
+    from vyre_driver.backend.contract import CONTRACT, VyreBackend
+    from vyre_driver.backend.ops import core_supported_ops
+    from vyre_driver.backend.pending import PendingDispatch
+    from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
+    from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
+    from vyre_driver.backend.resources import (
+        DEVICE_BUFFER_FEATURE,
+        DeviceBuffer,
+        HostShimBuffer,
+        ResidentDispatchStep,
+        ResidentReadRange,
+        Resource,
+        validate_buffer_ownership,
+    )
+    from vyre_driver.backend.results import (
+        OutputBuffers,
+        ResidentSequenceTiming,
+        TimedDispatchResult,
+        borrowed_input_slices,
+        replace_output_buffers_preserving_slots,
+    )
+    from vyre_driver.backend.typed import TypedDispatchExt
+    from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
+    from vyre_driver.engine.backend import EngineBackend
+    from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+    from vyre_driver.errors import (
+        BackendError,
+        BackendUnavailable,
+        ContractMismatch,
+        DeviceLost,
+        DeviceOutOfMemory,
+        DispatchFailed,
+        DispatchTimeout,
+        DuplicateBackend,
+        InvalidInput,
+        InvalidLaunch,
+        InvalidProgram,
+        KernelCompileFailed,
+        OutputLimitExceeded,
+        PoisonedState,
+        StaleHandle,
+        Trapped,
+        UnknownBackend,
+        UnsupportedFeature,
+    )
+    from vyre_driver.lower.legalize import legalize
+    from vyre_driver.lower.lowered import Lowered
+    from vyre_driver.lower.target import Target
+    from vyre_driver.pipeline.compile import compile
+    from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
+    from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
+    from vyre_driver.plan.launch import LaunchPlan, OutputLayout, infer_dispatch_grid, plan_launch
+    from vyre_driver.registry.backends import (
+        acquire,
+        acquire_preferred_dispatch_backend,
+        availability,
+        backend_problems,
+        register,
+        registered_backends,
+        registered_backends_by_precedence,
+        unregister,
+    )
+    from vyre_driver.registry.discovery import BackendProblem
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "backend.config": "DispatchConfig Preference",
+    "backend.contract": "CONTRACT VyreBackend",
+    "backend.ops": "core_supported_ops",
+    "backend.pending": "PendingDispatch",
+    "backend.pipeline": "CompiledPipeline PipelineCacheSnapshot",
+    "backend.registration": "Availability BackendRegistration Selection",
+    "backend.resources": """
+        DEVICE_BUFFER_FEATURE DeviceBuffer HostShimBuffer ResidentDispatchStep ResidentReadRange Resource
+        validate_buffer_ownership
+    """,
+    "backend.results": """
+        OutputBuffers ResidentSequenceTiming TimedDispatchResult borrowed_input_slices
+        replace_output_buffers_preserving_slots
+    """,
+    "backend.typed": "TypedDispatchExt",
+    "device.profile": "DeviceProfile DeviceTimingQuality",
+    "engine.backend": "EngineBackend",
+    "engine.port": "DevicePort EmitOptions SourceUnit",
+    "errors": """
+        BackendError BackendUnavailable ContractMismatch DeviceLost DeviceOutOfMemory DispatchFailed DispatchTimeout
+        DuplicateBackend InvalidInput InvalidLaunch InvalidProgram KernelCompileFailed OutputLimitExceeded
+        PoisonedState StaleHandle Trapped UnknownBackend UnsupportedFeature
+    """,
+    "lower.legalize": "legalize",
+    "lower.lowered": "Lowered",
+    "lower.target": "Target",
+    "pipeline.compile": "compile",
+    "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
+    "plan.indirect": "find_indirect_dispatch read_indirect_grid",
+    "plan.launch": "LaunchPlan OutputLayout infer_dispatch_grid plan_launch",
+    "registry.backends": """
+        acquire acquire_preferred_dispatch_backend availability backend_problems register registered_backends
+        registered_backends_by_precedence unregister
+    """,
+    "registry.discovery": "BackendProblem",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = [
+    "CONTRACT",
+    "CURRENT_PIPELINE_CACHE_KEY_VERSION",
+    "DEVICE_BUFFER_FEATURE",
+    "Availability",
+    "BackendError",
+    "BackendProblem",
+    "BackendRegistration",
+    "BackendUnavailable",
+    "CompiledPipeline",
+    "ContractMismatch",
+    "DeviceBuffer",
+    "DeviceLost",
+    "DeviceOutOfMemory",
+    "DevicePort",
+    "DeviceProfile",
+    "DeviceTimingQuality",
+    "DispatchConfig",
+    "DispatchFailed",
+    "DispatchTimeout",
+    "DuplicateBackend",
+    "EmitOptions",
+    "EngineBackend",
+    "HostShimBuffer",
+    "InvalidInput",
+    "InvalidLaunch",
+    "InvalidProgram",
+    "KernelCompileFailed",
+    "LaunchPlan",
+    "Lowered",
+    "OutputBuffers",
+    "OutputLayout",
+    "OutputLimitExceeded",
+    "PendingDispatch",
+    "PipelineCacheIdentity",
+    "PipelineCacheKey",
+    "PipelineCacheSnapshot",
+    "PoisonedState",
+    "Preference",
+    "ResidentDispatchStep",
+    "ResidentReadRange",
+    "ResidentSequenceTiming",
+    "Resource",
+    "Selection",
+    "SourceUnit",
+    "StaleHandle",
+    "Target",
+    "TimedDispatchResult",
+    "Trapped",
+    "TypedDispatchExt",
+    "UnknownBackend",
+    "UnsupportedFeature",
+    "VyreBackend",
+    "acquire",
+    "acquire_preferred_dispatch_backend",
+    "availability",
+    "backend_problems",
+    "borrowed_input_slices",
+    "compile",
+    "core_supported_ops",
+    "find_indirect_dispatch",
+    "infer_dispatch_grid",
+    "legalize",
+    "plan_launch",
+    "read_indirect_grid",
+    "register",
+    "registered_backends",
+    "registered_backends_by_precedence",
+    "replace_output_buffers_preserving_slots",
+    "unregister",
+    "validate_buffer_ownership",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'vyre_driver' has no attribute {name!r}")
+    value = getattr(import_module(f"vyre_driver.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,1 @@
+"""What can this device do, and how fast is it?"""

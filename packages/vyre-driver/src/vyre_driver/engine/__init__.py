@@ -1,0 +1,1 @@
+"""The one dispatch path, over a port with six primitives."""

@@ -43,6 +43,17 @@ class Shape(NamedTuple):
     indirect_grid: Extent | None
 
 
+class Request(NamedTuple):
+    """One call of `Dispatcher.dispatch`, its inputs as bytes."""
+
+    program: Program
+    inputs: tuple[memoryview, ...]
+    shape: Shape
+    config: DispatchConfig
+    deadline: Deadline
+    timed: bool
+
+
 class Dispatcher:
     """Dispatches programs over launches that it keeps.
 
@@ -66,10 +77,12 @@ class Dispatcher:
         shape = Shape(id(program), tuple([view.nbytes for view in views]), config.launch_shape, grid)
         with self._session(deadline) as device:
             try:
-                return self._dispatch(device, program, views, shape, config, deadline, timed)
+                result = self._run(device, Request(program, views, shape, config, deadline, timed))
             except BaseException:
                 device.counters.failures += 1
                 raise
+            device.counters.dispatches += 1
+            return result
 
     def close(self) -> None:
         """End it: everything is freed, and later dispatches are refused."""
@@ -95,42 +108,32 @@ class Dispatcher:
             device.abandon(runnable.owned)
         device.abandon(tuple((self._kept or {}).values()))
 
-    def _dispatch(
-        self,
-        device: Device,
-        program: Program,
-        views: tuple[memoryview, ...],
-        shape: Shape,
-        config: DispatchConfig,
-        deadline: Deadline,
-        timed: bool,
-    ) -> TimedDispatchResult:
+    def _run(self, device: Device, request: Request) -> TimedDispatchResult:
         self._require_sound()
+        shape = request.shape
         is_warm = shape in self._launches
         if not is_warm:  # the entry keeps the program alive, and so its identity its own
-            self._launches[shape] = program, self._prepare(device, program, shape, config, deadline)
+            self._launches[shape] = request.program, self._prepare(device, request)
         try:
-            result = self._launches[shape][1].run(views, deadline, timed=timed)
+            result = self._launches[shape][1].run(request.inputs, request.deadline, timed=request.timed)
         except BaseException as error:
             self._discard(device, shape, error)
             raise
         self._launches.move_to_end(shape)
         if not is_warm:
             self._trim(device)
-        device.counters.dispatches += 1
         return result
 
-    def _prepare(
-        self, device: Device, program: Program, shape: Shape, config: DispatchConfig, deadline: Deadline
-    ) -> Runnable:
+    def _prepare(self, device: Device, request: Request) -> Runnable:
         """The cold path: plan, admit, compile, bind."""
-        plan = plan_launch(program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
+        shape, config = request.shape, request.config
+        plan = plan_launch(request.program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
         device.counters.plans += 1
         admit(plan, config, device.target, device.profile)
         if plan.num_workgroups == 0:
             return EmptyLaunch(plan)
         code = device.compile(plan.facts, config)
-        deadline.check("compilation")
+        request.deadline.check("compilation")
         return bind(device, plan, code, self._kept)
 
     def _require_sound(self) -> None:

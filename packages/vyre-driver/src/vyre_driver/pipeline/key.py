@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from vyre_driver import __version__
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.lower.target import Target
+from vyre_driver.registry.versions import distribution_version
 from vyre_foundation.ir.program import Program
 
 CURRENT_PIPELINE_CACHE_KEY_VERSION = 1
@@ -40,7 +40,7 @@ class PipelineCacheIdentity:
     target: str
     device: tuple[str, ...]
     emitter: str
-    driver: str = __version__
+    driver: str
     version: int = CURRENT_PIPELINE_CACHE_KEY_VERSION
 
     @classmethod
@@ -55,6 +55,7 @@ class PipelineCacheIdentity:
             target=describe_target(target),
             device=profile.identity,
             emitter=emitter,
+            driver=distribution_version("vyre-driver"),
         )
 
     def key(self) -> PipelineCacheKey:

@@ -1,0 +1,1 @@
+"""Who is installed, and who is chosen?"""

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vyre_driver.backend.contract import CONTRACT
 from vyre_driver.backend.registration import BackendRegistration
+from vyre_driver.registry.versions import distribution_version
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -85,15 +87,12 @@ def _load(entry: EntryPoint, owner: str) -> BackendRegistration | BackendProblem
 
 def _skew(registration: BackendRegistration, owner: str) -> BackendProblem | None:
     """Another contract is met here, before any call could go wrong."""
-    from vyre_driver import __version__
-    from vyre_driver.backend.contract import CONTRACT
-
     if registration.contract == CONTRACT:
         return None
     older = "vyre-driver" if registration.contract > CONTRACT else owner
     reason = (
-        f"{owner} {_version(owner)} implements contract {registration.contract}, "
-        f"vyre-driver {__version__} speaks contract {CONTRACT}"
+        f"{owner} {distribution_version(owner)} implements contract {registration.contract}, "
+        f"vyre-driver {distribution_version('vyre-driver')} speaks contract {CONTRACT}"
     )
     return BackendProblem(registration.id, owner, reason, f"pip install --upgrade {older}")
 
@@ -105,12 +104,3 @@ def _duplicate(id: str, first: str, second: str) -> BackendProblem:
 
 def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else "an unknown distribution"
-
-
-def _version(distribution: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "of unknown version"

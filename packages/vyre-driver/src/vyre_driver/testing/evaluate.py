@@ -1,0 +1,25 @@
+"""Running a program on the host with an evaluator that the caller brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from vyre_driver.backend.results import Outputs
+from vyre_driver.plan.launch import LaunchPlan
+
+Evaluate: TypeAlias = Callable[[LaunchPlan, Mapping[str, memoryview]], None]
+"""Run the plan's program once over its bound buffers: their bytes by name, changed in place."""
+
+
+def run_on_host(plan: LaunchPlan, inputs: Sequence[memoryview], evaluate: Evaluate) -> Outputs:
+    """One dispatch in host memory: inputs in, zeros elsewhere, the whole program as often as the plan says."""
+    given = dict(zip(plan.inputs, inputs, strict=True))
+    memory = {
+        buffer.name: memoryview(bytearray(given.get(buffer.name, bytes(plan.byte_length(buffer.name)))))
+        for buffer in plan.program.buffers
+        if buffer.memory.is_bound
+    }
+    for _ in range(plan.repeats if plan.num_workgroups else 0):
+        evaluate(plan, memory)
+    return [memoryview(bytearray(memory[out.buffer][out.start : out.stop])) for out in plan.outputs]

@@ -1,0 +1,221 @@
+"""A device port in host memory: it executes lowered kernels with an evaluator that the caller brings.
+
+It checks the engine's side of the port's contract (sizes, lifetimes, one call at a time) with assertions, logs every
+call, and fails where a test's script says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.lower.lowered import Kernel, Lowered
+from vyre_driver.lower.target import Target
+from vyre_driver.plan.launch import LaunchPlan, OutputLayout
+from vyre_driver.testing.evaluate import Evaluate
+from vyre_driver.testing.target import generous_profile, generous_target
+from vyre_foundation.validate import validate
+from vyre_foundation.validate.facts import Facts
+
+ELAPSED_NS = 1000
+"""What every launch of the fake device takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Raise `error` in the call of this name (such as "copy_in") that is the `nth`, counted from 1."""
+
+    call: str
+    error: BaseException
+    nth: int = 1
+
+
+@dataclass(frozen=True)
+class FakeUnit(SourceUnit):
+    """Source that remembers what it was printed from."""
+
+    lowered: Lowered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FakeModule:
+    """Kernels by entry point, each with its facts."""
+
+    kernels: Mapping[str, tuple[Kernel, Facts]]
+
+
+@dataclass(slots=True, eq=False)
+class FakeMemory:
+    """Host memory that begins as rubbish, so that a missing fill shows."""
+
+    contents: bytearray
+    is_live: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FakeEvent:
+    timed: bool
+
+
+@dataclass(slots=True)
+class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
+    """See the module. `hangs` makes every wait run into its timeout. `log` holds the names of all calls in order."""
+
+    emitter_version: ClassVar[str] = "fake 1"
+
+    evaluate: Evaluate
+    profile: DeviceProfile = field(default_factory=generous_profile)
+    spelled: Target = field(default_factory=generous_target)
+    faults: Sequence[Fault] = ()
+    hangs: bool = False
+    log: list[str] = field(default_factory=list)
+    live: set[FakeMemory] = field(default_factory=set)
+    arguments: list[Sequence[FakeMemory | int]] = field(default_factory=list)
+    options: list[EmitOptions] = field(default_factory=list)
+    is_closed: bool = False
+    _is_busy: bool = False
+
+    def probe(self) -> DeviceProfile:
+        with self._call("probe"):
+            return self.profile
+
+    def target(self) -> Target:
+        with self._call("target"):
+            return self.spelled
+
+    def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
+        with self._call("emit"):
+            self.options.append(options)
+            names = tuple(f"entry_{n}" for n, _ in enumerate(lowered.kernels))
+            text = "\n".join(f"{name}: {kernel.name}" for name, kernel in zip(names, lowered.kernels, strict=True))
+            return FakeUnit(text, names, "fake", lowered=lowered)
+
+    def compile(self, unit: SourceUnit) -> FakeModule:
+        with self._call("compile"):
+            assert isinstance(unit, FakeUnit)
+            assert unit.lowered is not None
+            kernels = zip(unit.kernels, unit.lowered.kernels, strict=True)
+            return FakeModule({name: (kernel, validate(kernel.program, legalized=True)) for name, kernel in kernels})
+
+    def allocate(self, size: int) -> FakeMemory:
+        with self._call("allocate"):
+            assert size >= 1
+            memory = FakeMemory(bytearray(b"\xa5" * size))
+            self.live.add(memory)
+            return memory
+
+    def fill(self, memory: FakeMemory, byte: int, size: int) -> None:
+        with self._call("fill"):
+            self._require_range(memory, 0, size)
+            memory.contents[:size] = bytes([byte]) * size
+
+    def copy_in(self, memory: FakeMemory, data: memoryview, offset: int = 0) -> None:
+        with self._call("copy_in"):
+            self._require_range(memory, offset, data.nbytes)
+            assert data.format == "B"
+            memory.contents[offset : offset + data.nbytes] = data
+
+    def copy_out(self, memory: FakeMemory, into: memoryview, offset: int = 0) -> None:
+        with self._call("copy_out"):
+            self._require_range(memory, offset, into.nbytes)
+            assert into.format == "B"
+            into[:] = memory.contents[offset : offset + into.nbytes]
+
+    def free(self, memory: FakeMemory) -> None:
+        with self._call("free"):
+            assert memory.is_live
+            memory.is_live = False
+            self.live.remove(memory)
+
+    def launch(
+        self,
+        module: FakeModule,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[FakeMemory | int],
+        *,
+        timed: bool = False,
+    ) -> FakeEvent:
+        with self._call("launch"):
+            assert min(grid) >= 1
+            lowered, facts = module.kernels[kernel]
+            assert workgroup_size == lowered.program.workgroup_size
+            self.arguments.append(args)
+            plan, memory = self._bind(lowered, facts, grid, args)
+            self.evaluate(plan, memory)
+            return FakeEvent(timed)
+
+    def wait(self, event: FakeEvent, timeout: float | None = None) -> bool:
+        with self._call("wait"):
+            assert timeout is not None or not self.hangs, "the engine would wait for ever"
+            return not self.hangs
+
+    def query(self, event: FakeEvent) -> bool:
+        with self._call("query"):
+            return not self.hangs
+
+    def elapsed(self, event: FakeEvent) -> int | None:
+        with self._call("elapsed"):
+            return ELAPSED_NS if event.timed else None
+
+    def close(self) -> None:
+        with self._call("close"):
+            self.is_closed = True
+
+    def count(self, call: str) -> int:
+        """How often a primitive was called."""
+        return self.log.count(call)
+
+    @contextmanager
+    def _call(self, name: str) -> Iterator[None]:
+        assert not self._is_busy, f"{name} was called inside of another call"
+        assert not self.is_closed or name == "close", f"{name} was called on a closed port"
+        self.log.append(name)
+        for fault in self.faults:
+            if fault.call == name and fault.nth == self.count(name):
+                raise fault.error
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._is_busy = False
+
+    @staticmethod
+    def _require_range(memory: FakeMemory, offset: int, size: int) -> None:
+        assert memory.is_live, "freed memory was used"
+        assert size >= 1
+        assert 0 <= offset <= len(memory.contents) - size
+
+    @staticmethod
+    def _bind(
+        kernel: Kernel, facts: Facts, grid: Extent, args: Sequence[FakeMemory | int]
+    ) -> tuple[LaunchPlan, dict[str, memoryview]]:
+        """The launch as a plan over memory by name; lengths that are not passed follow from the allocations."""
+        program = kernel.program
+        bound = [buffer for buffer in program.buffers if buffer.memory.is_bound]
+        assert len(args) == len(bound) + len(kernel.lengths)
+        passed = dict(zip(kernel.lengths, args[len(bound) :], strict=True))
+        lengths: dict[str, int] = {b.name: b.count for b in program.buffers if isinstance(b.count, int)}
+        memory = {}
+        for buffer, arg in zip(bound, args, strict=False):
+            assert isinstance(arg, FakeMemory)
+            assert arg.is_live
+            length = passed.get(buffer.name, len(arg.contents) // buffer.dtype.size)
+            assert isinstance(length, int)
+            lengths.setdefault(buffer.name, length)
+            memory[buffer.name] = memoryview(arg.contents)[: lengths[buffer.name] * buffer.dtype.size]
+        outputs = [OutputLayout(b.name, 0, memory[b.name].nbytes) for b in program.outputs]
+        plan = LaunchPlan(
+            program=program,
+            facts=facts,
+            grid=grid,
+            lengths=lengths,
+            inputs=tuple(buffer.name for buffer in program.inputs),
+            outputs=tuple(outputs),
+        )
+        return plan, memory
