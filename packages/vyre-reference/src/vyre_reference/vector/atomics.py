@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,6 +18,10 @@ FOLDS: Mapping[AtomicOp, np.ufunc] = {
     AtomicOp.XOR: np.bitwise_xor,
     AtomicOp.MIN: np.minimum,
     AtomicOp.MAX: np.maximum,
+}
+INVERSES: Mapping[AtomicOp, np.ufunc] = {
+    AtomicOp.ADD: np.subtract,
+    AtomicOp.XOR: np.bitwise_xor,
 }
 # fmt: on
 
@@ -43,30 +46,31 @@ def _in_order(op: AtomicOp, array: Values, positions: Index, values: Values) -> 
     order = np.argsort(_narrow(positions, array.size), kind="stable")
     positions, values = positions.take(order), values.take(order)
     starts = np.concatenate(([True], positions[1:] != positions[:-1]))
-    ends = np.concatenate((starts[1:], [True]))
-    before = array.take(positions)
-    if op is AtomicOp.EXCHANGE:
-        after = values
-    else:
-        after = FOLDS[op](before, _fold_runs(FOLDS[op], values, starts))
-    sorted_old = np.where(starts, before, np.roll(after, 1))
-    array[positions[ends]] = after[ends]
-    old = np.empty_like(sorted_old)
-    old[order] = sorted_old
+    found = array.take(positions)
+    written = values if op is AtomicOp.EXCHANGE else FOLDS[op](found, _fold_runs(op, values, starts))
+    last = np.concatenate((starts[1:], [True]))
+    array[positions[last]] = written[last]
+    found[1:] = np.where(starts[1:], found[1:], written[:-1])
+    old = np.empty_like(found)
+    old[order] = found
     return old
 
 
-def _fold_runs(fold: Callable[..., Any], values: Values, starts: Bools) -> Values:
-    """For every element, the fold of its run up to and with it, in steps of doubling length."""
-    place = np.arange(values.size)
-    in_run = place - np.maximum.accumulate(np.where(starts, place, 0))
-    folded, longest, distance = values, in_run.max(), 1
+def _fold_runs(op: AtomicOp, values: Values, starts: Bools) -> Values:
+    """For every element, the fold of its run up to and with it."""
+    firsts = np.flatnonzero(starts)
+    first = np.repeat(firsts, np.diff(firsts, append=starts.size))
+    if op in INVERSES:
+        total = FOLDS[op].accumulate(values, dtype=values.dtype)
+        before = INVERSES[op](total, values)
+        return INVERSES[op](total, before.take(first))
+    in_run = np.arange(values.size) - first
+    longest, distance = in_run.max(), 1
     while distance <= longest:
-        reaches = in_run[distance:] >= distance
-        further = fold(folded[:-distance], folded[distance:])
-        folded = np.concatenate((folded[:distance], np.where(reaches, further, folded[distance:])))
+        further = np.flatnonzero(in_run >= distance)
+        values[further] = FOLDS[op](values.take(further - distance), values.take(further))
         distance *= 2
-    return folded
+    return values
 
 
 def _compare_exchange(array: Values, positions: Index, values: Values, expected: Values) -> Values:

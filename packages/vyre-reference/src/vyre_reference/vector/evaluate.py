@@ -1,12 +1,14 @@
-"""Expressions: one NumPy operation for each node, over the active lanes."""
+"""Expressions: one NumPy function for each node, over the active lanes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from vyre_foundation import dialect
+from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_reference.vector import casts, registers
@@ -17,11 +19,16 @@ from vyre_reference.vector.registers import Values
 if TYPE_CHECKING:
     from vyre_reference.vector.machine import Machine
 
+Compute = Callable[..., Values]
+"""From a machine, its active lanes and the values of a node's operands, to the value of the node."""
+
 
 class Step(NamedTuple):
-    """A node to evaluate, and the nodes whose values nobody needs after it."""
+    """How to compute one node, from which operands, and whose values nobody needs after it."""
 
     node: Expr
+    compute: Compute
+    operands: tuple[Expr, ...]
     last_uses: tuple[Expr, ...]
 
 
@@ -29,49 +36,71 @@ def steps_of(root: Expr) -> tuple[Step, ...]:
     """The nodes of an expression with its calls expanded, children first, the root last."""
     nodes = postorder((dialect.expand(root, {}),))
     last_user = {child: node for node in nodes for child in node.args}
-    return tuple(Step(node, tuple({c for c in node.args if last_user[c] is node})) for node in nodes)
+    return tuple(
+        Step(node, _compute(node), node.args, tuple({c for c in node.args if last_user[c] is node})) for node in nodes
+    )
 
 
 def evaluate(root: Expr, at: Machine, lanes: Lanes) -> Values:
     """The value of `root` for each of `lanes`, or one value where it is the same for all."""
     values: dict[Expr, Values] = {}
-    for node, last_uses in at.steps(root):
-        values[node] = _value(node, values, at, lanes)
-        for child in last_uses:
-            del values[child]
+    for node, compute, operands, last_uses in at.steps(root):
+        values[node] = compute(at, lanes, *[values[operand] for operand in operands])
+        for operand in last_uses:
+            del values[operand]
     (result,) = values.values()
     return result
 
 
-def _value(node: Expr, values: dict[Expr, Values], at: Machine, lanes: Lanes) -> Values:
+def _compute(node: Expr) -> Compute:
     match node:
         case Apply(op, args):
-            operands = [values[a] for a in args]
-            condition = precondition(op.id, args[0].dtype)
-            if condition is not None:
-                at.require(condition(*operands), lanes, f"{op.id} on {args[0].dtype} has no meaning for its operands")
-            return function(op.id, args[0].dtype)(*operands)
+            return _apply(op.id, function(op.id, args[0].dtype), precondition(op.id, args[0].dtype))
         case Literal(dtype, bits):
-            return registers.literal(dtype, bits)
+            value = registers.literal(dtype, bits)
+            return lambda at, lanes: value
         case Local(name):
-            return at.locals.read(name, lanes)
+            return lambda at, lanes: at.locals.read(name, lanes)
         case Id():
-            return lanes.picked(node, lambda: at.chunk.id(node))
-        case Load(buffer, index):
-            return at.load(buffer, values[index], lanes, checked=node.checked)
+            return lambda at, lanes: lanes.picked(node, lambda: at.chunk.id(node))
+        case Load(buffer):
+            return lambda at, lanes, index: at.load(buffer, index, lanes, checked=node.checked)
         case Length(buffer):
-            return np.uint32(at.chunk.plan.lengths[buffer.name])
-        case Select(condition, if_true, if_false):
-            chosen = values[condition]
-            if chosen.ndim == 0:
-                return values[if_true] if chosen else values[if_false]
-            return np.where(chosen, values[if_true], values[if_false])
+            return lambda at, lanes: np.uint32(at.chunk.plan.lengths[buffer.name])
+        case Select():
+            return _select
         case Cast(dtype, value):
-            if not node.checked:
-                fit = casts.fits(value.dtype, dtype, values[value])
-                at.require(fit, lanes, f"a value was proven to fit {dtype}, and does not")
-            return casts.cast(value.dtype, dtype, values[value])
+            return _cast(value.dtype, dtype) if node.checked else _proven_cast(value.dtype, dtype)
         case Bitcast(dtype, value):
-            return registers.bitcast(value.dtype, dtype, values[value])
+            return lambda at, lanes, x: registers.bitcast(value.dtype, dtype, x)
         case _:
             raise AssertionError(f"{type(node).__name__} is not an expression that is evaluated")
+
+
+def _apply(op: str, compute: Callable[..., Values], condition: Callable[..., Values] | None) -> Compute:
+    if condition is None:
+        return lambda at, lanes, *operands: compute(*operands)
+
+    def raw(at: Machine, lanes: Lanes, *operands: Values) -> Values:
+        at.require(condition(*operands), lanes, f"{op} has no meaning for its operands")
+        return compute(*operands)
+
+    return raw
+
+
+def _select(at: Machine, lanes: Lanes, condition: Values, if_true: Values, if_false: Values) -> Values:
+    if condition.ndim == 0:
+        return if_true if condition else if_false
+    return np.where(condition, if_true, if_false)
+
+
+def _cast(source: DType, target: DType) -> Compute:
+    return lambda at, lanes, x: casts.cast(source, target, x)
+
+
+def _proven_cast(source: DType, target: DType) -> Compute:
+    def proven(at: Machine, lanes: Lanes, x: Values) -> Values:
+        at.require(casts.fits(source, target, x), lanes, f"a value was proven to fit {target}, and does not")
+        return casts.cast(source, target, x)
+
+    return proven

@@ -1,4 +1,4 @@
-"""Which NumPy function computes an op, by its id and the kind of its operands. The op table's meanings are not asked."""
+"""Which NumPy function computes an op, by its id and the kind of its operands. No meaning of the op table is asked."""
 
 from __future__ import annotations
 
