@@ -29,7 +29,7 @@ from vyre_foundation.ir.stmt import (
     Var,
 )
 from vyre_foundation.ir.walk import expressions, program_expressions, statements
-from vyre_foundation.text.expressions import ExpressionWriter, Text
+from vyre_foundation.text.print_expressions import ExpressionWriter, Text
 from vyre_foundation.text.syntax import ATOM, BUFFER_WORDS, name, quoted
 
 REPEATABLE = 3
@@ -61,22 +61,19 @@ class _Printer:
         p = self.program
         subgroup = "" if p.subgroup_size is None else f" subgroup({p.subgroup_size})"
         yield f"program {name(p.name)} workgroup({', '.join(map(str, p.workgroup_size))}){subgroup} {{"
-        seen: set[Buffer] = set()
         for buffer in p.buffers:
-            yield from self.declaration(buffer, buffer in seen)
-            seen.add(buffer)
+            yield from self.declaration(buffer, "")
         for buffer in self.undeclared:
-            first, *rest = self.declaration(buffer, False)
-            yield from (f"  undeclared {first.lstrip()}", *rest)
-        if p.body and seen:
+            yield from self.declaration(buffer, "undeclared ")
+        if self.names and p.body:
             yield ""
         yield from self.body(p.body, "  ")
         yield "}"
 
-    def declaration(self, buffer: Buffer, repeated: bool) -> list[str]:
-        alias = self.names[buffer]
-        known_as = "" if repeated or alias == name(buffer.name) else f" as {alias}"
-        line = f"  {_WORD_OF[buffer.memory, buffer.access]} {name(buffer.name)}{known_as}: {buffer.dtype}"
+    def declaration(self, buffer: Buffer, before: str) -> list[str]:
+        called = self.names[buffer]
+        alias = "" if called == name(buffer.name) else f" as {called}"
+        line = f"  {before}{_WORD_OF[buffer.memory, buffer.access]} {name(buffer.name)}{alias}: {buffer.dtype}"
         line += f"[{count(buffer.count)}]"
         if buffer.binding is not None:
             line += f" @{buffer.binding}"
@@ -193,7 +190,7 @@ class _Printer:
 def format_expr(expr: Expr, limit: int = 32) -> str:
     """`expr` on one line, for messages: the outermost nodes, about `limit` of them, the rest as ``…``."""
     near = _nearest(expr, limit)
-    writer = ExpressionWriter({}, {})
+    writer = ExpressionWriter({}, None)
     stack = [expr]
     while stack:
         node = stack[-1]

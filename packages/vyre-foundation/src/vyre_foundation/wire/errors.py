@@ -6,7 +6,7 @@ from vyre_foundation.errors import VyreError
 
 
 class WireError(VyreError, ValueError):
-    """Bytes that are no program, or a program that has no bytes. `offset` is the place in the bytes, if there is one."""
+    """Bytes that are no program, or a program that has no bytes. `offset` is the place in the bytes, if any."""
 
     code = "E120"
 
@@ -65,7 +65,7 @@ class NestingTooDeep(WireError):
 
 
 class Malformed(WireError):
-    """The parts are there, but no program has them: an ill-typed expression, a reference to nothing, text that is not UTF-8."""
+    """No program has these parts: an ill-typed expression, a reference to nothing, a name that is not UTF-8, …"""
 
     code = "E129"
 

@@ -3,26 +3,26 @@
     file        = magic "VYRE" · version (u16, little-endian) · BLAKE3-256 of the payload · payload
     payload     = strings · head · buffers · expressions · body, and nothing after
 
-A *number* is an unsigned LEB128 varint below 2**64 in its shortest form; a *tag* is one byte. A *column* holds one field
-of all the rows that have it, in order; how many there are follows from what was read before, so nothing is said twice.
+A *number* is an unsigned LEB128 varint below 2**64 in its shortest form, a *tag* is a byte. A *column* is one field of
+all the rows that have it, in order; how many that are follows from what was read before, so nothing is said twice.
 
     strings     = number of strings · column of their sizes in bytes · their UTF-8 bytes
     head        = program name · workgroup x · y · z · subgroup size (0: none, else size + 1)
     buffers     = number declared · number used but not declared · rows
     row         = tag (`BUFFERS`) · name · dtype tag · [binding, if bound] · count · [data, if constant]
                   · [output range, if written storage: 0, or stop - start + 1 · start]
-    count       = tag (`COUNTS`) · its numbers
-    expressions = number of tokens · tokens · columns dtype tags, references, locals, callees, buffers, arities, literals
+    count       = tag · its numbers
+    expressions = number of tokens · tokens · columns dtypes, references, locals, callees, buffers, arities, literals
     body        = number of tags · tags · columns details, locals, labels, buffers, numbers
 
 **Strings** are in the order of their first use, and so a string is written as a number: 0 is the first string that was
 not used before, k the k-th last of those that were. Every string is used, and no two are equal.
 
 **Expressions** are code for a stack machine. A token pops its operands and pushes an expression, which is new: no two
-tokens make the same one. The token `REUSE` pushes an old one, the k-th last that was made, where k is the next number of
-the column *references*. In the end the stack holds what the body's statements evaluate, from the first to the last. A
-graph has exactly one such code, and code can neither name an expression that is not there yet nor leave one unused.
-Literals stand as raw bits, little-endian and of their type's size, grouped by dtype in the order of the dtypes' tags.
+tokens make the same one. The token `REUSE` pushes an old one, the k-th last that was made, where k is the next number
+of the column *references*. In the end the stack holds what the statements evaluate, from the first to the last. A graph
+has exactly one such code, and no code names an expression that is not there yet or leaves one unused. Literals stand as
+raw bits, little-endian and of their type's size, grouped by dtype in the order of the dtypes' tags.
 
 **Statements** are tags in the order of the program; `END` closes a body, `ELSE` divides an `IF`, which always has both.
 

@@ -1,4 +1,4 @@
-"""Unsigned LEB128 varints, alone and in columns. A column costs a few passes of NumPy, or none while all fit in a byte."""
+"""Unsigned LEB128 varints, alone and in columns. A column costs a few passes of NumPy, or none if all fit in a byte."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ class Text(NamedTuple):
 class ExpressionWriter:
     """Writes expressions whose operands are in `texts`.
 
-    `buffers` names the buffers; `locals` are the types of the locals declared so far: a local of another type has it
-    written beside it.
+    `buffers` names the buffers. `locals` are the types of the locals declared so far: others have theirs written beside
+    them, or none at all has if `locals` is None.
     """
 
-    def __init__(self, buffers: Mapping[Buffer, str], locals: Mapping[str, DType]) -> None:
+    def __init__(self, buffers: Mapping[Buffer, str], locals: Mapping[str, DType] | None) -> None:
         self.texts: dict[Expr, Text] = {}
         self._buffers, self._locals = buffers, locals
 
@@ -45,7 +45,13 @@ class ExpressionWriter:
 
     def group(self, operands: Sequence[Expr]) -> list[str]:
         """Operands beside each other: numbers without a type take the type of the first that has one."""
-        return [self.typed(e, anchor) for e, anchor in zip(operands, anchors(operands), strict=True)]
+        numbers = [operand for operand in operands if isinstance(operand, Literal)]
+        if len(numbers) < len(operands):
+            anchor = next(operand.dtype for operand in operands if not isinstance(operand, Literal))
+            return [self.typed(operand, anchor) for operand in operands]
+        if any(literal.dtype is not numbers[0].dtype for literal in numbers):
+            return [f"{number(literal)}:{literal.dtype}" for literal in numbers]
+        return [self.typed(numbers[0], None), *map(number, numbers[1:])]
 
     def write(self, node: Expr) -> None:
         """Enter the text of `node`."""
@@ -55,7 +61,7 @@ class ExpressionWriter:
                 text, tightness = _literal(node, default_type(node)), ATOM
             case Local():
                 text, tightness = name(node.name), ATOM
-                if self._locals.get(node.name, node.dtype) is not node.dtype:
+                if self._locals is not None and self._locals.get(node.name) is not node.dtype:
                     text += f":{node.dtype}"
             case Load():
                 text, tightness = self.element(node.buffer, node.index, node.checked), ATOM
@@ -93,16 +99,6 @@ class ExpressionWriter:
 
     def _at_least(self, expr: Expr, text: str, tightness: int) -> str:
         return text if self.texts[expr].tightness >= tightness else f"({text})"
-
-
-def anchors(operands: Sequence[Expr]) -> list[DType | None]:
-    """For each operand, the type that a number without a type would have there."""
-    anchor = next((e.dtype for e in operands if not isinstance(e, Literal)), None)
-    if anchor is not None or not operands:
-        return [anchor] * len(operands)
-    first = operands[0]
-    assert isinstance(first, Literal)
-    return [default_type(first), *[first.dtype] * (len(operands) - 1)]
 
 
 def _literal(literal: Literal, expected: DType | None) -> str:

@@ -1,0 +1,98 @@
+"""A position among tokens, and what every part of the parser asks there."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from vyre_foundation.dtype import DTYPES, DType
+from vyre_foundation.errors import VyreError
+from vyre_foundation.text.errors import text_error
+from vyre_foundation.text.syntax import RESERVED
+from vyre_foundation.text.tokens import Kind, Token, tokenize
+
+DTYPES_BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+
+
+class Cursor:
+    """Moves over the tokens of `text`; `token` is the one that was not taken yet."""
+
+    __slots__ = ("_next", "_tokens", "text", "token")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens = tokenize(text)
+        self._next = 0
+        self.token = self._tokens[0]
+
+    def take(self) -> Token:
+        """The token here; then go on."""
+        token = self.token
+        if token.kind is not Kind.END:
+            self._next += 1
+            self.token = self._tokens[self._next]
+        return token
+
+    @property
+    def following(self) -> str:
+        """The sign behind the token here, or nothing if that is no sign."""
+        token = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
+        return token.text if token.kind is Kind.SIGN else ""
+
+    def is_at(self, text: str) -> bool:
+        """Whether the token here is the word or sign `text`."""
+        return self.token.text == text and self.token.kind in (Kind.WORD, Kind.SIGN)
+
+    def skip(self, text: str) -> bool:
+        """Go past the word or sign `text`, if it is here."""
+        found = self.is_at(text)
+        if found:
+            self.take()
+        return found
+
+    def expect(self, text: str) -> Token:
+        """Go past the word or sign `text`."""
+        if not self.is_at(text):
+            self.refuse(f"got {self.token}, expected `{text}`", f"write `{text}` here")
+        return self.take()
+
+    def kind(self, kind: Kind) -> Token:
+        """Go past a token of that kind."""
+        if self.token.kind is not kind:
+            self.refuse(f"got {self.token}, expected {kind.value}", f"write {kind.value} here")
+        return self.take()
+
+    def name(self, what: str) -> str:
+        """Go past a name."""
+        if self.token.kind is Kind.WORD and self.token.text in RESERVED:
+            self.refuse(
+                f"got the word {self.token}, expected the name of {what}", f"write it as \\`{self.token.text}\\`"
+            )
+        if self.token.kind not in (Kind.WORD, Kind.NAME):
+            self.refuse(f"got {self.token}, expected the name of {what}", "write a word, or anything between backticks")
+        return self.take().text
+
+    def integer(self) -> int:
+        """Go past a whole number, which may be negative."""
+        sign = -1 if self.skip("-") else 1
+        token = self.kind(Kind.NUMBER)
+        try:
+            return sign * int(token.text, 0)
+        except ValueError:
+            self.refuse(
+                f"got {token}, expected a whole number", "write decimal digits, or 0x and hexadecimal ones", token
+            )
+
+    def dtype(self) -> DType:
+        """Go past the name of a type."""
+        token = self.kind(Kind.WORD)
+        if token.text not in DTYPES_BY_NAME:
+            self.refuse(f"got {token}, expected a type", f"use one of {' '.join(DTYPES_BY_NAME)}", token)
+        return DTYPES_BY_NAME[token.text]
+
+    def refuse(self, message: str, fix: str, at: Token | None = None) -> NoReturn:
+        """Raise `TextError` for the token `at`, or for the one here."""
+        raise text_error(self.text, (at or self.token).at, message, fix)
+
+    def refuse_as(self, error: VyreError, at: Token) -> NoReturn:
+        """Raise `TextError` for what a constructor did not accept."""
+        raise text_error(self.text, at.at, error.message, error.fix) from error

@@ -1,0 +1,212 @@
+"""Tokens to operands: what stands beside operators, and the expressions that operands make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.errors import LiteralOutOfRange
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
+from vyre_foundation.ops import OPS, Op
+from vyre_foundation.text.cursor import DTYPES_BY_NAME, Cursor
+from vyre_foundation.text.numbers import Number
+from vyre_foundation.text.tokens import Kind, Token
+
+Operand = Expr | Number
+"""An expression, or a number that waits for its type."""
+
+Finish = Callable[[Sequence[Operand]], Operand]
+
+_ID_KINDS = {kind.value: kind for kind in IdKind}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Behind an opening bracket: operands follow up to `closer`, and `finish` makes one of them all."""
+
+    token: Token
+    closer: str
+    finish: Finish
+
+
+@dataclass(slots=True)
+class OperandParser:
+    """Reads operands at `cursor`. `buffers`, `locals` and `definitions` say what the names stand for so far."""
+
+    cursor: Cursor
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    locals: dict[str, DType] = field(default_factory=dict)
+    definitions: dict[int, Expr] = field(default_factory=dict)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> Operand | Opened:
+        """A whole operand, or the beginning of one, up to its opening bracket."""
+        cursor, token = self.cursor, self.cursor.token
+        if self.is_at_number():
+            return self.number(negative=False)
+        if cursor.skip("("):
+            return Opened(token, ")", partial(self.only, token))
+        if cursor.skip("%"):
+            return self._definition(token)
+        if token.kind is Kind.WORD:
+            return self._word(token, token.text)
+        if token.kind is Kind.NAME:
+            return self._named(token)
+        cursor.refuse(f"got {token}, expected an expression", "write a value here")
+
+    def _word(self, token: Token, word: str) -> Operand | Opened:
+        """Names of ops and the like mean something only before their bracket, so that locals may have them too."""
+        following = self.cursor.following
+        if word in ("true", "false"):
+            self.cursor.take()
+            return Literal(bool_, word == "true")
+        if word in DTYPES_BY_NAME:
+            return self._cast(token)
+        if word == "bitcast":
+            return self._bitcast(token)
+        if word == "call":
+            return self._call(token)
+        if word in _ID_KINDS and following == ("." if _ID_KINDS[word].has_axis else "("):
+            return self._id(_ID_KINDS[word])
+        if following == "(" and word == "len":
+            return self._length()
+        if following == "(" and word == "select":
+            return self._function(token, partial(self._select, token))
+        if following == "(" and word in OPS:
+            return self._function(token, partial(self.apply, OPS[word]))
+        return self._named(token)
+
+    def _function(self, token: Token, finish: Finish) -> Opened:
+        self.cursor.take()
+        self.cursor.expect("(")
+        return Opened(token, ")", finish)
+
+    def _cast(self, token: Token) -> Opened:
+        dtype = self.cursor.dtype()
+        self.cursor.expect("(")
+        checked = not self.cursor.skip("unchecked")
+        return Opened(token, ")", lambda args: Cast(dtype, self.typed(self.only(token, args)), checked=checked))
+
+    def _bitcast(self, token: Token) -> Opened:
+        self.cursor.take()
+        dtype = self._angles()
+        self.cursor.expect("(")
+        return Opened(token, ")", lambda args: Bitcast(dtype, self.typed(self.only(token, args))))
+
+    def _call(self, token: Token) -> Opened:
+        self.cursor.take()
+        dtype = self._angles()
+        callee = self.cursor.kind(Kind.NAME if self.cursor.token.kind is Kind.NAME else Kind.WORD).text
+        while self.cursor.skip("."):
+            callee += "." + self.cursor.kind(Kind.WORD).text
+        self.cursor.expect("(")
+        return Opened(token, ")", lambda args: Call(callee, dtype, *map(self.typed, args)))
+
+    def _angles(self) -> DType:
+        self.cursor.expect("<")
+        dtype = self.cursor.dtype()
+        self.cursor.expect(">")
+        return dtype
+
+    def _id(self, kind: IdKind) -> Expr:
+        self.cursor.take()
+        if not kind.has_axis:
+            self.cursor.expect("(")
+            self.cursor.expect(")")
+            return Id(kind)
+        self.cursor.expect(".")
+        axis = self.cursor.kind(Kind.WORD)
+        if axis.text not in ("x", "y", "z"):
+            self.cursor.refuse(f"got {axis}, expected an axis", "write x, y or z", axis)
+        return Id(kind, "xyz".index(axis.text))
+
+    def _length(self) -> Expr:
+        self.cursor.take()
+        self.cursor.expect("(")
+        length = Length(self.buffer())
+        self.cursor.expect(")")
+        return length
+
+    def _named(self, token: Token) -> Operand | Opened:
+        """A local, or an element of a buffer."""
+        if self.cursor.following == "[":
+            buffer = self.buffer()
+            self.cursor.expect("[")
+            checked = not self.cursor.skip("unchecked")
+            return Opened(
+                token, "]", lambda args: Load(buffer, self.typed(self.only(token, args), u32), checked=checked)
+            )
+        name = self.cursor.name("a local")
+        if self.cursor.skip(":"):
+            return Local(name, self.cursor.dtype())
+        if name not in self.locals:
+            self.cursor.refuse(f"no local is called {token}", f"declare it, or state its type: {name}:u32", token)
+        return Local(name, self.locals[name])
+
+    def buffer(self) -> Buffer:
+        """The buffer whose name is here."""
+        token = self.cursor.token
+        name = self.cursor.name("a buffer")
+        if name not in self.buffers:
+            self.cursor.refuse(f"no buffer is called {token}", "declare it at the top of the program", token)
+        return self.buffers[name]
+
+    def _definition(self, token: Token) -> Expr:
+        number = self.cursor.integer()
+        if number not in self.definitions:
+            self.cursor.refuse(f"%{number} is not defined", f"write %{number} = … before", token)
+        return self.definitions[number]
+
+    # ── numbers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def is_at_number(self) -> bool:
+        token = self.cursor.token
+        return token.kind is Kind.NUMBER or (token.kind is Kind.WORD and token.text in ("inf", "nan"))
+
+    def number(self, *, negative: bool) -> Operand:
+        """The number here; one with a type is an expression."""
+        token = self.cursor.take()
+        payload = None
+        if token.text == "nan" and self.cursor.skip("("):
+            payload = self.cursor.integer()
+            self.cursor.expect(")")
+        number = Number(token, negative, payload)
+        return self.typed(number, self.cursor.dtype()) if self.cursor.skip(":") else number
+
+    def typed(self, operand: Operand, expected: DType | None = None) -> Expr:
+        """`operand`; a number is of the type `expected`, or of its default type."""
+        if isinstance(operand, Expr):
+            return operand
+        try:
+            return operand.literal(expected or operand.default)
+        except LiteralOutOfRange as error:
+            self.cursor.refuse_as(error, operand.token)
+
+    def group(self, operands: Sequence[Operand]) -> list[Expr]:
+        """Operands beside each other: numbers take the type of the first that has one, or of the first number."""
+        anchor = next((operand.dtype for operand in operands if isinstance(operand, Expr)), None)
+        if anchor is None and operands:
+            anchor = self.typed(operands[0]).dtype
+        return [self.typed(operand, anchor) for operand in operands]
+
+    # ── making ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def apply(self, op: Op, operands: Sequence[Operand]) -> Expr:
+        return Apply(op, *self.group(operands))
+
+    def _select(self, token: Token, operands: Sequence[Operand]) -> Expr:
+        if len(operands) != 3:
+            self.cursor.refuse(
+                f"select got {len(operands)} operands, expected 3", "write select(condition, a, b)", token
+            )
+        return Select(self.typed(operands[0], bool_), *self.group(operands[1:]))
+
+    def only(self, token: Token, operands: Sequence[Operand]) -> Operand:
+        """The one operand between brackets."""
+        if len(operands) != 1:
+            self.cursor.refuse(f"got {len(operands)} operands, expected one", "write one expression", token)
+        return operands[0]

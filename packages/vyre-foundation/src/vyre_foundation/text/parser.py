@@ -1,0 +1,247 @@
+"""Text to programs: the program and its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    MAX_NESTING,
+    Assign,
+    Atomic,
+    AtomicOp,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    IndirectDispatch,
+    Let,
+    Region,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    Subgroup,
+    SubgroupOp,
+    Trap,
+    Var,
+)
+from vyre_foundation.text.cursor import Cursor
+from vyre_foundation.text.parse_declarations import declaration, is_declaration, shape, subgroup_size
+from vyre_foundation.text.parse_expressions import ExpressionParser
+from vyre_foundation.text.tokens import Kind
+
+_PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
+
+
+def parse(text: str) -> Program:
+    """The program that `text` writes, or `TextError`; it is not validated."""
+    cursor = Cursor(text)
+    cursor.expect("program")
+    name = cursor.name("a program")
+    workgroup_size, subgroup = shape(cursor), subgroup_size(cursor)
+    parser = StatementParser(cursor)
+    cursor.expect("{")
+    declared = parser.declarations()
+    body = parser.rest_of_body()
+    cursor.kind(Kind.END)
+    return Program(name, declared, workgroup_size, body, subgroup)
+
+
+class StatementParser:
+    """Reads declarations and statements at `cursor`."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.expressions = ExpressionParser(cursor)
+        self.depth = 0
+
+    def declarations(self) -> tuple[Buffer, ...]:
+        """All buffers; those that the program declares."""
+        declared = []
+        known = self.expressions.buffers
+        while is_declaration(self.cursor):
+            is_undeclared = self.cursor.skip("undeclared")
+            token = self.cursor.token
+            called, buffer = declaration(self.cursor)
+            if known.setdefault(called, buffer) is not buffer:
+                self.cursor.refuse(f"two buffers are called {called}", f"write `{called} as` another name", token)
+            if not is_undeclared:
+                declared.append(buffer)
+        return tuple(declared)
+
+    def body(self) -> Body:
+        """``{ … }``"""
+        self.cursor.expect("{")
+        self.depth += 1
+        body = self.rest_of_body()
+        self.depth -= 1
+        return body
+
+    def rest_of_body(self) -> Body:
+        """Statements up to and with the closing brace."""
+        body: list[Stmt] = []
+        while not self.cursor.skip("}"):
+            if self.cursor.is_at("%"):
+                self.definition()
+            else:
+                body.append(self.statement())
+        return tuple(body)
+
+    def definition(self) -> None:
+        """``%0 = expression;``"""
+        token = self.cursor.take()
+        number = self.cursor.integer()
+        self.cursor.expect("=")
+        if number in self.expressions.definitions:
+            self.cursor.refuse(f"%{number} is defined twice", "give every definition a number of its own", token)
+        self.expressions.definitions[number] = self.expressions.expression()
+        self.cursor.expect(";")
+
+    def statement(self) -> Stmt:
+        if self.depth > MAX_NESTING:
+            self.cursor.refuse(f"a statement is inside of more than {MAX_NESTING} others", "nest less, or use `select`")
+        word = self.cursor.token.text if self.cursor.token.kind is Kind.WORD else ""
+        match word:
+            case "if":
+                return self.conditional()
+            case "for":
+                return self.loop()
+            case "region":
+                self.cursor.take()
+                label = self.cursor.kind(Kind.STRING).text
+                return Region(label, self.body())
+        stmt = self.simple(word)
+        self.cursor.expect(";")
+        return stmt
+
+    def conditional(self) -> If:
+        """``if c { … } else if d { … } else { … }``"""
+        self.cursor.expect("if")
+        condition = self.expressions.expression()
+        then = self.body()
+        if not self.cursor.skip("else"):
+            return If(condition, then)
+        if not self.cursor.is_at("if"):
+            return If(condition, then, self.body())
+        self.depth += 1
+        orelse = self.statement()
+        self.depth -= 1
+        return If(condition, then, (orelse,))
+
+    def loop(self) -> For:
+        """``for i in start..stop step k { … }``"""
+        self.cursor.expect("for")
+        name = self.cursor.name("a local")
+        self.cursor.expect("in")
+        start, stop = self.expressions.bounds()
+        step = self.cursor.integer() if self.cursor.skip("step") else 1
+        self.expressions.locals[name] = start.dtype
+        return For(name, start, stop, step, self.body())
+
+    def simple(self, word: str) -> Stmt:
+        """A statement without a body, up to its semicolon."""
+        cursor, expressions = self.cursor, self.expressions
+        match word:
+            case "let":
+                return self.let()
+            case "var":
+                return self.var()
+            case "atomic":
+                return self.atomic(None)
+            case "subgroup":
+                return self.subgroup(None)
+            case "break" | "continue" | "return":
+                cursor.take()
+                return _PLAIN[word]()
+            case "barrier":
+                cursor.take()
+                return Barrier(Scope(self.one_of([scope.value for scope in Scope], "a scope")))
+            case "trap":
+                return self.trap()
+            case "indirect_dispatch":
+                cursor.take()
+                buffer = expressions.buffer()
+                cursor.expect("[")
+                offset = cursor.integer()
+                cursor.expect("]")
+                return IndirectDispatch(buffer, offset)
+        if cursor.following == "[":
+            buffer, index, checked = expressions.element()
+            cursor.expect("=")
+            return Store(buffer, index, expressions.expression(buffer.dtype), checked)
+        name = cursor.name("a local or buffer")
+        cursor.expect("=")
+        return Assign(name, expressions.expression(expressions.locals.get(name)))
+
+    def let(self) -> Stmt:
+        """``let x = expression``, or the result of an atomic or a collective."""
+        self.cursor.take()
+        name = self.cursor.name("a local")
+        self.cursor.expect("=")
+        if self.cursor.is_at("atomic"):
+            return self.atomic(name)
+        if self.cursor.is_at("subgroup"):
+            return self.subgroup(name)
+        value = self.expressions.expression()
+        self.expressions.locals[name] = value.dtype
+        return Let(name, value)
+
+    def var(self) -> Var:
+        """``var x = expression``"""
+        self.cursor.take()
+        name = self.cursor.name("a local")
+        self.cursor.expect("=")
+        value = self.expressions.expression()
+        self.expressions.locals[name] = value.dtype
+        return Var(name, value)
+
+    def atomic(self, result: str | None) -> Atomic:
+        """``atomic add(a[i], value)``, with ``expected = e`` behind the value"""
+        self.cursor.take()
+        op = AtomicOp(self.one_of([op.value for op in AtomicOp], "an atomic"))
+        self.cursor.expect("(")
+        buffer, index, checked = self.expressions.element()
+        self.cursor.expect(",")
+        value = self.expressions.expression(buffer.dtype)
+        expected = None
+        if self.cursor.skip(","):
+            self.cursor.expect("expected")
+            self.cursor.expect("=")
+            expected = self.expressions.expression(buffer.dtype)
+        self.cursor.expect(")")
+        if result is not None:
+            self.expressions.locals[result] = buffer.dtype
+        return Atomic(op, buffer, index, value, expected, result, checked)
+
+    def subgroup(self, result: str | None) -> Subgroup:
+        """``subgroup shuffle(value, lane)``"""
+        self.cursor.take()
+        op = SubgroupOp(self.one_of([op.value for op in SubgroupOp], "a collective"))
+        self.cursor.expect("(")
+        value = self.expressions.expression()
+        lane = self.expressions.expression(u32) if self.cursor.skip(",") else None
+        self.cursor.expect(")")
+        if result is not None:
+            self.expressions.locals[result] = op.result_type(value.dtype)
+        return Subgroup(op, value, lane, result)
+
+    def trap(self) -> Trap:
+        """``trap(code, "tag")``"""
+        self.cursor.take()
+        self.cursor.expect("(")
+        code = self.expressions.expression(u32)
+        self.cursor.expect(",")
+        tag = self.cursor.kind(Kind.STRING).text
+        self.cursor.expect(")")
+        return Trap(code, tag)
+
+    def one_of(self, words: list[str], what: str) -> str:
+        token = self.cursor.kind(Kind.WORD)
+        if token.text not in words:
+            self.cursor.refuse(f"got {token}, expected {what}", f"use one of {' '.join(words)}", token)
+        return token.text
