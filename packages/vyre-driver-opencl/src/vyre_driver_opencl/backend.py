@@ -1,0 +1,15 @@
+"""The backends of this distribution: the engine of vyre over the OpenCL port."""
+
+from __future__ import annotations
+
+from vyre_driver.engine.backend import EngineBackend
+from vyre_driver_opencl import __version__
+from vyre_driver_opencl.opened import open_device
+from vyre_driver_opencl.port import OpenClPort
+
+
+class OpenClBackend(EngineBackend, contract=1):
+    """Dispatch on an OpenCL device; `id` says which devices come into question. The first use opens one."""
+
+    def __init__(self, id: str = "opencl") -> None:
+        super().__init__(id, lambda: OpenClPort(id, open_device(id)), version=__version__)

@@ -1,0 +1,74 @@
+"""From source text to a program of the device, with everything that the compiler says kept and attached.
+
+Programs are built past PyOpenCL's own cache. Some compilers also write to the standard error of the process: that is
+caught while they run, and becomes part of the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vyre_driver_opencl.api import cl
+
+OPTIONS = ("-w",)
+"""For every program: nobody would read warnings about emitted source."""
+
+_logger = logging.getLogger("vyre.opencl.compiler")
+_POSITION = re.compile(r":(\d+):\d+:")
+_TEMPORARY_FILE = re.compile(r"\S*tempfile_\w+\.cl")
+
+
+class BuildFailed(Exception):
+    """The compiler's refusal: its whole `log`, and the `lines` that it names, counted from 1, in its order."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        self.log = log
+        self.lines = tuple(dict.fromkeys(map(int, _POSITION.findall(log))))
+
+
+def build(context: cl.Context, text: str, options: tuple[str, ...] = ()) -> cl.Program:
+    """Compile and link `text`, or raise `BuildFailed`."""
+    program = cl._cl._Program(context, text)
+    failure: cl.Error | None = None
+    said: list[str] = []
+    with _standard_error_into(said):
+        try:
+            program._build(" ".join((*OPTIONS, *options)).encode(), None)
+        except cl.Error as error:
+            failure = error
+    said += [log or "" for _, log in program._get_build_logs()]
+    log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
+    if failure is not None:
+        raise BuildFailed(log or str(failure)) from failure
+    if log:
+        _logger.debug("%s", log)
+    return cl.Program(program)
+
+
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def _standard_error_into(said: list[str]) -> Iterator[None]:
+    """Append to `said` what anything in the process, libraries included, writes to file descriptor 2 meanwhile."""
+    with _one_at_a_time, tempfile.TemporaryFile() as sink:
+        try:
+            saved = os.dup(2)
+        except OSError:  # there is no standard error: nothing to catch
+            yield
+            return
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            sink.seek(0)
+            said.append(sink.read().decode("utf-8", "replace"))

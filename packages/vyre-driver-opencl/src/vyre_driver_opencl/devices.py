@@ -1,0 +1,129 @@
+"""Which device a backend opens: every candidate, the order among them, and `VYRE_OPENCL_DEVICE`.
+
+The variable is ``PLATFORM``, ``PLATFORM:DEVICE`` or ``:DEVICE``. Both parts are pieces of a name, in any case; DEVICE
+may also be a position in its platform (``0``) or a kind (``gpu``, ``cpu``, ``accelerator``). Among several matches the
+usual order decides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver_opencl import icd
+from vyre_driver_opencl.api import cl
+
+VARIABLE = "VYRE_OPENCL_DEVICE"
+KINDS = {"gpu": cl.device_type.GPU, "cpu": cl.device_type.CPU, "accelerator": cl.device_type.ACCELERATOR}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A device that may be opened, and its position in its platform."""
+
+    device: cl.Device
+    position: int
+
+    @property
+    def platform(self) -> str:
+        """All that a user may know the platform by."""
+        platform = self.device.platform
+        return f"{platform.name} {platform.vendor} {platform.version}"
+
+    @property
+    def is_pocl(self) -> bool:
+        return "PoCL" in self.device.platform.version
+
+    def __str__(self) -> str:
+        return f"{self.device.platform.name.strip()}:{self.position} ({self.device.name.strip()})"
+
+
+def candidates(backend: str) -> list[Candidate]:
+    """The devices that this backend may open, best first; `BackendUnavailable` says why there are none."""
+    wanted = os.environ.get(VARIABLE, "").strip()
+    if backend == "opencl-intel":
+        return _intel(backend)
+    found = ranked(_devices(_general()))
+    if not wanted:
+        return found or _refuse_nothing(backend)
+    chosen = [candidate for candidate in found if matches(candidate, wanted)]
+    if not chosen and (library := icd.locate(icd.INTEL)):
+        # The embedded Intel runtime has a backend of its own and is loaded for this one only on demand.
+        found += _devices(icd.attach(icd.INTEL, library))
+        chosen = [candidate for candidate in found if matches(candidate, wanted)]
+    return chosen or _refuse_choice(backend, wanted, found)
+
+
+def matches(candidate: Candidate, wanted: str) -> bool:
+    """Whether the text of the variable names this device."""
+    platform, _, device = wanted.casefold().partition(":")
+    return platform.strip() in candidate.platform.casefold() and _is_called(candidate, device.strip())
+
+
+def ranked(found: Iterable[Candidate]) -> list[Candidate]:
+    """Best first: GPUs and accelerators, then PoCL from the newest version down, then the rest."""
+    return sorted(found, key=_rank, reverse=True)
+
+
+def _rank(candidate: Candidate) -> tuple[bool, tuple[int, ...]]:
+    release = re.search(r"PoCL (\d+(?:\.\d+)*)", candidate.device.platform.version)
+    version = tuple(map(int, release[1].split("."))) if release else ()
+    return bool(candidate.device.type & (KINDS["gpu"] | KINDS["accelerator"])), version
+
+
+def _is_called(candidate: Candidate, text: str) -> bool:
+    if text.isdecimal():
+        return candidate.position == int(text)
+    if text in KINDS:
+        return bool(candidate.device.type & KINDS[text])
+    return text in candidate.device.name.casefold()
+
+
+def _general() -> Iterator[cl.Platform]:
+    """What the loader lists, and the embedded PoCL where this loader does not bring its own."""
+    yield from icd.listed()
+    if library := icd.locate(icd.POCL):
+        yield from icd.attach(icd.POCL, library)
+
+
+def _intel(backend: str) -> list[Candidate]:
+    """The CPU devices of the embedded Intel runtime, or else of one that the system registers."""
+    library = icd.locate(icd.INTEL)
+    listed = icd.listed(only=library)
+    attached = icd.attach(icd.INTEL, library) if library else []
+    theirs = [platform for platform in (*attached, *listed) if "Intel" in platform.vendor]
+    found = [candidate for candidate in _devices(theirs) if candidate.device.type & KINDS["cpu"]]
+    if found:
+        return found
+    reason = f"the distribution {icd.INTEL.distribution!r} is not installed, and the system registers no Intel runtime"
+    raise BackendUnavailable(backend, reason, fix="pip install vyre-driver-opencl[intel]")
+
+
+def _devices(platforms: Iterable[cl.Platform]) -> list[Candidate]:
+    """The devices of platforms, each once: a runtime may be listed twice, and attached besides."""
+    unique = {platform.int_ptr: platform for platform in platforms}
+    return [Candidate(device, i) for platform in unique.values() for i, device in enumerate(_devices_of(platform))]
+
+
+def _devices_of(platform: cl.Platform) -> list[cl.Device]:
+    try:
+        return list(platform.get_devices())
+    except cl.Error:  # a registered runtime without hardware
+        return []
+
+
+def _refuse_nothing(backend: str) -> list[Candidate]:
+    looked = f"the loader's list, {', '.join(icd.VENDOR_FOLDERS)}, the distribution {icd.POCL.distribution!r}"
+    raise BackendUnavailable(
+        backend, f"no OpenCL runtime with a device was found (looked at {looked})", fix="pip install pyopencl[pocl]"
+    )
+
+
+def _refuse_choice(backend: str, wanted: str, found: list[Candidate]) -> list[Candidate]:
+    there = "; ".join(map(str, found)) or "none"
+    raise BackendUnavailable(
+        backend, f"{VARIABLE}={wanted!r} matches no device (found: {there})", fix="name one of them, or unset it"
+    )

@@ -1,0 +1,67 @@
+"""The spelling table of one device: the words of OpenCL C, cut down to what the device has proven."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from vyre_driver.device.profile import Extent
+from vyre_driver.lower.dialect import CDialect
+from vyre_driver.lower.operators import c_casts
+from vyre_driver_opencl import spelling
+from vyre_driver_opencl.probe import Proven, Reported
+from vyre_foundation.dtype import bool_, f16, u16
+from vyre_foundation.ir.expr import IdKind
+
+
+def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
+    """Everything that legalization may use on this device, and nothing else."""
+    registers = [bool_, *spelling.INTEGERS, *proven.floats, *((u16,) if f16 in proven.floats else ())]
+    names = {t: spelling.TYPES[t] for t in registers}
+    plain = {t: name for t, name in names.items() if not t.is_float}
+    from_bool = {(bool_, t): spelling.cast_text(t) for t in proven.floats}
+    has_subgroups = bool(proven.subgroup_sizes)
+    return CDialect(
+        name=name,
+        prelude=spelling.prelude(reported.extensions),
+        reserved=spelling.RESERVED,
+        types={t: word for t, word in spelling.TYPES.items() if not t.is_float or t in registers},
+        literals={t: spelling.LITERALS[t] for t in registers},
+        kernel=spelling.KERNEL,
+        parameters=spelling.PARAMETERS,
+        length_parameter=spelling.LENGTH,
+        workgroup=spelling.WORKGROUP,
+        constant=spelling.CONSTANT,
+        ids=spelling.IDS | (spelling.SUBGROUP_IDS if has_subgroups else {}),
+        index_ids=spelling.INDEX_IDS,
+        ops={**spelling.INTEGER_OPS, **proven.ops},
+        casts={**c_casts(plain), **from_bool, **proven.casts},
+        bitcasts={pair: text for pair, text in spelling.BITCASTS.items() if {*pair} <= set(registers)},
+        barriers=spelling.BARRIERS,
+        atomics=proven.atomics,
+        subgroups=proven.collectives,
+        subgroup_sizes=proven.subgroup_sizes,
+    )
+
+
+def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:
+    """The table for kernels that use subgroups of `size` in workgroups of this shape."""
+    required = spelling.REQUIRED_SUBGROUP_SIZE.format(size=size)
+    if not needs_flat(size, workgroup):
+        return replace(dialect, kernel=dialect.kernel.replace("__attribute__", f"{required}__attribute__", 1))
+    x, y, _ = workgroup
+    linear = "((uint)get_local_id(0))"
+    local = (f"({linear} % {x}u)", f"({linear} / {x}u % {y}u)", f"({linear} / {x * y}u)")
+    ids = dict(dialect.ids)
+    for axis in range(3):
+        group = ids[IdKind.WORKGROUP_ID, axis]
+        ids[IdKind.LOCAL_ID, axis] = local[axis]
+        ids[IdKind.GLOBAL_ID, axis] = f"({group} * {workgroup[axis]}u + {local[axis]})"
+    flat = f"{required}__attribute__((reqd_work_group_size({math.prod(workgroup)}, 1, 1)))"
+    kernel = f"__kernel {flat} void {{name}}({{parameters}})"
+    return replace(dialect, kernel=kernel, ids=ids, index_ids={})
+
+
+def needs_flat(size: int, workgroup: Extent) -> bool:
+    """Whether the workgroup must have one dimension: a subgroup does not go on in the next row of another."""
+    return workgroup[0] % size != 0

@@ -1,0 +1,45 @@
+"""OpenCL status numbers as the errors of every backend, each with what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vyre_driver.errors import BackendError, DeviceLost, DeviceOutOfMemory, DispatchFailed
+from vyre_driver_opencl.api import cl
+
+_NO_MEMORY = {
+    -4: "MEM_OBJECT_ALLOCATION_FAILURE",
+    -6: "OUT_OF_HOST_MEMORY",
+    -61: "INVALID_BUFFER_SIZE",
+}
+_LOST = {
+    -1: "DEVICE_NOT_FOUND",
+    -2: "DEVICE_NOT_AVAILABLE",
+    -34: "INVALID_CONTEXT",
+    -36: "INVALID_COMMAND_QUEUE",
+}
+_REMEDIES = {
+    -5: "use a smaller workgroup, less workgroup memory or smaller buffers",  # OUT_OF_RESOURCES
+    -54: "use a smaller workgroup",  # INVALID_WORK_GROUP_SIZE
+    -55: "use a smaller workgroup",  # INVALID_WORK_ITEM_SIZE
+    -52: "report the program: the kernel was launched with an argument missing",  # INVALID_KERNEL_ARGS
+}
+
+
+@contextmanager
+def translated(backend: str, *, requested: int = 0, where: str = "") -> Iterator[None]:
+    """Turn what the runtime raises inside of the block into a `BackendError`; `requested` are the bytes asked for."""
+    try:
+        yield
+    except cl.Error as error:
+        raise from_status(backend, error.code, str(error), requested=requested, where=where) from error
+
+
+def from_status(backend: str, status: int, reason: str, *, requested: int = 0, where: str = "") -> BackendError:
+    """The error for a status number of the runtime; `reason` are the runtime's own words."""
+    if status in _NO_MEMORY:
+        return DeviceOutOfMemory(requested, where=where)
+    if status in _LOST:
+        return DeviceLost(backend, reason, where=where)
+    return DispatchFailed(reason, backend=backend, status=status, fix=_REMEDIES.get(status, ""), where=where)

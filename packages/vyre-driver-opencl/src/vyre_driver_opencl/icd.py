@@ -1,0 +1,119 @@
+"""Finding OpenCL runtimes: those that the system registers, and those that come as Python distributions.
+
+The system's are found by the OpenCL loader inside of PyOpenCL. The two embedded ones are found by their distributions'
+file lists and asked for their platforms directly, as the loader would do it. So they need no registration file, no
+`LD_LIBRARY_PATH`, and no order: each can be opened after the loader has made its list.
+
+The loader makes that list once, at the first call of the process, and by itself adds the PoCL that lies beside it.
+`only` narrows the list for that moment to one library, where the system registers none that it would hide: then a
+process that uses one embedded runtime loads one. Two in a process work too, but an integer division by zero in a kernel
+on PoCL, harmless otherwise, then ends the process with SIGFPE. Legalized programs hold no such division.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+from vyre_driver_opencl.api import cl, environment
+
+VENDOR_FOLDERS = ("/etc/OpenCL/vendors",)
+"""Where systems register runtimes, one `.icd` file each, unless `OCL_ICD_VENDORS` names another place."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRuntime:
+    """A runtime in a Python distribution: its `library`, and what of other distributions must be loaded before.
+
+    The Intel library finds its needs only beside itself, while other distributions may be installed in other folders.
+    """
+
+    title: str
+    distribution: str
+    library: str
+    needs: tuple[tuple[str, str], ...] = ()
+
+
+POCL = EmbeddedRuntime("PoCL", "pocl-binary-distribution", "libpocl*.so*")
+INTEL = EmbeddedRuntime(
+    "the Intel runtime",
+    "intel-opencl-rt",
+    "libintelocl.so",
+    needs=(
+        ("intel-cmplr-lib-rt", "libintlc.so.5"),
+        ("intel-cmplr-lib-rt", "libirng.so"),
+        ("intel-cmplr-lib-rt", "libimf.so"),
+        ("intel-cmplr-lib-rt", "libsvml.so"),
+        ("tbb", "libtbb.so.12"),
+    ),
+)
+
+
+def locate(runtime: EmbeddedRuntime) -> Path | None:
+    """The runtime's library, or None where its distribution is not installed or has none for this system."""
+    return _file(runtime.distribution, runtime.library)
+
+
+def listed(only: Path | None = None) -> list[cl.Platform]:
+    """The platforms that the loader knows. `only` (see above) counts at the first call of the process."""
+    with _lock, environment(**({"OCL_ICD_VENDORS": str(only)} if only and not registered() else {})):
+        try:
+            return cl.get_platforms()
+        except cl.LogicError:  # the loader's way to say that there are none
+            return []
+
+
+def registered() -> list[Path]:
+    """The runtimes that the system or `OCL_ICD_VENDORS` registers."""
+    places = [os.environ["OCL_ICD_VENDORS"]] if os.environ.get("OCL_ICD_VENDORS") else VENDOR_FOLDERS
+    return [file for place in places for file in (sorted(Path(place).glob("*.icd")) or _alone(Path(place)))]
+
+
+def attach(runtime: EmbeddedRuntime, library: Path) -> list[cl.Platform]:
+    """The platforms of an embedded runtime, whether or not the loader lists them; OSError if it can not be loaded."""
+    with _lock:
+        for distribution, name in runtime.needs:
+            needed = _file(distribution, name)
+            if needed is not None:
+                _loaded.append(ctypes.CDLL(str(needed)))
+        _loaded.append(ctypes.CDLL(str(library)))
+        return [cl.Platform.from_int_ptr(handle) for handle in _platform_handles(_loaded[-1])]
+
+
+_lock = threading.Lock()
+_loaded: list[ctypes.CDLL] = []
+
+
+def _platform_handles(library: ctypes.CDLL) -> list[int]:
+    """What `clIcdGetPlatformIDsKHR` of a runtime gives: the loader's own way to ask it."""
+    library.clGetExtensionFunctionAddress.restype = ctypes.c_void_p
+    library.clGetExtensionFunctionAddress.argtypes = [ctypes.c_char_p]
+    address = library.clGetExtensionFunctionAddress(b"clIcdGetPlatformIDsKHR")
+    if not address:
+        return []
+    handles = ctypes.POINTER(ctypes.c_void_p)
+    ask = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, handles, ctypes.POINTER(ctypes.c_uint))(address)
+    count = ctypes.c_uint(0)
+    ask(0, None, ctypes.byref(count))
+    found = (ctypes.c_void_p * count.value)()
+    ask(count.value, found, None)
+    return [handle for handle in found if handle]
+
+
+def _alone(place: Path) -> list[Path]:
+    """A place that is a file: the loader then takes it as the one library."""
+    return [place] if place.is_file() else []
+
+
+def _file(distribution: str, name: str) -> Path | None:
+    """The file of an installed distribution whose name matches, with links resolved."""
+    try:
+        listing = files(distribution) or []
+    except PackageNotFoundError:
+        return None
+    found = (Path(str(file.locate())).resolve() for file in listing if file.match(name))
+    return next((path for path in found if path.is_file()), None)

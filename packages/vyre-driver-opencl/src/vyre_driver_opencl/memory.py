@@ -1,0 +1,134 @@
+"""Buffers: what a kernel argument is, and how bytes get in and out of it.
+
+On a CPU the device's memory is the host's, so a buffer is host memory that kernels use in place, and a copy is a copy
+of bytes, without a command in the queue (a command wakes a thread of the device: on PoCL 49 µs). Two runtimes need two
+ways: PoCL works in place on whatever it is given as a host pointer, the Intel runtime takes plain pointers as shared
+virtual memory. Other devices get buffers of their own and copy commands.
+
+Every buffer knows the last launch that uses it. The host waits for that one before it touches the bytes, which keeps
+the order of the queue for each buffer, and so for everything that can be seen.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from enum import Enum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vyre_driver.errors import DeviceOutOfMemory
+from vyre_driver_opencl.api import cl
+
+PAGE = 4096
+"""Alignment of host memory that a device uses in place: some runtimes copy what does not begin on a page."""
+
+Argument: TypeAlias = "cl.Buffer | cl.SVM[npt.NDArray[np.uint8]]"
+
+
+class Sharing(Enum):
+    """How a device sees host memory."""
+
+    HOST_POINTER = "host_pointer"
+    """In place, through a buffer object over it."""
+    SYSTEM_POINTER = "system_pointer"
+    """In place, any address."""
+    NONE = "none"
+    """By copies."""
+
+    @classmethod
+    def of(cls, device: cl.Device) -> Sharing:
+        if not device.type & cl.device_type.CPU:
+            return cls.NONE
+        if "PoCL" in device.platform.version:
+            return cls.HOST_POINTER
+        in_place = device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
+        return cls.SYSTEM_POINTER if in_place else cls.NONE
+
+
+class BufferMemory(ABC):
+    """Some bytes of the device. `argument` is what a kernel gets, `event` the last launch that uses them."""
+
+    __slots__ = ("argument", "event", "size")
+
+    argument: Argument
+    event: cl.Event | None
+    size: int
+
+    @abstractmethod
+    def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
+        """Fill `into` from byte `offset`, at once: the launches before have ended."""
+
+    @abstractmethod
+    def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
+        """Copy `data` to byte `offset`; `data` is free at return. The launches before have ended."""
+
+    @abstractmethod
+    def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
+        """Set the first `size` bytes. The launches before have ended."""
+
+    def release_if_idle(self) -> bool:
+        """Give the bytes back unless a launch uses them; whether they are gone. Never raises."""
+        with suppress(cl.Error):  # of a lost device everything is gone
+            if self.event is not None and self.event.command_execution_status > cl.command_execution_status.COMPLETE:
+                return False
+            if isinstance(self.argument, cl.Buffer):
+                self.argument.release()
+        return True
+
+
+class HostMemory(BufferMemory):
+    """Host memory that the device uses in place."""
+
+    __slots__ = ("_bytes", "_view")
+
+    def __init__(self, context: cl.Context, sharing: Sharing, size: int) -> None:
+        try:
+            room = np.empty(size + PAGE - 1, np.uint8)
+        except MemoryError as error:
+            raise DeviceOutOfMemory(size) from error
+        start = -room.ctypes.data % PAGE
+        self._bytes = room[start : start + size]
+        self._view = self._bytes.data
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+        self.argument = (
+            cl.SVM(self._bytes) if sharing is Sharing.SYSTEM_POINTER else cl.Buffer(context, flags, hostbuf=self._bytes)
+        )
+        self.event, self.size = None, size
+
+    def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
+        into[:] = self._view[offset : offset + into.nbytes]
+
+    def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
+        self._view[offset : offset + data.nbytes] = data
+
+    def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
+        self._bytes[:size] = byte
+
+
+class DeviceMemory(BufferMemory):
+    """Memory of the device alone, reached by commands."""
+
+    __slots__ = ()
+
+    argument: cl.Buffer
+
+    def __init__(self, context: cl.Context, size: int) -> None:
+        self.argument = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
+        self.event, self.size = None, size
+
+    def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
+        cl.enqueue_copy(queue, into, self.argument, src_offset=offset)
+
+    def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
+        cl.enqueue_copy(queue, self.argument, data, dst_offset=offset)
+
+    def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
+        cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
+
+
+def allocate(context: cl.Context, sharing: Sharing, size: int) -> BufferMemory:
+    """`size` bytes for the device, with unspecified contents."""
+    return DeviceMemory(context, size) if sharing is Sharing.NONE else HostMemory(context, sharing, size)

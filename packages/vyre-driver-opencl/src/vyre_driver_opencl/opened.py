@@ -1,0 +1,58 @@
+"""An open device: the first candidate that computes what it must, with its proofs and its spelling table."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from vyre_driver.errors import BackendError, BackendUnavailable
+from vyre_driver.lower.dialect import CDialect
+from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.devices import Candidate, candidates
+from vyre_driver_opencl.dialect import dialect_of
+from vyre_driver_opencl.errors import translated
+from vyre_driver_opencl.host_cpu import name_host_cpu
+from vyre_driver_opencl.probe import Proven, Reported, prove_device, report
+from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.spelling import prelude
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedDevice:
+    """A device with a context of its own, and what is known about it."""
+
+    device: cl.Device
+    context: cl.Context
+    reported: Reported
+    proven: Proven
+    dialect: CDialect
+
+
+def open_device(backend: str) -> OpenedDevice:
+    """The best device of this backend that works, or `BackendUnavailable` with the reason for each that does not."""
+    reasons = []
+    for candidate in candidates(backend):
+        try:
+            return _open(backend, candidate)
+        except BackendError as error:
+            reasons.append((f"{candidate}: {error.message}", error.fix))
+    refused = "; ".join(reason for reason, _ in reasons)
+    raise BackendUnavailable(backend, f"no device can be used ({refused})", fix=reasons[0][1])
+
+
+def _open(backend: str, candidate: Candidate) -> OpenedDevice:
+    device = candidate.device
+    with translated(backend), _lock:
+        name_host_cpu(device)
+        context = cl.Context([device])
+        reported = report(device)
+        if device.int_ptr not in _proven:
+            bench = Bench(context, cl.CommandQueue(context), prelude(reported.extensions), reported.options)
+            _proven[device.int_ptr] = prove_device(backend, bench, reported)
+    proven = _proven[device.int_ptr]
+    return OpenedDevice(device, context, reported, proven, dialect_of(backend, reported, proven))
+
+
+_lock = threading.Lock()
+_proven: dict[int, Proven] = {}
+"""Proofs by device, for the life of the process: a device does not change."""

@@ -1,0 +1,191 @@
+"""The six primitives of a device, over OpenCL."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.errors import DeviceOutOfMemory, KernelCompileFailed
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.target import Target
+from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.compiler import BuildFailed, build
+from vyre_driver_opencl.emit import OpenClSource, emit
+from vyre_driver_opencl.errors import from_status, translated
+from vyre_driver_opencl.launch import LoadedKernel, Module
+from vyre_driver_opencl.memory import BufferMemory, Sharing, allocate
+from vyre_driver_opencl.opened import OpenedDevice
+from vyre_driver_opencl.probe import profile
+
+BLOCKING = 0.02
+"""Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
+LONGEST_PAUSE = 0.005
+"""Seconds between two looks at a launch that takes long."""
+
+
+class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
+    """One device with one queue, in order. Kernels are timed by the device."""
+
+    emitter_version = "opencl-1"
+
+    def __init__(self, backend: str, opened: OpenedDevice) -> None:
+        self._backend, self._opened = backend, opened
+        self._context, self._device = opened.context, opened.device
+        self._queue = cl.CommandQueue(self._context, self._device, cl.command_queue_properties.PROFILING_ENABLE)
+        self._sharing = Sharing.of(self._device)
+        self._largest = self._device.max_mem_alloc_size
+        self._last: cl.Event | None = None
+        self._pending = 0.0  # seconds that the launches since the last wait are known to take together
+        self._launched: list[tuple[LoadedKernel, cl.Event]] = []  # since the last wait for everything
+        self._in_use: list[BufferMemory] = []  # given back while a launch used it
+
+    # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def probe(self) -> DeviceProfile:
+        return profile(self._backend, self._device, self._opened.proven)
+
+    def target(self) -> Target:
+        return self._opened.dialect.target()
+
+    # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def emit(self, lowered: Lowered, options: EmitOptions) -> OpenClSource:
+        return emit(lowered, self._opened.dialect, self._opened.reported.options)
+
+    def compile(self, unit: SourceUnit) -> Module:
+        assert isinstance(unit, OpenClSource)
+        try:
+            program = build(self._context, unit.text, unit.options)
+        except BuildFailed as failure:
+            place = unit.place(failure.lines[0]) if failure.lines else ""
+            raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
+        with translated(self._backend):
+            return Module(program, unit.kernels, is_flat=unit.is_flat)
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def allocate(self, size: int) -> BufferMemory:
+        self._release_unused()
+        if size > self._largest:
+            raise DeviceOutOfMemory(size, self._largest)
+        with translated(self._backend, requested=size):
+            return allocate(self._context, self._sharing, size)
+
+    def fill(self, memory: BufferMemory, byte: int, size: int) -> None:
+        self._wait_for(memory)
+        with translated(self._backend):
+            memory.fill(self._queue, byte, size)
+
+    def copy_in(self, memory: BufferMemory, data: memoryview, offset: int = 0) -> None:
+        self._wait_for(memory)
+        with translated(self._backend):
+            memory.write(self._queue, data, offset)
+
+    def copy_out(self, memory: BufferMemory, into: memoryview, offset: int = 0) -> None:
+        self._wait_for(memory)
+        with translated(self._backend):
+            memory.read(self._queue, into, offset)
+
+    def free(self, memory: BufferMemory) -> None:
+        self._in_use.append(memory)
+        self._release_unused()
+
+    # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def launch(
+        self,
+        module: Module,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[BufferMemory | int],
+        *,
+        timed: bool = False,
+    ) -> cl.Event:
+        loaded = module[kernel]
+        spans = loaded.spans(grid, workgroup_size)
+        try:
+            loaded.bind(args)
+            event = cl.enqueue_nd_range_kernel(self._queue, loaded.kernel, *spans)
+        except cl.Error as error:
+            raise from_status(self._backend, error.code, str(error)) from error
+        for memory in loaded.memories:
+            memory.event = event
+        self._launched.append((loaded, event))
+        self._last = event
+        self._pending += loaded.seconds
+        return event
+
+    # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait(self, event: cl.Event, timeout: float | None = None) -> bool:
+        started = time.perf_counter()
+        is_short = self._pending < (BLOCKING if timeout is None else min(BLOCKING, timeout))
+        if is_short:
+            with translated(self._backend):
+                event.wait()
+        elif not self._look(event, timeout):
+            return False
+        if event is self._last:
+            self._settle(measure=not is_short or time.perf_counter() - started > BLOCKING)
+        return True
+
+    def query(self, event: cl.Event) -> bool:
+        with translated(self._backend):
+            self._queue.flush()
+            return self._has_ended(event)
+
+    def elapsed(self, event: cl.Event) -> int | None:
+        with translated(self._backend):
+            return event.profile.end - event.profile.start
+
+    # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        with translated(self._backend):
+            self._queue.finish()
+        self._settle(measure=False)
+        self._release_unused()
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _wait_for(self, memory: BufferMemory) -> None:
+        """Wait for the last launch that uses this memory."""
+        if memory.event is not None:
+            self.wait(memory.event)
+            memory.event = None
+
+    def _look(self, event: cl.Event, timeout: float | None) -> bool:
+        """Look again and again, at most a sixteenth of the time later, so that interrupts get through in between."""
+        start = time.perf_counter()
+        with translated(self._backend):
+            self._queue.flush()
+            while not self._has_ended(event):
+                waited = time.perf_counter() - start
+                if timeout is not None and waited >= timeout:
+                    return False
+                pause = min(waited / 16, LONGEST_PAUSE)
+                time.sleep(pause if timeout is None else min(pause, timeout - waited))
+        return True
+
+    def _has_ended(self, event: cl.Event) -> bool:
+        status = event.command_execution_status
+        if status < 0:
+            raise from_status(self._backend, status, "the kernel was aborted")
+        return bool(status == cl.command_execution_status.COMPLETE)
+
+    def _settle(self, *, measure: bool) -> None:
+        """Everything has ended. `measure`: find out how long each launch took, for the waits to come."""
+        if measure:
+            for loaded, event in self._launched:
+                seconds = (event.profile.end - event.profile.start) / 1e9
+                loaded.seconds = seconds if seconds < BLOCKING else math.inf
+        self._launched.clear()
+        self._pending = 0.0
+
+    def _release_unused(self) -> None:
+        """Give back what no launch uses any more."""
+        self._in_use = [memory for memory in self._in_use if not memory.release_if_idle()]

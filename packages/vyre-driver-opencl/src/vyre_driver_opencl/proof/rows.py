@@ -1,0 +1,105 @@
+"""Which spellings a device executes exactly: every candidate runs over boundary values and is judged by the op table.
+
+One kernel holds one line for each row to prove, so a compiler that does not know a word names the row by its line. A
+row whose candidate does not compile, or gives one wrong bit, goes on to its next candidate; a row without one left is
+not proven. Usually the first program decides everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from vyre_driver_opencl.compiler import BuildFailed
+from vyre_driver_opencl.proof.bench import AS_WORD, CASES, Bench, patterns, words
+from vyre_driver_opencl.spelling import TYPES
+from vyre_foundation.dtype import DType
+from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[KeyT]):
+    """`candidates` are templates over ``{0}`` … of type `operand`, best first; `meaning` gives the exact result.
+
+    `fits` tells for which operands there is a result at all, where that is not for all of them.
+    """
+
+    key: KeyT
+    operand: DType
+    arity: int
+    result: DType
+    candidates: tuple[str, ...]
+    meaning: Callable[..., Scalar]
+    fits: Callable[..., bool] = lambda *operands: True
+
+
+def prove(bench: Bench, rows: Iterable[Row[KeyT]]) -> dict[KeyT, str]:
+    """The first candidate of each row that the device executes exactly, for the rows that have one."""
+    todo = {row: row.candidates for row in rows}
+    proven: dict[KeyT, str] = {}
+    while todo:
+        chosen = {row: candidates[0] for row, candidates in todo.items()}
+        try:
+            exact = _exact(bench, chosen)
+            wrong = chosen.keys() - exact
+        except BuildFailed as failure:
+            exact, wrong = set(), _rows_at(failure.lines, bench.prelude, chosen)
+        proven |= {row.key: chosen[row] for row in exact}
+        todo = {row: left[1:] if row in wrong else left for row, left in todo.items() if row not in exact}
+        todo = {row: left for row, left in todo.items() if left}
+    return proven
+
+
+def _exact(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
+    """The rows that are exact as spelled."""
+    types = sorted({row.operand for row in chosen}, key=lambda t: t.tag)
+    result = np.zeros((len(chosen), CASES), np.uint64)
+    operands = [words(t, patterns(t)) for t in types]
+    bench.run(_text(bench.prelude, chosen, types), "prove", result, operands, lanes=CASES)
+    return {row for row, bits in zip(chosen, result.tolist(), strict=True) if _is_exact(row, bits)}
+
+
+def _text(prelude: str, chosen: Mapping[Row[KeyT], str], types: list[DType]) -> str:
+    parameters = "".join(f", __global const {TYPES[t]} *in_{t}" for t in types)
+    lines = [_line(number, row, template) for number, (row, template) in enumerate(chosen.items())]
+    head = f"__kernel void prove(__global ulong *out{parameters}) {{ uint i = get_global_id(0);"
+    return "\n".join([prelude + head, *lines, "}\n"])
+
+
+_STRIDES = ((1, 0), (7, 3), (13, 5))
+"""Which pattern is which operand of case i: odd strides pair all with many others."""
+
+
+def _line(number: int, row: Row[KeyT], template: str) -> str:
+    name = TYPES[row.operand]
+    operands = [f"{letter}{number}" for letter in "xyz"[: row.arity]]
+    declared = " ".join(
+        f"{name} {operand} = in_{row.operand}[(i * {step} + {start}) % {CASES}];"
+        for operand, (step, start) in zip(operands, _STRIDES, strict=False)
+    )
+    value = template.format(*operands)
+    return f"{declared} out[{number} * {CASES} + i] = {AS_WORD.get(row.result, '(ulong)')}({value});"
+
+
+def _rows_at(lines: tuple[int, ...], prelude: str, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
+    """The rows that stand in these lines of the text, counted from 1; all of them if none does."""
+    first = prelude.count("\n") + 2
+    named = {row for number, row in enumerate(chosen, first) if number in lines}
+    return named or set(chosen)
+
+
+def _is_exact(row: Row[KeyT], result: list[int]) -> bool:
+    values = [from_bits(row.operand, pattern) for pattern in patterns(row.operand)]
+    mask = (1 << row.result.bits) - 1
+    for i, bits in enumerate(result):
+        operands = [values[(i * step + start) % CASES] for step, start in _STRIDES[: row.arity]]
+        if row.fits(*operands):
+            expected = to_bits(row.result, row.meaning(*operands))
+            if to_bits(row.result, from_bits(row.result, bits & mask)) != expected:  # any NaN is the NaN
+                return False
+    return True

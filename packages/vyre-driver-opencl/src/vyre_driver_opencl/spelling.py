@@ -1,0 +1,181 @@
+"""The words of OpenCL C: how each type, op, cast, atomic and collective is written.
+
+Floats, built-ins and collectives are candidates, best first: a device gets the first one that its probe proves (see
+`probe`), and a row without a proven one is left to legalization. The order is that of measured speed. On PoCL a library
+function is a scalar call that keeps a loop from being vectorised, 10 to 80 times slower than an operator or a compiler
+built-in; nowhere is it faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vyre_driver.lower.operators import c_operators
+from vyre_foundation.dtype import DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from vyre_foundation.ir.buffer import Access, Memory
+from vyre_foundation.ir.expr import IdKind
+from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
+
+# fmt: off
+TYPES = {
+    bool_: "bool",
+    u8: "uchar", u16: "ushort", u32: "uint", u64: "ulong",
+    i8: "char",  i16: "short",  i32: "int",  i64: "long",
+    f16: "half", f32: "float",  f64: "double",
+}
+LITERALS = {
+    bool_: "{0}",
+    u32: "{0}u", u64: "{0}ul", i32: "{0}", i64: "{0}l",
+    u16: "((ushort){0})",
+    f16: "((half){0}f)", f32: "{0}f", f64: "{0}",
+}
+INTEGERS = (u32, i32, u64, i64)
+"""The integers that registers hold; narrower ones live in memory only."""
+
+STANDARD = "-cl-std=CL1.2"
+"""The oldest that has everything here; newer ones make some of it optional."""
+EXACT_DIVISION = "-cl-fp32-correctly-rounded-divide-sqrt"
+EXTENSIONS = {
+    "cl_khr_fp64", "cl_khr_fp16", "cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics",
+}
+
+KERNEL     = "__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void {name}({parameters})"
+WORKGROUP  = "__local {type} {name}[{count}];"
+CONSTANT   = "__constant {type} {name}[{count}] = {{{values}}};"
+LENGTH     = "const uint {name}"
+PARAMETERS = {
+    (memory, access): f"__global {'const ' if access is Access.READ else ''}{{type}} *{{name}}"
+    for memory in Memory if memory.is_bound
+    for access in Access
+}
+BARRIERS = {Scope.WORKGROUP: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"}
+
+_IDS = {
+    IdKind.GLOBAL_ID:      "get_global_id({0})",
+    IdKind.LOCAL_ID:       "get_local_id({0})",
+    IdKind.WORKGROUP_ID:   "get_group_id({0})",
+    IdKind.NUM_WORKGROUPS: "get_num_groups({0})",
+}
+INDEX_IDS = {(kind, axis): text.format(axis) for kind, text in _IDS.items() for axis in range(3)}
+IDS = {key: f"((uint){text})" for key, text in INDEX_IDS.items()}
+SUBGROUP_IDS = {
+    (IdKind.SUBGROUP_LANE, 0): "get_sub_group_local_id()",
+    (IdKind.SUBGROUP_SIZE, 0): "get_sub_group_size()",
+}
+
+
+def prelude(extensions: Iterable[str]) -> str:
+    """The first lines of every text, for a device that reports these extensions. Without the first, products and sums
+    are contracted."""
+    lines = ["#pragma OPENCL FP_CONTRACT OFF"]
+    lines += [f"#pragma OPENCL EXTENSION {name} : enable" for name in sorted(EXTENSIONS.intersection(extensions))]
+    return "\n".join([*lines, ""])
+
+
+# ── ops ──
+
+INTEGER_OPS = {
+    **c_operators((bool_, *INTEGERS)),
+    **{("min", t): "({0} < {1} ? {0} : {1})" for t in INTEGERS},
+    **{("max", t): "({0} > {1} ? {0} : {1})" for t in INTEGERS},
+}
+"""What C defines for every operand; nothing to prove."""
+
+_SUFFIX = {f32: "f", f64: ""}
+
+
+def _float_ops(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
+    """Arithmetic in the operators of C, rounding and roots in the compiler's built-ins or else the library's."""
+    rows: dict[str, tuple[str, ...]] = {op: (template,) for (op, _), template in c_operators((t,)).items()}
+    if t is not f16:
+        names = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
+        rows |= {op: (f"__builtin_{name}{_SUFFIX[t]}({{0}})", f"{name}({{0}})") for op, name in names.items()}
+        rows |= {"fma": (f"__builtin_fma{_SUFFIX[t]}({{0}}, {{1}}, {{2}})", "fma({0}, {1}, {2})")}
+    return {(op, t): templates for op, templates in rows.items()}
+
+
+FLOAT_OPS = {t: _float_ops(t) for t in (f32, f64, f16)}
+
+_BITS = {u32: ("uint", "", 32), i32: ("uint", "", 32), u64: ("ulong", "l", 64), i64: ("ulong", "l", 64)}
+
+
+def _bit_ops(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
+    """Counting in the compiler's built-ins, which count zeros of non-zero words only, or else the library's."""
+    name, (unsigned, suffix, width) = TYPES[t], _BITS[t]
+    wide = {u32: "ulong", i32: "long", u64: "unsigned __int128", i64: "__int128"}[t]
+    rows = {
+        "popcount":     (f"(({name})__builtin_popcount{suffix}(({unsigned}){{0}}))", "popcount({0})"),
+        "clz":          (f"({{0}} ? ({name})__builtin_clz{suffix}(({unsigned}){{0}}) : {width})", "clz({0})"),
+        "ctz":          (f"({{0}} ? ({name})__builtin_ctz{suffix}(({unsigned}){{0}}) : {width})",),
+        "reverse_bits": (f"(({name})__builtin_bitreverse{width}(({unsigned}){{0}}))",),
+        "mul_high":     (f"(({name})((({wide}){{0}} * ({wide}){{1}}) >> {width}))", "mul_hi({0}, {1})"),
+    }
+    return {(op, t): templates for op, templates in rows.items()}
+
+
+BIT_OPS = {t: _bit_ops(t) for t in INTEGERS}
+
+# ── conversions ──
+
+
+def cast_text(target: DType) -> str:
+    """C's own conversion: exact where the value fits, to nearest even into floats, towards zero out of them."""
+    return f"(({TYPES[target]}){{0}})"
+
+
+BITCASTS = {
+    (a, b): f"as_{TYPES[b]}({{0}})"
+    for a in (u16, f16, *INTEGERS, f32, f64) for b in (u16, f16, *INTEGERS, f32, f64)
+    if a is not b and a.bits == b.bits
+}
+
+# ── atomics ──
+# The 64-bit forms have names of their own in the extensions. `xchg` and `cmpxchg` are untyped in effect: bits move.
+
+_ATOMIC_WORDS = {
+    AtomicOp.ADD: "add", AtomicOp.AND: "and", AtomicOp.OR: "or", AtomicOp.XOR: "xor",
+    AtomicOp.MIN: "min", AtomicOp.MAX: "max",
+    AtomicOp.EXCHANGE: "xchg", AtomicOp.COMPARE_EXCHANGE: "cmpxchg",
+}
+
+
+def _atomic(op: AtomicOp, t: DType) -> str:
+    prefix = "atom" if t.bits == 64 else "atomic"
+    operands = "{2}, {1}" if op is AtomicOp.COMPARE_EXCHANGE else "{1}"
+    return f"{prefix}_{_ATOMIC_WORDS[op]}(&{{0}}, {operands})"
+
+
+ATOMICS = {(op, t): _atomic(op, t) for op in AtomicOp for t in INTEGERS}
+
+# ── subgroups ──
+
+SUBGROUP_SIZES = (4, 8, 16, 32, 64)
+REQUIRED_SUBGROUP_SIZE = "__attribute__((intel_reqd_sub_group_size({size}))) "
+"""In front of a kernel, where the device reports `cl_intel_required_subgroup_size`."""
+
+SUBGROUPS = {
+    **{(SubgroupOp.SHUFFLE, t): "sub_group_shuffle({0}, {1})" for t in (*INTEGERS, f16, f32, f64)},
+    **{(SubgroupOp.SHUFFLE_XOR, t): "sub_group_shuffle_xor({0}, {1})" for t in (*INTEGERS, f16, f32, f64)},
+    **{(SubgroupOp.BROADCAST, t): "sub_group_broadcast({0}, {1})" for t in (*INTEGERS, f16, f32, f64)},
+    (SubgroupOp.BALLOT, bool_): "(as_ulong2(sub_group_ballot({0})).x)",
+    (SubgroupOp.ANY, bool_): "(sub_group_any({0}) != 0)",
+    (SubgroupOp.ALL, bool_): "(sub_group_all({0}) != 0)",
+}
+"""Reductions and scans are made of exchanges: then floats are combined in the order of the language."""
+# fmt: on
+
+RESERVED = frozenset(
+    """
+    global local constant private kernel __global __local __constant __private __kernel generic
+    half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t
+    read_only write_only read_write uniform pipe image1d_t image2d_t image3d_t inline asm typeof
+    barrier atomic_add atomic_and atomic_or atomic_xor atomic_min atomic_max atomic_xchg atomic_cmpxchg
+    atom_add atom_and atom_or atom_xor atom_min atom_max atom_xchg atom_cmpxchg
+    get_global_id get_local_id get_group_id get_num_groups get_sub_group_local_id get_sub_group_size
+    sub_group_shuffle sub_group_shuffle_xor sub_group_broadcast sub_group_ballot sub_group_any sub_group_all
+    as_uint as_int as_ulong as_long as_float as_double as_half as_ushort as_ulong2
+    fabs sqrt fma floor ceil trunc rint popcount clz mul_hi
+    CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE INFINITY NAN NULL main unix linux
+    """.split()
+)
+"""Words that no name of a program may become: the language's, the built-ins used here, macros of compilers."""
