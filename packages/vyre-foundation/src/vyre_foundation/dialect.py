@@ -8,7 +8,7 @@ callables that return `Composition` rows.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 
@@ -102,16 +102,25 @@ def call(callee: str, *args: Expr) -> Call:
     return Call(callee, row.signatures[operands], *args)
 
 
-def expand(root: Expr, memo: dict[Expr, Expr]) -> Expr:
-    """`root` with every call replaced by its composition, also those inside of compositions."""
-    return rewrite(root, lambda node: _expand_call(node, memo) if isinstance(node, Call) else node, memo)
+def expand(root: Expr, memo: dict[Expr, Expr], native: Container[tuple[str, DType]] = ()) -> Expr:
+    """`root` with every call replaced by its composition, also those inside of compositions.
+
+    A call whose (callee, type of the first operand) is in `native` stays: somebody else gives it a meaning.
+    """
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Call) or (node.args and (node.callee, node.args[0].dtype) in native):
+            return node
+        return _expand_call(node, memo, native)
+
+    return rewrite(root, rule, memo)
 
 
-def _expand_call(node: Call, memo: dict[Expr, Expr]) -> Expr:
+def _expand_call(node: Call, memo: dict[Expr, Expr], native: Container[tuple[str, DType]]) -> Expr:
     body = lookup(node.callee).expand(*node.args)
     if body.dtype is not node.dtype:
         raise SignatureMismatch(
             f"the composition of {node.callee} gives {body.dtype}, its signature says {node.dtype}",
             fix="correct the dialect's composition",
         )
-    return expand(body, memo)
+    return expand(body, memo, native)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vyre_driver.lower.target import Target
-from vyre_foundation.dtype import DType
+from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
@@ -24,9 +24,10 @@ class CDialect:
 
     `prelude` opens the text. `reserved` are words that no name of a program may become.
 
-    `types` names every type that memory can hold (at least u8, u16, u32), `literals` spells the constants of every type
-    that registers can hold: ``{0}`` is a decimal number, or a hexadecimal float. A float type whose literals can not be
-    written that way maps to the empty text and is written as a bitcast of its bits. NaN and infinities always are.
+    `types` names every type of registers and memory: at least u8, u16, u32; a bool is a u8 in memory. `literals` spells
+    the constants of every type that registers can hold: ``{0}`` is a decimal or hexadecimal number. A float
+    type whose literals can not be written that way maps to the empty text and is written as a bitcast of its bits. NaN
+    and infinities always are.
 
     `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `parameters`
     declares a bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the
@@ -78,7 +79,7 @@ class CDialect:
         return Target(
             name=self.name,
             ops=frozenset(self.ops),
-            memory=frozenset(self.types),
+            memory=frozenset(t for t in self.types if t is not bool_),
             arithmetic=frozenset(self.literals),
             casts=frozenset(self.casts),
             bitcasts=frozenset(self.bitcasts),

@@ -5,8 +5,16 @@ Every pass is IR to IR, so the reference can execute what it gives, and tests co
 
 from __future__ import annotations
 
+from vyre_driver.lower.bounds import guard_accesses
+from vyre_driver.lower.expand import expand_calls
+from vyre_driver.lower.forms.forms import Forms
+from vyre_driver.lower.kernel_memory import lengths_read
+from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Launch, Lowered
+from vyre_driver.lower.registers import to_registers
 from vyre_driver.lower.target import Target
+from vyre_driver.lower.traps import lower_traps, trap_tags
+from vyre_driver.lower.zero_fill import fill_with_zeros
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
@@ -14,10 +22,25 @@ from vyre_foundation.validate.facts import Facts
 def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     """`program`, whose `facts` validation gave, for `target`.
 
-    Raises `UnsupportedByTarget` if the target lacks something that nothing else can express, such as f64.
+    Raises `UnsupportedFeature` if the target lacks something that nothing else can express, such as f64.
     """
-    lengths = tuple(b.name for b in program.buffers if b.binding is not None)
-    kernel = Kernel(program.name, program, lengths)
+    forms = Forms(target)
+    expanded = expand_calls(program, target)
+    whole = lower_traps(expanded)
+    kernels = (_kernel(whole.name, whole, facts, forms),)
     return Lowered(
-        source=program, kernels=(kernel,), schedule=(Launch(0),), buffers={b.name: b for b in program.buffers}
+        source=program,
+        kernels=kernels,
+        schedule=(Launch(0),),
+        buffers={b.name: b for b in whole.buffers if b.binding is not None},
+        traps=trap_tags(expanded),
     )
+
+
+def _kernel(name: str, program: Program, facts: Facts, forms: Forms) -> Kernel:
+    """One kernel in the words of the target."""
+    filled = fill_with_zeros(program)
+    counted = count_steps(filled, facts, forms)
+    guarded = guard_accesses(counted, facts, forms.target)
+    spelled = to_registers(guarded, facts, forms)
+    return Kernel(name, spelled, lengths_read(spelled))

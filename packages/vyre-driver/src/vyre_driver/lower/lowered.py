@@ -22,9 +22,9 @@ TRAPS = "__traps"
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding numbers
-    are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose element
-    count the kernel reads: each is one more u32 argument, in this order, after the buffers."""
+    """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding
+    numbers are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose
+    element count the kernel reads: each is one more u32 argument, in this order, after the buffers."""
 
     name: str
     program: Program

@@ -12,12 +12,12 @@ from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 class Target:
     """`ops` are the (op id, operand type) pairs that the target spells with exactly the meaning of the op table.
 
-    `arithmetic` are the types that registers can hold, `memory` those that buffers can have; a type that memory lacks is
-    stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` are (from, to) pairs, exact
-    for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `atomics` and
-    `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on consecutive
-    local ids. `grid_barrier`: the target has one (else programs are split). `groups_as_loops`: one work item runs a
-    workgroup.
+    `arithmetic` are the types that registers can hold, `memory` those that buffers can have; a type that memory lacks
+    is stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` are (from, to) pairs,
+    exact for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `atomics`
+    and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
+    consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups_as_loops`: one work
+    item runs a workgroup.
     """
 
     name: str

@@ -1,0 +1,47 @@
+"""Constants as text: exact in every bit."""
+
+from __future__ import annotations
+
+import math
+
+from vyre_driver.lower.dialect import CDialect
+from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.ir.expr import Literal
+
+_MASKS = 1 << 16
+"""From here on an unsigned number is more likely a mask, and easier to read in hexadecimal."""
+
+
+def spell(dialect: CDialect, constant: Literal) -> str:
+    """The text of a constant; negative numbers are in brackets.
+
+    Integers are decimal, great unsigned ones hexadecimal. Floats are decimal where that is short and exact, else hexadecimal; NaN, infinities, and types
+    that the dialect has no literals for are bitcasts of their bits.
+    """
+    dtype = constant.dtype
+    template = dialect.literals[dtype]
+    if dtype is bool_ or dtype.is_integer:
+        return _integer(template, dtype, int(constant.value))
+    value = float(constant.value)
+    if not template or not math.isfinite(value):
+        return dialect.bitcasts[dtype.unsigned, dtype].format(spell(dialect, Literal(dtype.unsigned, constant.bits)))
+    text = template.format(_number(abs(value)))
+    return f"(-{text})" if math.copysign(1.0, value) < 0 else text
+
+
+def _integer(template: str, dtype: DType, value: int) -> str:
+    """The least value has no literal, as its magnitude is not a value of the type."""
+    if value >= 0:
+        return template.format(hex(value) if value >= _MASKS and not dtype.is_signed else value)
+    if value == dtype.lowest:
+        return f"(-{template.format(dtype.highest)} - {template.format(1)})"
+    return f"(-{template.format(-value)})"
+
+
+def _number(value: float) -> str:
+    """Small multiples of 1/8 in decimal, as every C compiler reads them exactly."""
+    if value * 8 == int(value * 8) and value < 2**20:
+        return repr(value)
+    mantissa, exponent = value.hex().split("p")
+    mantissa = mantissa.rstrip("0") if "." in mantissa else mantissa
+    return f"{mantissa.rstrip('.')}p{exponent}"

@@ -1,0 +1,126 @@
+"""A translation unit: the prelude, the constant tables, and a function for every kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vyre_driver.lower.c.literals import spell
+from vyre_driver.lower.c.names import Names
+from vyre_driver.lower.c.statements import Lines, print_body
+from vyre_driver.lower.dialect import CDialect, SourceText
+from vyre_driver.lower.lowered import Kernel, Lowered
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Atomic, For, Let, Subgroup, Var
+from vyre_foundation.ir.walk import program_expressions, statements
+
+
+def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
+    """The text of all kernels of `lowered`, which was legalized for ``dialect.target()``.
+
+    Equal programs give equal texts, in every process.
+    """
+    lines = Lines()
+    for line in dialect.prelude.splitlines():
+        lines.add(line)
+    names = Names(dialect.reserved)
+    tables = _print_tables(lowered, dialect, lines, names)
+    entries = tuple(names(kernel.name) for kernel in lowered.kernels)
+    for entry, kernel in zip(entries, lowered.kernels, strict=True):
+        _print_kernel(kernel, entry, dialect, lines, names.inner(), tables)
+    return SourceText("\n".join(lines.lines) + "\n", entries, tuple(lines.places))
+
+
+def _print_tables(lowered: Lowered, dialect: CDialect, lines: Lines, names: Names) -> dict[Buffer, str]:
+    """Constant memory, each table once for all kernels."""
+    tables: dict[Buffer, str] = {}
+    for kernel in lowered.kernels:
+        for buffer in kernel.program.buffers:
+            if buffer.memory is Memory.CONSTANT and buffer not in tables:
+                name = tables[buffer] = names(buffer.name)
+                values = ", ".join(_elements(buffer, dialect))
+                lines.add(
+                    dialect.constant.format(
+                        type=dialect.types[buffer.dtype], name=name, count=_room(buffer), values=values
+                    )
+                )
+    return tables
+
+
+def _elements(buffer: Buffer, dialect: CDialect) -> Iterator[str]:
+    """The elements of a table, each as its type spells it, or as a plain number where it only has memory."""
+    assert buffer.data is not None
+    size = buffer.dtype.size
+    for start in range(0, len(buffer.data), size):
+        constant = Literal(buffer.dtype, int.from_bytes(buffer.data[start : start + size], "little"))
+        yield spell(dialect, constant) if buffer.dtype in dialect.literals else str(constant.value)
+    if not buffer.data:
+        yield "0"
+
+
+def _print_kernel(
+    kernel: Kernel, entry: str, dialect: CDialect, lines: Lines, names: Names, tables: dict[Buffer, str]
+) -> None:
+    program = kernel.program
+    lines.place = kernel.name
+    arrays = {b.name: tables[b] if b in tables else names(b.name) for b in program.buffers}
+    words: dict[Expr, str] = {Length(program.buffer(name)): names(f"{name}_length") for name in kernel.lengths}
+    lines.add("")
+    lines.open(_head(program, entry, dialect, arrays, words))
+    for buffer in program.buffers:
+        if buffer.memory in (Memory.WORKGROUP, Memory.PRIVATE):
+            lines.add(_array(buffer, arrays[buffer.name], dialect))
+    for id in _ids(program):
+        words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
+        lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")
+    words.update((local, names(local.name)) for local in _locals(program))
+    print_body(program, dialect, lines, names, words, arrays)
+    lines.close()
+
+
+def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str], lengths: dict[Expr, str]) -> str:
+    """The kernel's qualifiers, name and parameters: its buffers, then the lengths that it reads."""
+    parameters = [
+        dialect.parameters[b.memory, b.access].format(type=dialect.types[b.dtype], name=arrays[b.name])
+        for b in program.buffers
+        if b.binding is not None
+    ]
+    parameters += [dialect.length_parameter.format(name=name) for name in lengths.values()]
+    x, y, z = program.workgroup_size
+    return dialect.kernel.format(name=entry, parameters=", ".join(parameters), x=x, y=y, z=z)
+
+
+def _array(buffer: Buffer, name: str, dialect: CDialect) -> str:
+    """Memory inside of a kernel; a private array starts as zeros, the kernel itself clears the workgroup's."""
+    type, count = dialect.types[buffer.dtype], _room(buffer)
+    if buffer.memory is Memory.PRIVATE:
+        return f"{type} {name}[{count}] = {{0}};"
+    return dialect.workgroup.format(type=type, name=name, count=count)
+
+
+def _room(buffer: Buffer) -> int:
+    """Elements to declare: C has no empty arrays."""
+    assert isinstance(buffer.count, int)
+    return max(1, buffer.count)
+
+
+def _ids(program: Program) -> list[Id]:
+    """The coordinates that a kernel uses, in the order of the enumeration."""
+    order = list(IdKind)
+    used = {node for node in program_expressions(program) if isinstance(node, Id)}
+    return sorted(used, key=lambda id: (order.index(id.kind), id.axis))
+
+
+def _locals(program: Program) -> Iterator[Local]:
+    for stmt in statements(program.body):
+        match stmt:
+            case Let(name, value) | Var(name, value) | For(name, value):
+                yield Local(name, value.dtype)
+            case Atomic(buffer=buffer, result=str(name)):
+                yield Local(name, buffer.dtype)
+            case Subgroup(op, value, result=str(name)):
+                yield Local(name, op.result_type(value.dtype))
+            case _:
+                pass
