@@ -37,30 +37,13 @@ from vyre_foundation.ir.walk import expressions, postorder, statements, with_bod
 from vyre_foundation.ops import OPS, Op
 
 Number: TypeAlias = "bool | int | float"
-Operand: TypeAlias = "Value | Mutable | Number"
+Operand: TypeAlias = "Operators | Number"
 
 
-class Value:
-    """An expression with operators. Comparisons build expressions too, so a value has no truth and no hash."""
+class Operators:
+    """Python's operators. Comparisons build expressions too, so what has them has no truth and no hash."""
 
-    __slots__ = ("expr",)
-
-    def __init__(self, expr: Expr) -> None:
-        self.expr = expr
-
-    @property
-    def dtype(self) -> DType:
-        return self.expr.dtype
-
-    def __repr__(self) -> str:
-        return f"<{self.dtype} {self.expr!r}>"
-
-    def __bool__(self) -> NoReturn:
-        raise BuildError(
-            f"the truth of {self!r} is not known while the program is built",
-            fix="use p.if_(…), select(…), or & and | instead of `and` and `or`",
-        )
-
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
     # fmt: off
@@ -97,6 +80,29 @@ class Value:
     def __invert__(self) -> Value: return apply("not", self)
     # fmt: on
 
+
+class Value(Operators):
+    """An expression with operators."""
+
+    __slots__ = ("expr",)
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    @property
+    def dtype(self) -> DType:
+        return self.expr.dtype
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} {self.expr!r}>"
+
+    def __bool__(self) -> NoReturn:
+        raise BuildError(
+            f"the truth of {self!r} is not known while the program is built",
+            fix="use p.if_(…), select(…), or & and | instead of `and` and `or`",
+        )
+
+
     def cast(self, dtype: DType) -> Value:
         """This value converted to `dtype`: integers wrap, floats to integers saturate, NaN gives 0."""
         return self if dtype is self.dtype else Value(Cast(dtype, self.expr))
@@ -106,7 +112,7 @@ class Value:
         return self if dtype is self.dtype else Value(Bitcast(dtype, self.expr))
 
 
-class Mutable:
+class Mutable(Operators):
     """A mutable local. Use it like a value; every use reads it. `set` gives it another value."""
 
     __slots__ = ("_builder", "_local")
@@ -125,27 +131,15 @@ class Mutable:
     def set(self, value: Operand) -> None:
         self._builder._emit(Assign(self._local.name, _operand(value, self._local.dtype)))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.get(), name)
+    def cast(self, dtype: DType) -> Value:
+        return self.get().cast(dtype)
 
-    __hash__ = None  # type: ignore[assignment]
+    def bitcast(self, dtype: DType) -> Value:
+        return self.get().bitcast(dtype)
 
     def __bool__(self) -> NoReturn:
         bool(self.get())
         raise AssertionError("unreachable")
-
-
-def _forward(name: str) -> Any:
-    def method(self: Mutable, *args: Any) -> Any:
-        return getattr(self.get(), name)(*args)
-
-    method.__name__ = name
-    return method
-
-
-for _name, _member in vars(Value).items():
-    if _name.startswith("__") and callable(_member) and _name not in vars(Mutable):
-        setattr(Mutable, _name, _forward(_name))
 
 
 class Array:
