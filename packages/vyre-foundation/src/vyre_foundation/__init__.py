@@ -1,3 +1,80 @@
 """The vyre language: IR, types, op table, validator, wire form, fingerprint, text form."""
 
+from vyre_foundation.build import Array, Mutable, ProgramBuilder, Value, apply, call, constant, program, select
+from vyre_foundation.dtype import (
+    DType,
+    bf16,
+    bool_,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from vyre_foundation.errors import BuildError, DeclarationError, LiteralOutOfRange, TypeMismatch, VyreError
+from vyre_foundation.ir import RUNTIME, Access, Buffer, LengthOf, Memory, Per, PerLaunch, Program
+from vyre_foundation.ops import OPS, Op
+from vyre_foundation.text import TextError, format_expr, parse, print_program
+from vyre_foundation.validate import Facts, Finding, InvalidProgram, validate
+from vyre_foundation.wire import WireError, decode, encode, fingerprint
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "OPS",
+    "RUNTIME",
+    "Access",
+    "Array",
+    "Buffer",
+    "BuildError",
+    "DType",
+    "DeclarationError",
+    "Facts",
+    "Finding",
+    "InvalidProgram",
+    "LengthOf",
+    "LiteralOutOfRange",
+    "Memory",
+    "Mutable",
+    "Op",
+    "Per",
+    "PerLaunch",
+    "Program",
+    "ProgramBuilder",
+    "TextError",
+    "TypeMismatch",
+    "Value",
+    "VyreError",
+    "WireError",
+    "apply",
+    "bf16",
+    "bool_",
+    "call",
+    "constant",
+    "decode",
+    "encode",
+    "f16",
+    "f32",
+    "f64",
+    "fingerprint",
+    "format_expr",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "parse",
+    "print_program",
+    "program",
+    "select",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "validate",
+]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
@@ -79,6 +78,8 @@ def lookup(callee: str) -> Composition:
     """The op called `callee`; installed dialects are loaded at the first name that is not known."""
     with _registry.lock:
         if callee not in _registry.rows and not _registry.discovered:
+            from importlib.metadata import entry_points  # the slowest import of all, for a rare call
+
             _registry.discovered = True
             for entry in entry_points(group="vyre.dialects"):
                 register(entry.load()())
