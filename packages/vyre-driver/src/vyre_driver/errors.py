@@ -40,7 +40,7 @@ def _restore(cls: type[BackendError], message: str, fix: str, where: str, fields
     return error
 
 
-class DeviceOutOfMemory(BackendError, MemoryError):
+class DeviceOutOfMemory(BackendError):
     """The device has no room for what a dispatch needs."""
 
     number = 1001
@@ -106,15 +106,15 @@ class DispatchFailed(BackendError):
 
 
 class InvalidProgram(BackendError, facts.InvalidProgram):
-    """A program that was handed to a backend breaks rules of the language; `findings` holds all of them."""
+    """A program that was handed to a backend breaks rules of the language; its text lists all `findings`."""
 
     number = 1006
-    remedy = "correct what the findings name"
+    remedy = "repair what the findings name"
 
     def __init__(self, program: str, findings: Sequence[facts.Finding], *, fix: str = "", where: str = "") -> None:
-        message = "the program is invalid: " + "; ".join(str(finding).rstrip(".") for finding in findings)
+        found = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
         place = where or f"program {program!r}"
-        super().__init__(message, fix=fix, where=place, program=program, findings=tuple(findings))
+        super().__init__(f"not valid, {found}", fix=fix, where=place, program=program, findings=tuple(findings))
 
 
 class InvalidInput(BackendError, ValueError):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.ops import core_supported_ops
@@ -43,6 +43,9 @@ from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import ContractMismatch, InvalidInput, UnsupportedFeature
 from vyre_foundation.ir.program import Program
 
+if TYPE_CHECKING:
+    from vyre_driver.backend.results import HostBuffer
+
 CONTRACT = 1
 """The version of the contract that this vyre-driver speaks."""
 
@@ -58,7 +61,7 @@ class VyreBackend(TypedDispatchExt):
 
     def __init_subclass__(cls, *, contract: int | None = None, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        _require_contract(cls.__qualname__, contract)
+        _require_contract(cls.__name__, contract)
         cls.contract = CONTRACT
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -103,20 +106,20 @@ class VyreBackend(TypedDispatchExt):
         """Memory on the device that lives until `free_resident`, zero at first."""
         raise self._unsupported("resident buffer allocation")
 
-    def upload_resident(self, resource: Resource, data: Any) -> None:
+    def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
         """Give the whole resource new contents, of exactly its size."""
         raise self._unsupported("resident buffer upload")
 
-    def upload_resident_many(self, uploads: Sequence[tuple[Resource, Any]]) -> None:
+    def upload_resident_many(self, uploads: Sequence[tuple[Resource, HostBuffer]]) -> None:
         """Several whole uploads; a backend that batches transfers overrides this."""
         for resource, data in uploads:
             self.upload_resident(resource, data)
 
-    def upload_resident_at(self, resource: Resource, byte_offset: int, data: Any) -> None:
+    def upload_resident_at(self, resource: Resource, byte_offset: int, data: HostBuffer) -> None:
         """Change the bytes from `byte_offset` on."""
         raise self._unsupported("ranged resident buffer upload")
 
-    def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, Any]]) -> None:
+    def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, HostBuffer]]) -> None:
         """Several ranged uploads, in order."""
         for resource, byte_offset, data in uploads:
             self.upload_resident_at(resource, byte_offset, data)
@@ -125,7 +128,7 @@ class VyreBackend(TypedDispatchExt):
         """The whole contents, in fresh host memory."""
         raise self._unsupported("resident buffer download")
 
-    def download_resident_into(self, resource: Resource, target: Any) -> None:
+    def download_resident_into(self, resource: Resource, target: HostBuffer) -> None:
         """The whole contents, into memory of the caller of exactly that size."""
         _copy_into(target, self.download_resident(resource))
 
@@ -133,11 +136,13 @@ class VyreBackend(TypedDispatchExt):
         """Some of the contents, in fresh host memory."""
         raise self._unsupported("ranged resident buffer download")
 
-    def download_resident_range_into(self, resource: Resource, byte_offset: int, byte_len: int, target: Any) -> None:
+    def download_resident_range_into(
+        self, resource: Resource, byte_offset: int, byte_len: int, target: HostBuffer
+    ) -> None:
         """Some of the contents, into memory of the caller of exactly that size."""
         _copy_into(target, self.download_resident_range(resource, byte_offset, byte_len))
 
-    def download_resident_ranges_into(self, ranges: Sequence[ResidentReadRange], targets: Sequence[Any]) -> None:
+    def download_resident_ranges_into(self, ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]) -> None:
         """Several ranges, each into its target."""
         if len(ranges) != len(targets):
             fix = "pass one target for each range"
@@ -156,13 +161,13 @@ class VyreBackend(TypedDispatchExt):
         raise self._unsupported("resident dispatch")
 
     def dispatch_resident_sequence_read_ranges_into(
-        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[Any]
+        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> None:
         """Run the steps in order, then read the ranges."""
         self.dispatch_resident_sequence_read_ranges_timed_into(steps, ranges, targets)
 
     def dispatch_resident_sequence_read_ranges_timed_into(
-        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[Any]
+        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> ResidentSequenceTiming:
         """As above, with the sums of the steps' times."""
         started = time.perf_counter_ns()
@@ -184,7 +189,7 @@ class VyreBackend(TypedDispatchExt):
         repeated: Sequence[ResidentDispatchStep],
         repetitions: int,
         ranges: Sequence[ResidentReadRange],
-        targets: Sequence[Any],
+        targets: Sequence[HostBuffer],
     ) -> None:
         """Run `prefix` once and `repeated` that many times, then read the ranges."""
         steps = [*prefix, *(step for _ in range(repetitions) for step in repeated)]
@@ -196,7 +201,7 @@ class VyreBackend(TypedDispatchExt):
         """A buffer in the backend's memory, zero at first."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
-    def upload_device_buffer(self, buffer: DeviceBuffer, data: Any) -> None:
+    def upload_device_buffer(self, buffer: DeviceBuffer, data: HostBuffer) -> None:
         """Give the whole buffer new contents, of exactly its size."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
@@ -378,7 +383,7 @@ def _require_contract(name: str, contract: int | None) -> None:
         raise ContractMismatch(f"backend class {name!r}", reason, fix=fix)
 
 
-def _copy_into(target: Any, contents: memoryview) -> None:
+def _copy_into(target: HostBuffer, contents: memoryview) -> None:
     view = host_bytes("target", target, writable=True)
     if view.nbytes != contents.nbytes:
         raise InvalidInput("target", needed=f"{contents.nbytes} bytes", got=f"{view.nbytes} bytes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.errors import InvalidInput
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Per, PerLaunch
 from vyre_foundation.ir.program import Program
 
@@ -25,8 +25,6 @@ def fixed_lengths(program: Program, known: Mapping[str, int]) -> dict[str, int]:
     buffers = {buffer.name: buffer for buffer in program.buffers}
     lengths = dict(known)
     _resolve(buffers, lengths)
-    for buffer in (*program.inputs, *program.outputs):
-        _require_known(buffer, lengths)
     for buffer in program.inputs:
         _require_rule(buffer, lengths)
     return lengths
@@ -92,14 +90,6 @@ def _follow(chain: list[Buffer], lengths: dict[str, int]) -> None:
     for buffer in reversed(chain):
         assert isinstance(buffer.count, LengthOf)
         lengths[buffer.name] = _as_length(buffer, buffer.count.resolve(lengths[buffer.count.buffer]))
-
-
-def _require_known(buffer: Buffer, lengths: dict[str, int]) -> None:
-    """The host cannot bind a buffer whose length only the grid decides."""
-    if buffer.name not in lengths:
-        needed = "a length that follows from the inputs"
-        got = f"{buffer.count}, which waits for the launch"
-        raise InvalidLaunch(f"buffer {buffer.name!r}", needed=needed, got=got, fix="declare it with another rule")
 
 
 def _require_rule(buffer: Buffer, lengths: dict[str, int]) -> None:

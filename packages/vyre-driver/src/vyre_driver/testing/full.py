@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
@@ -38,6 +38,9 @@ from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import plan_launch
 from vyre_driver.testing.evaluate import Evaluate, run_on_host
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.results import HostBuffer
 
 DEVICE_NS, ENQUEUE_NS, WAIT_NS = 700, 200, 100
 """The times of every dispatch: made up, and so exact in tests."""
@@ -96,38 +99,40 @@ class FullBackend(VyreBackend, contract=1):
         self._memory[resource] = bytearray(byte_len)
         return resource
 
-    def upload_resident(self, resource: Resource, data: Any) -> None:
+    def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
         memory, contents = self._resident(resource), host_bytes("data", data)
         _require_size("data", len(memory), contents.nbytes)
         memory[:] = contents
 
-    def upload_resident_many(self, uploads: Sequence[tuple[Resource, Any]]) -> None:
+    def upload_resident_many(self, uploads: Sequence[tuple[Resource, HostBuffer]]) -> None:
         for resource, data in uploads:
             self.upload_resident(resource, data)
 
-    def upload_resident_at(self, resource: Resource, byte_offset: int, data: Any) -> None:
+    def upload_resident_at(self, resource: Resource, byte_offset: int, data: HostBuffer) -> None:
         contents = host_bytes("data", data)
         self._range(resource, byte_offset, contents.nbytes)[:] = contents
 
-    def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, Any]]) -> None:
+    def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, HostBuffer]]) -> None:
         for resource, byte_offset, data in uploads:
             self.upload_resident_at(resource, byte_offset, data)
 
     def download_resident(self, resource: Resource) -> memoryview:
         return memoryview(bytearray(self._resident(resource)))
 
-    def download_resident_into(self, resource: Resource, target: Any) -> None:
+    def download_resident_into(self, resource: Resource, target: HostBuffer) -> None:
         self.download_resident_range_into(resource, 0, resource.byte_len, target)
 
     def download_resident_range(self, resource: Resource, byte_offset: int, byte_len: int) -> memoryview:
         return memoryview(bytearray(self._range(resource, byte_offset, byte_len)))
 
-    def download_resident_range_into(self, resource: Resource, byte_offset: int, byte_len: int, target: Any) -> None:
+    def download_resident_range_into(
+        self, resource: Resource, byte_offset: int, byte_len: int, target: HostBuffer
+    ) -> None:
         into = host_bytes("target", target, writable=True)
         _require_size("target", byte_len, into.nbytes)
         into[:] = self._range(resource, byte_offset, byte_len)
 
-    def download_resident_ranges_into(self, ranges: Sequence[ResidentReadRange], targets: Sequence[Any]) -> None:
+    def download_resident_ranges_into(self, ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]) -> None:
         for part, target in zip(ranges, targets, strict=True):
             self.download_resident_range_into(part.resource, part.byte_offset, part.byte_len, target)
 
@@ -146,14 +151,14 @@ class FullBackend(VyreBackend, contract=1):
         return _timed([])
 
     def dispatch_resident_sequence_read_ranges_into(
-        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[Any]
+        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> None:
         for step in steps:
             self.dispatch_resident_timed(step.program, step.resources, DispatchConfig(grid_override=step.grid_override))
         self.download_resident_ranges_into(ranges, targets)
 
     def dispatch_resident_sequence_read_ranges_timed_into(
-        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[Any]
+        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> ResidentSequenceTiming:
         self.dispatch_resident_sequence_read_ranges_into(steps, ranges, targets)
         n = len(steps)
@@ -170,7 +175,7 @@ class FullBackend(VyreBackend, contract=1):
         repeated: Sequence[ResidentDispatchStep],
         repetitions: int,
         ranges: Sequence[ResidentReadRange],
-        targets: Sequence[Any],
+        targets: Sequence[HostBuffer],
     ) -> None:
         self.dispatch_resident_sequence_read_ranges_into((*prefix, *repetitions * tuple(repeated)), ranges, targets)
 
@@ -181,7 +186,7 @@ class FullBackend(VyreBackend, contract=1):
         self._buffers.add(buffer)
         return buffer
 
-    def upload_device_buffer(self, buffer: DeviceBuffer, data: Any) -> None:
+    def upload_device_buffer(self, buffer: DeviceBuffer, data: HostBuffer) -> None:
         contents = host_bytes("data", data)
         _require_size("data", buffer.byte_len(), contents.nbytes)
         self._owned(buffer)[:] = contents

@@ -1,0 +1,115 @@
+"""Arrays by name: every import path, every refusal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from vyre_driver.errors import InvalidInput
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_driver.testing.mock import MockBackend
+from vyre_foundation.build import program
+from vyre_foundation.dtype import DTYPES, DType, f32, u32
+from vyre_foundation.ir.program import Program
+
+
+def copying(dtype: DType) -> Program:
+    with program("copying") as p:
+        a = p.read("a", dtype)
+        out = p.write("out", dtype, like=a)
+        i = p.global_id(0)
+        out[i] = a[i]
+    return p.build()
+
+
+def copy(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
+    memory["out"][:] = memory["a"]
+
+
+BACKEND = MockBackend(copy)
+
+
+def run(dtype: DType, value: object) -> np.ndarray[Any, Any]:
+    return BACKEND.dispatch_arrays(copying(dtype), {"a": value})["out"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda t: t.name)
+@pytest.mark.parametrize("shape", [(0,), (3,), (2, 3), ()], ids=str)
+def test_every_type_comes_back_as_declared(dtype: DType, shape: tuple[int, ...]) -> None:
+    given = np.ones(shape, dtype.numpy)
+    out = run(dtype, given)
+    assert out.dtype == np.dtype(dtype.numpy)
+    assert out.tolist() == given.reshape(-1).tolist()
+    assert out.flags.writeable
+
+
+class Exporter:
+    """Something that is not an array but hands one out through one protocol."""
+
+    def __init__(self, protocol: str, contents: np.ndarray[Any, Any]) -> None:
+        self._protocol, self._contents = protocol, contents
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._protocol or (self._protocol == "__dlpack__" and name == "__dlpack_device__"):
+            return getattr(self._contents, name)
+        raise AttributeError(name)
+
+
+FLOATS = np.array([1.5, -2.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        memoryview(FLOATS),
+        Exporter("__dlpack__", FLOATS),
+        Exporter("__array_interface__", FLOATS),
+        Exporter("__array__", FLOATS),
+        np.array([1.5, 0.0, -2.0], np.float32)[::2],
+    ],
+    ids=["buffer", "dlpack", "array_interface", "array", "strided"],
+)
+def test_whoever_exports_memory_is_understood(value: object) -> None:
+    assert run(f32, value).tolist() == [1.5, -2.0]
+
+
+class OnADevice:
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("the memory is on a device")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+
+# fmt: off
+REFUSED = [
+    (np.zeros(1, np.float64),            "an array of float32", "one of float64"),
+    (np.zeros(1, ">f4"),                 "an array of float32", "one of float32"),
+    (np.zeros(1, ml_dtypes.bfloat16),    "an array of float32", "one of bfloat16"),
+    (b"1234",                            "an array of float32", "one of uint8"),
+    ([1.0],                              "an array of f32",     "list"),
+    (1.0,                                "an array of f32",     "float"),
+    (OnADevice(),                        "memory of the host",  "a OnADevice that NumPy can not read"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("value", "needed", "got"), REFUSED)
+def test_what_is_refused(value: object, needed: str, got: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        run(f32, value)
+    assert (caught.value.buffer, caught.value.needed) == ("a", needed)
+    assert caught.value.got.startswith(got)
+
+
+def test_names_are_the_program_s() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        BACKEND.dispatch_arrays(copying(u32), {"a": np.zeros(1, np.uint32), "b": np.zeros(1, np.uint32)})
+    assert str(caught.value).startswith("buffer 'b': got a name that the program has no input of, expected one of a.")
+    with pytest.raises(InvalidInput) as caught:
+        BACKEND.dispatch_arrays(copying(u32), {})
+    assert str(caught.value) == (
+        "buffer 'a': got nothing, expected an array of u32. Fix: pass an array for every input of the program"
+    )
