@@ -1,0 +1,72 @@
+"""Literals: every special value of every type, and every op over literals, which compilers fold on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from vyre_conform.address import address
+from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
+from vyre_conform.cases.values import operand_rows, pack
+from vyre_foundation.build import Value, program
+from vyre_foundation.dtype import DTYPES, DType
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal
+from vyre_foundation.ops import OPS, Op, Tier
+from vyre_foundation.ops.scalar import cast, from_bits, to_bits
+from vyre_foundation.testing.values import special_bits
+
+
+def specs() -> Iterator[Spec]:
+    for dtype in DTYPES:
+        yield seeded(address("literals", "value", dtype=dtype), _values, dtype)
+    for op in OPS.values():
+        if op.tier is Tier.LANGUAGE:
+            yield seeded(address("literals", "op", op=op.id), _folded, op)
+    for dtype in DTYPES:
+        yield seeded(address("literals", "cast", target=dtype), _folded_casts, dtype)
+
+
+def _observable(dtype: DType, bits: int) -> Literal:
+    """The literal of a pattern; only the canonical NaN is one."""
+    return Literal(dtype, to_bits(dtype, from_bits(dtype, bits)))
+
+
+def _stored(name: str, dtype: DType, values: list[Expr]) -> Launch:
+    """A program that stores each value at its own index."""
+    with program(name, 1) as p:
+        out = p.write("out", dtype, len(values))
+        for n, value in enumerate(values):
+            out[n] = Value(value)
+    return Launch(program=p.build(), inputs={}, grid=(1, 1, 1))
+
+
+def _values(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    literals = [_observable(dtype, bits) for bits in special_bits(dtype)[:96]]
+    launch = _stored(f"literals_{dtype}", dtype, list(literals))
+    return launch, Exactly((pack(dtype, [literal.value for literal in literals]),))
+
+
+def _folded(op: Op, rng: Random) -> tuple[Launch, Expected]:
+    """Five rows of every operand type; one output per result type."""
+    results = list(dict.fromkeys(op.results.values()))
+    rows: dict[DType, list[tuple[Apply, bytes]]] = {result: [] for result in results}
+    for dtype in op.accepts:
+        for row in rng.sample(operand_rows(op, dtype, rng), 5):
+            literals = [_observable(dtype, bits) for bits in row]
+            value = op.evaluate(dtype, *[literal.value for literal in literals])
+            rows[op.results[dtype]].append((Apply(op, *literals), pack(op.results[dtype], [value])))
+    with program(f"folded_{op.id}", 1) as p:
+        for result in results:
+            out = p.write(f"out_{result}", result, len(rows[result]))
+            for n, (node, _) in enumerate(rows[result]):
+                out[n] = Value(node)
+    outputs = tuple(b"".join(data for _, data in rows[result]) for result in results)
+    return Launch(program=p.build(), inputs={}, grid=(1, 1, 1)), Exactly(outputs)
+
+
+def _folded_casts(target: DType, rng: Random) -> tuple[Launch, Expected]:
+    literals = [
+        _observable(source, bits) for source in DTYPES for bits in rng.sample(special_bits(source), min(2, source.bits))
+    ]
+    launch = _stored(f"folded_cast_{target}", target, [Cast(target, literal) for literal in literals])
+    return launch, Exactly((pack(target, [cast(x.dtype, target, x.value) for x in literals]),))

@@ -1,0 +1,350 @@
+"""Memory of every kind: bounds, zeros, lengths, what is kept and what is canonical."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from vyre_conform.address import address
+from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
+from vyre_conform.cases.values import pack, pack_bits
+from vyre_foundation.build import Array, ProgramBuilder, program
+from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, DType, bool_, f32, u8, u16, u32
+from vyre_foundation.ir.buffer import LengthOf, Memory, Per, PerLaunch
+from vyre_foundation.ops.scalar import from_bits, to_bits
+from vyre_foundation.testing.values import random_bits, special_bits
+
+LENGTH = 11
+GATHERED = (Memory.STORAGE, Memory.UNIFORM, Memory.CONSTANT, Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH)
+
+
+def specs() -> Iterator[Spec]:
+    for memory in GATHERED:
+        for index in INTEGERS:
+            yield fixed(address("memory", "gather", memory=memory.value, index=index), _gather, memory, index)
+    for index in INTEGERS:
+        yield fixed(address("memory", "scatter", index=index), _scatter, index)
+    for memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH):
+        yield fixed(address("memory", "scatter_inside", memory=memory.value), _scatter_inside, memory)
+    for dtype in DTYPES:
+        yield seeded(address("memory", "literal_index", dtype=dtype), _literal_index, dtype)
+        yield seeded(address("memory", "through", dtype=dtype), _through, dtype)
+    for memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH, Memory.PERSISTENT):
+        yield fixed(address("memory", "starts_at_zero", memory=memory.value), _zero, memory)
+    for group in (1, 7, 64):
+        for count in sorted({0, 1, group - 1, group, group + 1, 3 * group + 2}):
+            yield seeded(address("memory", "sizes", group=group, n=count), _sizes, group, count)
+    yield fixed(address("memory", "empty_inputs"), _empty)
+    yield seeded(address("memory", "untouched_outputs"), _untouched)
+    yield fixed(address("memory", "bool_bytes"), _bool_bytes)
+    yield seeded(address("memory", "nan_is_canonical"), _nans)
+    yield seeded(address("memory", "lengths"), _lengths)
+    yield fixed(address("memory", "output_range"), _output_range)
+    yield seeded(address("memory", "many_buffers"), _many_buffers)
+    yield fixed(address("memory", "bytes_side_by_side"), _bytes_side_by_side)
+
+
+def _indices(dtype: DType, length: int) -> list[int]:
+    """All places in bounds, and those around both ends and at the ends of the type."""
+    near = [*range(length + 3), length * 2, 64, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 3, -1, -2, -length]
+    ends = [dtype.lowest, dtype.lowest + 1, dtype.highest - 1, dtype.highest]
+    return [i for i in dict.fromkeys([*near, *ends]) if dtype.lowest <= i <= dtype.highest]
+
+
+def _gather(memory: Memory, index: DType) -> tuple[Launch, Expected]:
+    """Loads at each index: 0 where it is out of bounds."""
+    table = [100 + n for n in range(LENGTH)]
+    indices = _indices(index, LENGTH)
+    inputs = {"at": pack(index, indices)}
+    with program(f"gather_{memory.value}_{index}", 16) as p:
+        at = p.read("at", index)
+        source = _table(p, memory, inputs, table)
+        out = p.write("out", u32, like=at)
+        if memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH):
+            with p.range(0, LENGTH) as n:
+                if memory is Memory.PRIVATE:
+                    source[n] = n + 100
+                else:
+                    with p.if_(p.local_id(0) == 0 if memory is Memory.WORKGROUP else p.global_id(0) == 0):
+                        source[n] = n + 100
+            p.grid_barrier() if memory is Memory.SCRATCH else p.barrier()
+        i = p.global_id(0)
+        out[i] = source[at[i]]
+    expected = [table[i] if 0 <= i < LENGTH else 0 for i in indices]
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, expected),), ("at",))
+
+
+def _table(p: ProgramBuilder, memory: Memory, inputs: dict[str, bytes], table: Sequence[int]) -> Array:
+    match memory:
+        case Memory.STORAGE:
+            inputs["table"] = pack(u32, table)
+            return p.read("table", u32)
+        case Memory.UNIFORM:
+            inputs["table"] = pack(u32, table)
+            return p.uniform("table", u32)
+        case Memory.CONSTANT:
+            return p.constant("table", u32, list(table))
+        case Memory.WORKGROUP:
+            return p.workgroup("table", u32, LENGTH)
+        case Memory.PRIVATE:
+            return p.private("table", u32, LENGTH)
+        case _:
+            return p.scratch("table", u32, LENGTH)
+
+
+def _scatter(index: DType) -> tuple[Launch, Expected]:
+    """Stores at each index once: dropped out of bounds, and nothing beside is touched."""
+    indices = _indices(index, LENGTH)
+    with program(f"scatter_{index}", 16) as p:
+        at, before, out, after = (
+            p.read("at", index),
+            p.write("before", u32, 4),
+            p.write("out", u32, LENGTH),
+            p.write("after", u32, 4),
+        )
+        i = p.global_id(0)
+        with p.if_(i < at.length):
+            out[at[i]] = i + 1
+        with p.if_(i < 4):
+            before[i] = 7
+            after[i] = 8
+    expected = [0] * LENGTH
+    for n, index_ in enumerate(indices):
+        if 0 <= index_ < LENGTH:
+            expected[index_] = n + 1
+    grid = (-(-len(indices) // 16), 1, 1)
+    outputs = (pack(u32, [7] * 4), pack(u32, expected), pack(u32, [8] * 4))
+    return Launch(program=p.build(), inputs={"at": pack(index, indices)}, grid=grid), Exactly(outputs)
+
+
+def _scatter_inside(memory: Memory) -> tuple[Launch, Expected]:
+    """Stores out of bounds of device memory are dropped, those in bounds arrive."""
+    with program(f"scatter_inside_{memory.value}", 8) as p:
+        at = p.read("at", u32)
+        out = p.write("out", u32, 8 * 3)
+        make = {Memory.WORKGROUP: p.workgroup, Memory.PRIVATE: p.private, Memory.SCRATCH: p.scratch}[memory]
+        low, cells, high = make("low", u32, 4), make("cells", u32, 8), make("high", u32, 4)
+        i = p.let(p.local_id(0))
+        cells[at[i]] = i + 1
+        p.grid_barrier() if memory is Memory.SCRATCH else p.barrier()
+        out[i] = cells[i]
+        out[i + 8] = low[i]
+        out[i + 16] = high[i]
+    indices = [3, 8, 9, 2**32 - 1, 0, 12, 2**31, 7]
+    if memory is Memory.PRIVATE:
+        expected = [n + 1 if index == n else 0 for n, index in enumerate(indices)]
+    else:
+        expected = [indices.index(n) + 1 if n in indices else 0 for n in range(8)]
+    launch = Launch(program=p.build(), inputs={"at": pack(u32, indices)}, grid=(1, 1, 1))
+    return launch, Exactly((pack(u32, [*expected, *[0] * 16]),))
+
+
+def _literal_index(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """Literal indices in and out of bounds, of a buffer whose length is fixed."""
+    values = [random_bits(rng, dtype) for _ in range(3)]
+    with program(f"literal_index_{dtype}", 1) as p:
+        x, out = p.read("x", dtype, 3), p.write("out", dtype, 6)
+        for n, index in enumerate((0, 2, 3, 4, 2**32 - 1, 1)):
+            out[n] = x[index]
+        out[6] = x[0]
+        out[2**32 - 1] = x[0]
+    read = [from_bits(dtype, values[i]) if i < 3 else from_bits(dtype, 0) for i in (0, 2, 3, 4, 2**32 - 1, 1)]
+    launch = Launch(program=p.build(), inputs={"x": pack_bits(dtype, values)}, grid=(1, 1, 1))
+    return launch, Exactly((pack(dtype, read),))
+
+
+def _through(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """Values pass through every kind of memory and come out the same."""
+    patterns = [*special_bits(dtype), *(random_bits(rng, dtype) for _ in range(20))]
+    count = len(patterns)
+    with program(f"through_{dtype}", 16) as p:
+        x = p.read("x", dtype)
+        out = p.write("out", dtype, like=x)
+        shared, own = p.workgroup("shared", dtype, 16), p.private("own", dtype, 2)
+        scratch, both = p.scratch("scratch", dtype, like=x), p.read_write("both", dtype)
+        i, local = p.let(p.global_id(0)), p.local_id(0)
+        own[1] = x[i]
+        shared[local] = own[1]
+        p.barrier()
+        scratch[i] = shared[local]
+        both[i] = scratch[i]
+        variable = p.var(both[i])
+        out[i] = variable
+    values = pack(dtype, [from_bits(dtype, bits) for bits in patterns])
+    old = pack_bits(dtype, [random_bits(rng, dtype) for _ in range(count)])
+    inputs = {"x": pack_bits(dtype, patterns), "both": old}
+    return Launch(program=p.build(), inputs=inputs), Exactly((values, values), ("x",))
+
+
+def _zero(memory: Memory) -> tuple[Launch, Expected]:
+    """Every workgroup, invocation or dispatch finds zeros, whatever those before have left."""
+    with program(f"zero_{memory.value}", 8) as p:
+        found, left = p.write("found", u32, 64), p.write("left", u32, 64)
+        match memory:
+            case Memory.WORKGROUP:
+                cells = p.workgroup("cells", u32, 8)
+            case Memory.PRIVATE:
+                cells = p.private("cells", u32, 8)
+            case Memory.SCRATCH:
+                cells = p.scratch("cells", u32, 64)
+            case _:
+                cells = p.persistent("cells", u32, 64)
+        i = p.let(p.global_id(0))
+        own = p.local_id(0) if memory in (Memory.WORKGROUP, Memory.PRIVATE) else i
+        found[i] = cells[own]
+        cells[own] = i + 0xA5A5_0000
+        p.barrier()
+        left[i] = cells[own]
+    outputs = (pack(u32, [0] * 64), pack(u32, [0xA5A5_0000 + n for n in range(64)]))
+    return Launch(program=p.build(), inputs={}), Exactly(outputs)
+
+
+def _sizes(group: int, count: int, rng: Random) -> tuple[Launch, Expected]:
+    """Lengths around the workgroup size; 0 launches nothing."""
+    with program(f"sizes_{group}_{count}", group) as p:
+        x, y = p.read("x", u32), p.read_write("y", u32)
+        out = p.write("out", u32, like=x)
+        i = p.global_id(0)
+        out[i] = x[i] * 3 + y[i] + p.num_workgroups(0) * 1000
+        y[i] = x[i]
+    xs, ys = ([rng.randrange(2**32) for _ in range(count)] for _ in "xy")
+    groups = -(-count // group)
+    values = [(a * 3 + b + groups * 1000) % 2**32 for a, b in zip(xs, ys, strict=True)]
+    inputs = {"x": pack(u32, xs), "y": pack(u32, ys)}
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, xs), pack(u32, values)), ("x", "y"))
+
+
+def _empty() -> tuple[Launch, Expected]:
+    """Inputs without elements: loads give 0, the length is 0."""
+    with program("empty", 4) as p:
+        x, y, table = p.read("x", u32), p.read("y", f32), p.uniform("table", u32)
+        out, floats = p.write("out", u32, 6), p.write("floats", f32, 6)
+        i = p.global_id(0)
+        out[i] = x[i] + x.length + table[i] + 5
+        floats[i] = y[0]
+    launch = Launch(program=p.build(), inputs={"x": b"", "y": b"", "table": b""})
+    return launch, Exactly((pack(u32, [5] * 6), bytes(24)))
+
+
+def _untouched(rng: Random) -> tuple[Launch, Expected]:
+    """What nobody writes is zero in a written buffer and kept in a read and written one."""
+    with program("untouched", 16) as p:
+        kept, fresh = p.read_write("kept", u32), p.write("fresh", u32, like=p.read("x", u32))
+        i = p.let(p.global_id(0))
+        with p.if_(i % 3 == 1):
+            kept[i] = i
+            fresh[i] = i
+    old = [rng.randrange(1, 2**32) for _ in range(50)]
+    outputs = (
+        pack(u32, [n if n % 3 == 1 else v for n, v in enumerate(old)]),
+        pack(u32, [n if n % 3 == 1 else 0 for n in range(50)]),
+    )
+    return Launch(program=p.build(), inputs={"kept": pack(u32, old), "x": bytes(200)}), Exactly(outputs)
+
+
+def _bool_bytes() -> tuple[Launch, Expected]:
+    """Any byte but 0 loads as true, and true is stored as 1."""
+    with program("bool_bytes", 64) as p:
+        x = p.read("x", bool_)
+        out, number = p.write("out", bool_, like=x), p.write("number", u8, like=x)
+        i = p.global_id(0)
+        out[i] = x[i]
+        number[i] = x[i].cast(u8) + 7
+    data = bytes(range(256))
+    outputs = (bytes(b != 0 for b in data), bytes(7 + (b != 0) for b in data))
+    return Launch(program=p.build(), inputs={"x": data}), Exactly(outputs, ("x",))
+
+
+def _nans(rng: Random) -> tuple[Launch, Expected]:
+    """Every NaN that is stored or bitcast is the canonical one, whatever its sign and payload were."""
+    inputs: dict[str, bytes] = {}
+    outputs: list[bytes] = []
+    with program("nans", 64) as p:
+        i = p.global_id(0)
+        for dtype in FLOATS:
+            x = p.read(f"x_{dtype}", dtype)
+            stored, bits = p.write(f"stored_{dtype}", dtype, like=x), p.write(f"bits_{dtype}", dtype.unsigned, like=x)
+            stored[i] = x[i]
+            bits[i] = x[i].bitcast(dtype.unsigned)
+            patterns = [dtype.nan_bits | rng.getrandbits(dtype.bits) for _ in range(40)]
+            patterns += [(dtype.nan_bits ^ quiet_bit(dtype)) | 1, to_bits(dtype, 1.5)]
+            inputs[x.decl.name] = pack_bits(dtype, patterns)
+            values = [from_bits(dtype, b) for b in patterns]
+            outputs += [pack(dtype, values), pack_bits(dtype.unsigned, [to_bits(dtype, v) for v in values])]
+    return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
+
+
+def quiet_bit(dtype: DType) -> int:
+    """The bit that tells a quiet NaN from a signalling one."""
+    assert dtype.format is not None
+    return 1 << (dtype.format.precision - 2)
+
+
+def _lengths(rng: Random) -> tuple[Launch, Expected]:
+    """The length of every kind of buffer, also of those whose length follows from others."""
+    with program("lengths", 4) as p:
+        a, b, table = p.read("a", u32), p.read("b", u8, 9), p.uniform("table", u32)
+        out = p.write("out", u32, 12)
+        rule = p.write("rule", u32, LengthOf("a", times=3, over=2, plus=1))
+        constant = p.constant("constant", u32, [1, 2, 3])
+        shared, own = p.workgroup("shared", u32, 17), p.private("own", u32, 5)
+        per_group = p.scratch("per_group", u32, PerLaunch(Per.WORKGROUP, 2))
+        per_invocation = p.scratch("per_invocation", u32, PerLaunch(Per.INVOCATION, 3))
+        like = p.scratch("like", u8, like=rule)
+        kept = p.persistent("kept", u32, LengthOf("b", over=4))
+        arrays = (a, b, table, out, rule, constant, shared, own, per_group, per_invocation, like, kept)
+        with p.if_(p.global_id(0) == 0):
+            for n, array in enumerate(arrays):
+                out[n] = array.length
+    groups = 3
+    counts = [7, 9, 2, 12, 12, 3, 17, 5, groups * 2, groups * 4 * 3, 12, 3]
+    inputs = {"a": bytes(28), "b": bytes(9), "table": bytes(8)}
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, counts), bytes(48)))
+
+
+def _output_range() -> tuple[Launch, Expected]:
+    """The host gets a byte range of an output."""
+    with program("output_range", 8) as p:
+        part, whole = p.write("part", u32, 16, output_range=(8, 24)), p.write("whole", u32, 16)
+        nothing = p.read_write("nothing", u8, 16, output_range=(3, 3))
+        i = p.let(p.global_id(0))
+        part[i] = i + 1
+        whole[i] = i + 1
+        nothing[i] = i.cast(u8)
+    numbers = pack(u32, range(1, 17))
+    return Launch(program=p.build(), inputs={"nothing": bytes(16)}), Exactly((numbers[8:24], numbers, b""))
+
+
+def _many_buffers(rng: Random) -> tuple[Launch, Expected]:
+    """Seven inputs and seven outputs, in the order of their bindings and not of their names."""
+    names = ["q", "b", "z", "a", "m", "c", "x"]
+    columns = {name: [rng.randrange(2**32) for _ in range(5)] for name in names}
+    with program("many_buffers", 4) as p:
+        i = p.global_id(0)
+        arrays: list[Array] = []
+        for n, name in enumerate(names):
+            x = p.read(name, u32)
+            arrays.append(x)
+            p.write(f"{name}_out", u32, like=x)[i] = x[i] + arrays[n // 2][i]
+    outputs = tuple(
+        pack(u32, [(a + b) % 2**32 for a, b in zip(columns[name], columns[names[n // 2]], strict=True)])
+        for n, name in enumerate(names)
+    )
+    return Launch(program=p.build(), inputs={name: pack(u32, columns[name]) for name in names}), Exactly(outputs)
+
+
+def _bytes_side_by_side() -> tuple[Launch, Expected]:
+    """Neighbours in one word are written by different invocations and keep apart."""
+    with program("bytes_side_by_side", 64) as p:
+        out, halves = p.write("out", u8, 203), p.write("halves", u16, 203)
+        shared = p.workgroup("shared", u8, 64)
+        i, local = p.let(p.global_id(0)), p.let(p.local_id(0))
+        shared[local] = (local * 3).cast(u8)
+        p.barrier()
+        out[i] = shared[local ^ 1] + i.cast(u8)
+        halves[i] = i.cast(u16) * 77
+    outputs = (
+        bytes((((n % 64) ^ 1) * 3 + n) % 256 for n in range(203)),
+        pack_bits(u16, [n * 77 % 65536 for n in range(203)]),
+    )
+    return Launch(program=p.build(), inputs={}), Exactly(outputs)

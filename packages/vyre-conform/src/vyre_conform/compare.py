@@ -1,0 +1,126 @@
+"""Judging an outcome: the first element that differs, in words and in bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre_conform.case import Exactly, Expected, Launch, Refusal, Traps
+from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
+from vyre_foundation.dtype import DType
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ops.scalar import from_bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Why an outcome is not what was expected. Element texts read ``value (hex)``."""
+
+    what: str
+    output: str = ""
+    index: int | None = None
+    got: str = ""
+    expected: str = ""
+    count: int = 0
+    """How many elements differ."""
+    operands: str = ""
+
+    def __str__(self) -> str:
+        if self.index is None:
+            return self.what
+        of = f" of {self.operands}" if self.operands else ""
+        more = f"; {self.count} elements differ" if self.count > 1 else ""
+        return f"{self.output}[{self.index}]{of}: got {self.got}, expected {self.expected}{more}"
+
+
+def difference(launch: Launch, expected: Expected, outcome: Outcome) -> Difference | None:
+    """None if `outcome` is what the case expects. `AsEvaluated` expects nothing by itself: resolve it first."""
+    match expected, outcome:
+        case Exactly(), Returned(outputs, again, changed):
+            if changed:
+                return Difference(what=f"the dispatch has written to its inputs {', '.join(changed)}")
+            found = _outputs(launch, expected, outputs)
+            if found is None and again is not None:
+                repeated = _outputs(launch, expected, again)
+                return Difference(what=f"right at first, a second dispatch differs: {repeated}") if repeated else None
+            return found
+        case Traps(tag, code, invocation), Raised(facts=facts) if outcome.error == "Trapped":
+            got = (facts.get("tag"), facts.get("trap_code"), facts.get("invocation"))
+            if got == (tag, code, invocation):
+                return None
+            return Difference(what=f"trapped with (tag, code, invocation) {got}, expected {(tag, code, invocation)}")
+        case Refusal(error), Raised(classes=classes) if error in classes:
+            return None
+        case _:
+            return Difference(what=f"{describe(outcome)}; expected {_words(expected)}")
+
+
+def describe(outcome: Outcome) -> str:
+    """The outcome in a few words."""
+    match outcome:
+        case Returned(outputs):
+            return f"it returned {len(outputs)} outputs"
+        case Raised():
+            return f"it raised {outcome.error}: {outcome.message}"
+        case Crashed(how):
+            return f"the process ended: {how}"
+        case TimedOut(seconds):
+            return f"nothing came within {seconds:g} s"
+
+
+def _words(expected: Expected) -> str:
+    match expected:
+        case Traps(tag, code, invocation):
+            return f"trap {tag!r} with code {code} of invocation {invocation}"
+        case Refusal(error):
+            return f"the error {error}"
+        case _:
+            return "outputs"
+
+
+def _outputs(launch: Launch, expected: Exactly, outputs: tuple[bytes, ...]) -> Difference | None:
+    buffers = launch.program.outputs
+    if len(outputs) != len(buffers):
+        return Difference(what=f"{len(outputs)} outputs came, expected {len(buffers)}")
+    for buffer, got, wanted in zip(buffers, outputs, expected.outputs, strict=True):
+        if len(got) != len(wanted):
+            return Difference(what=f"output {buffer.name} has {len(got)} bytes, expected {len(wanted)}")
+        if buffer.name in expected.unordered:
+            got, wanted = (_sorted(buffer.dtype, data) for data in (got, wanted))
+        if got != wanted:
+            return _first(launch, expected, buffer, got, wanted)
+    return None
+
+
+def _sorted(dtype: DType, data: bytes) -> bytes:
+    return b"".join(sorted(_elements(dtype, data)))
+
+
+def _elements(dtype: DType, data: bytes) -> list[bytes]:
+    return [data[n : n + dtype.size] for n in range(0, len(data), dtype.size)]
+
+
+def _first(launch: Launch, expected: Exactly, buffer: Buffer, got: bytes, wanted: bytes) -> Difference:
+    pairs = list(zip(_elements(buffer.dtype, got), _elements(buffer.dtype, wanted), strict=True))
+    unequal = [n for n, (g, w) in enumerate(pairs) if g != w]
+    index = unequal[0]
+    return Difference(
+        what="wrong element",
+        output=buffer.name,
+        index=index,
+        got=show(buffer.dtype, pairs[index][0]),
+        expected=show(buffer.dtype, pairs[index][1]),
+        count=len(unequal),
+        operands=", ".join(_operand(launch, name, index) for name in expected.operands),
+    )
+
+
+def _operand(launch: Launch, name: str, index: int) -> str:
+    dtype = launch.program.buffer(name).dtype
+    element = launch.inputs[name][index * dtype.size : (index + 1) * dtype.size]
+    return f"{name}={show(dtype, element)}" if element else name
+
+
+def show(dtype: DType, element: bytes) -> str:
+    """An element as its value and its bits."""
+    bits = int.from_bytes(element, "little")
+    return f"{from_bits(dtype, bits)!r} (0x{bits:0{2 * dtype.size}x})"

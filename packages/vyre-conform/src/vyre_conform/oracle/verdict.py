@@ -1,0 +1,62 @@
+"""One expectation out of several opinions, or the news that they disagree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre_conform.case import AsEvaluated, Case, Exactly, Expected, Traps
+from vyre_conform.compare import describe, difference
+from vyre_conform.oracle.array_ops import array_opinion
+from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
+from vyre_conform.outcome import Outcome, Raised, Returned
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a case must give. `disagreements` maps an opinion to its quarrel: then no backend is judged by the case."""
+
+    expected: Expected
+    disagreements: dict[str, str]
+
+    @property
+    def is_settled(self) -> bool:
+        return not self.disagreements
+
+
+def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
+    """Ask every opinion about a case."""
+    expected = case.expected
+    disagreements: dict[str, str] = {}
+    for name, evaluate in EVALUATORS.items():
+        try:
+            outcome = evaluate_case(case.launch, evaluate, seconds=seconds)
+        except Exception as error:  # an evaluator that fails is a finding, not the end of the run
+            disagreements[name] = f"{type(error).__name__}: {error}"
+            continue
+        if isinstance(expected, AsEvaluated):
+            expected = as_expected(outcome)
+            if isinstance(expected, AsEvaluated):
+                disagreements[name] = describe(outcome)
+        elif found := difference(case.launch, expected, outcome):
+            disagreements[name] = str(found)
+    if isinstance(expected, Exactly) and (found := difference(case.launch, expected, _arrays(case, expected))):
+        disagreements["numpy"] = str(found)
+    return Verdict(expected, disagreements)
+
+
+def _arrays(case: Case, expected: Exactly) -> Returned:
+    """NumPy's opinion; where it has none it goes with the others."""
+    opinion = array_opinion(case.launch)
+    names = [buffer.name for buffer in case.launch.program.outputs]
+    return Returned(tuple(opinion.get(name, data) for name, data in zip(names, expected.outputs, strict=True)))
+
+
+def as_expected(outcome: Outcome) -> Expected:
+    """What an outcome demands of everybody else; `AsEvaluated` if it can not be demanded."""
+    match outcome:
+        case Returned(outputs):
+            return Exactly(outputs)
+        case Raised(facts=facts) if outcome.error == "Trapped":
+            return Traps(str(facts["tag"]), int(facts["trap_code"] or 0), int(facts["invocation"] or 0))
+        case _:
+            return AsEvaluated()
