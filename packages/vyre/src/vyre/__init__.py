@@ -1,3 +1,32 @@
-"""Write a data-parallel program once; run it on any installed backend with byte-identical results."""
+"""vyre: write a data-parallel program once; run it on any installed backend with byte-identical results.
+
+import vyre as vy
+
+with vy.program("xor", workgroup_size=64) as p:
+    a, b = p.read("a", vy.u32), p.read("b", vy.u32)
+    out = p.write("out", vy.u32, like=a)
+    i = p.global_id(0)
+    out[i] = a[i] ^ b[i]
+
+vy.run(p.build(), a=x, b=y)["out"]
+"""
+
+from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
+from vyre_foundation import *  # noqa: F403
+from vyre_foundation import __all__ as _language
+from vyre_foundation.functions import *  # noqa: F403
+from vyre_foundation.functions import __all__ as _functions
+
+from vyre.run import backend_for, run
 
 __version__ = "0.1.0"
+
+__all__ = [  # noqa: PLE0604
+    "DispatchConfig",
+    "VyreBackend",
+    "backend_for",
+    "registered_backends_by_precedence",
+    "run",
+    *_language,
+    *_functions,
+]

@@ -18,7 +18,7 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Allocation, Device
 from vyre_driver.engine.dispatcher import Dispatcher, Session
 from vyre_driver.engine.pipeline import EnginePipeline
-from vyre_driver.engine.port import DevicePort
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.plan.launch import validated, with_workgroup_size
@@ -74,6 +74,13 @@ class EngineBackend(VyreBackend, contract=1):
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
         weakref.finalize(pipeline, dispatcher.abandon, device).atexit = False
         return pipeline
+
+    def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
+        """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""
+        facts = validated(with_workgroup_size(program, config.workgroup_override))
+        with self._session(Deadline(config.timeout, self._id, config.label)) as device:
+            admit_program(facts, config, device.target, device.profile)
+            return device.emit(facts, config)[1]
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot:
         with self._lock:

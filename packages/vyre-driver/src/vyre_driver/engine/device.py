@@ -57,12 +57,16 @@ class Device:
         key = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, emitter).key()
         code = self.code.get(key)
         if code is None:
-            lowered = legalize(facts.program, facts, self.target)
-            unit = self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
+            lowered, unit = self.emit(facts, config)
             self.counters.compiles += 1
             code = Code(key, lowered, unit, self.port.compile(unit))
             self.code.put(key, code)
         return code
+
+    def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
+        """A validated program, lowered and printed for this device."""
+        lowered = legalize(facts.program, facts, self.target)
+        return lowered, self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

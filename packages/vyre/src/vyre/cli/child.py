@@ -1,0 +1,79 @@
+"""One question to one backend, answered in a process of its own: two device runtimes in one process may not get along.
+
+``python -m vyre.cli.child ID`` prints one JSON document: the backend's profile and whether it computes rightly.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from vyre_foundation import Program, program, u32
+from vyre_foundation.errors import VyreError
+
+TIMEOUT_S = 120
+
+
+def ask(backend: str) -> dict[str, Any]:
+    """What the backend says in a fresh process; a crash or a hang is an answer too."""
+    command = [sys.executable, "-m", "vyre.cli.child", backend]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no answer within {TIMEOUT_S} s", "fix": "check the device's driver"}
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        return {"error": f"its process ended with status {done.returncode}: {last}", "fix": "reinstall the device's driver"}
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def smoke_program() -> Program:
+    """Enough to see that compiling, launching and reading back work."""
+    with program("smoke", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        y = p.write("y", u32, like=x)
+        i = p.global_id(0)
+        y[i] = x[i] * 2654435761 ^ x[i] >> 15
+    return p.build()
+
+
+def answer(backend: str) -> dict[str, Any]:
+    """The profile of the backend, and the time and success of a first small dispatch."""
+    from vyre.run import backend_for
+
+    try:
+        started = time.perf_counter()
+        device = backend_for(backend)
+        device.prepare()
+        profile = device.device_profile()
+        opened = time.perf_counter()
+        x = np.arange(1000, dtype=np.uint32)
+        y = device.dispatch_arrays(smoke_program(), {"x": x})["y"]
+        done = time.perf_counter()
+    except VyreError as error:
+        return {"error": error.message, "fix": error.fix}
+    facts = {name: value for name, value in _plain(profile).items() if value not in (None, "")}
+    right = bool(np.array_equal(y, x * np.uint32(2654435761) ^ x >> np.uint32(15)))
+    return {
+        "version": device.version(),
+        "ops": len(device.supported_ops()),
+        "profile": facts,
+        "computes": right,
+        "open_s": opened - started,
+        "first_dispatch_s": done - opened,
+    }
+
+
+def _plain(profile: Any) -> dict[str, Any]:
+    values = {f.name: getattr(profile, f.name) for f in dataclasses.fields(profile)}
+    return {name: getattr(value, "value", value) for name, value in values.items()}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(answer(sys.argv[1])) + "\n")

@@ -1,0 +1,114 @@
+"""How commands answer: tables for people, one JSON document for programs, an exit code for shells.
+
+| code | means |
+|---|---|
+| 0 | done, and everything agreed |
+| 1 | what was checked failed: an invalid program, backends that disagree |
+| 2 | the command line, or a file that it names, is wrong |
+| 3 | a backend or device that was asked for is not available |
+| 4 | a dispatch failed: it trapped, timed out, or the device refused it |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from vyre_driver.errors import BackendError, BackendUnavailable, InvalidInput, UnknownBackend
+from vyre_foundation.errors import VyreError
+from vyre_foundation.validate.facts import InvalidProgram
+
+
+class Exit(IntEnum):
+    """The documented exit codes."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNAVAILABLE = 3
+    DISPATCH = 4
+
+
+def exit_code(error: VyreError) -> Exit:
+    """The code that tells a shell what kind of failure `error` is."""
+    match error:
+        case BackendUnavailable() | UnknownBackend():
+            return Exit.UNAVAILABLE
+        case InvalidProgram():
+            return Exit.FAILED
+        case InvalidInput():
+            return Exit.USAGE
+        case BackendError():
+            return Exit.DISPATCH
+        case _:
+            return Exit.USAGE
+
+
+class Answer:
+    """Where a command puts its result: one JSON document with ``--json``, else text on the terminal."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.console = Console(highlight=False)
+        self.errors = Console(stderr=True, highlight=False)
+
+    def json(self, document: Mapping[str, Any]) -> None:
+        click.echo(json.dumps(document, indent=2))
+
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        table = Table(*columns, title=title or None, title_justify="left", header_style="bold")
+        for row in rows:
+            table.add_row(*row)
+        self.console.print(table)
+
+    @contextmanager
+    def failures(self) -> Iterator[None]:
+        """Errors that carry a remedy become a message and an exit code. `VYRE_DEBUG=1` shows their traceback too."""
+        try:
+            yield
+        except VyreError as error:
+            if os.environ.get("VYRE_DEBUG"):
+                self.errors.print_exception()
+            self._explain(error)
+            raise SystemExit(int(exit_code(error))) from None
+
+    def _explain(self, error: VyreError) -> None:
+        findings = error.findings if isinstance(error, InvalidProgram) else ()
+        if self.as_json:
+            document = {"code": error.code, "kind": type(error).__name__, "where": error.where}
+            shown = [{"code": f.code, "where": f.where, "message": f.message, "fix": f.fix} for f in findings]
+            self.json({"error": {**document, "message": error.message, "fix": error.fix, "findings": shown}})
+            return
+        self.errors.print(f"[bold red]error[/] [bold]{error.code}[/]", end=" ")
+        if not findings:
+            self.errors.print(str(error), markup=False, soft_wrap=True)
+            return
+        self.errors.print(f"{error.where}: {len(findings)} findings", markup=False)
+        for finding in findings:
+            self.errors.print(f"  {finding}", markup=False, soft_wrap=True)
+
+
+def readable_size(count: float) -> str:
+    """Bytes with a unit, powers of 1024."""
+    for unit in ("B", "KiB", "MiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def readable_time(seconds: float | None) -> str:
+    """A duration with a unit; a dash where it is not known."""
+    if seconds is None:
+        return "–"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"

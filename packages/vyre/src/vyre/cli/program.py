@@ -1,0 +1,150 @@
+"""Commands about one program file: check it, read it, run it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature
+from vyre_foundation import Program, print_program
+from vyre_foundation.validate.facts import Facts
+
+from vyre.cli.outcome import Answer, Exit, readable_time
+from vyre.cli.source import named_paths, read_array, read_program, write_array
+from vyre.run import backend_for
+
+FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.command()
+@FILE
+@JSON
+def validate(file: Path, as_json: bool) -> None:
+    """Check a program: its facts, or all its findings (exit code 1)."""
+    answer = Answer(as_json)
+    with answer.failures():
+        program = read_program(file)
+        facts = program.validate()
+        if as_json:
+            answer.json({"valid": True, "fingerprint": program.fingerprint(), **_facts(facts)})
+        else:
+            answer.console.print(f"{file}: valid", markup=False)
+            _print_facts(answer, facts)
+
+
+@click.command()
+@FILE
+@click.option("--target", metavar="BACKEND", help="Print the source that this backend's compiler gets.")
+@JSON
+def show(file: Path, target: str | None, as_json: bool) -> None:
+    """Print a program in the text form, its facts, and its source for a target."""
+    answer = Answer(as_json)
+    with answer.failures():
+        program = read_program(file)
+        facts = program.validate()
+        source = None if target is None else _emitted(program, target)
+        if as_json:
+            document: dict[str, Any] = {"text": print_program(program), "fingerprint": program.fingerprint(), **_facts(facts)}
+            answer.json(document if source is None else {**document, "target": target, "source": source})
+        elif source is not None:
+            click.echo(source, nl=False)
+        else:
+            click.echo(print_program(program), nl=False)
+            _print_facts(answer, facts)
+
+
+@click.command()
+@FILE
+@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help="A .npy file, or raw elements. Repeatable.")
+@click.option("--output", "outputs", multiple=True, metavar="NAME=FILE", help="Where to write an output. Repeatable.")
+@click.option("--backend", default="auto", show_default=True, help="A backend's id, or the best that is available.")
+@click.option("--grid", type=(int, int, int), help="Workgroups along x, y, z, instead of the inferred grid.")
+@click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
+@JSON
+def run(
+    file: Path,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    backend: str,
+    grid: tuple[int, int, int] | None,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    """Run a program over files."""
+    answer = Answer(as_json)
+    with answer.failures():
+        program = read_program(file)
+        program.validate()
+        targets = named_paths(outputs, "--output")
+        names = [b.name for b in program.outputs]
+        for name in targets:
+            if name not in names:
+                raise click.BadParameter(f"the program has no output {name!r}; it has {', '.join(names) or 'none'}")
+        arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
+        device = backend_for(backend)
+        started = time.perf_counter()
+        results = device.dispatch_arrays(program, arrays, DispatchConfig(grid_override=grid, timeout=timeout))
+        seconds = time.perf_counter() - started
+        for name, path in targets.items():
+            write_array(path, results[name])
+        _report_run(answer, device.id(), seconds, results, targets)
+
+
+def _report_run(answer: Answer, backend: str, seconds: float, results: dict[str, Any], targets: dict[str, Path]) -> None:
+    if answer.as_json:
+        described = {
+            name: {"dtype": str(a.dtype), "count": a.size, "file": str(targets[name]) if name in targets else None}
+            for name, a in results.items()
+        }
+        answer.json({"backend": backend, "wall_s": seconds, "outputs": described})
+        return
+    rows = [
+        (name, str(a.dtype), str(a.size), str(targets.get(name, "–")), np.array2string(a, threshold=6, edgeitems=3))
+        for name, a in results.items()
+    ]
+    answer.table(f"{backend}, {readable_time(seconds)} with compilation", ("output", "type", "count", "file", "elements"), rows)
+
+
+def _emitted(program: Program, target: str) -> str:
+    backend = backend_for(target)
+    if not isinstance(backend, EngineBackend):
+        fix = "name a backend that compiles, such as those that `vyre backends` lists as automatic"
+        raise UnsupportedFeature("printing source: it emits none", backend=target, fix=fix)
+    return backend.emitted_source(program).text
+
+
+def _facts(facts: Facts) -> dict[str, Any]:
+    return {
+        "name": facts.program.name,
+        "features": sorted(f.value for f in facts.features),
+        "buffers": [
+            {
+                "name": b.name,
+                "memory": b.memory.value,
+                "access": b.access.value,
+                "dtype": b.dtype.name,
+                "binding": b.binding,
+            }
+            for b in facts.program.buffers
+        ],
+        "locals": {name: dtype.name for name, dtype in facts.locals.items()},
+        "deterministic": facts.determinism.is_deterministic,
+        "determinism_reasons": [str(r) for r in facts.determinism.reasons],
+    }
+
+
+def _print_facts(answer: Answer, facts: Facts) -> None:
+    program: Program = facts.program
+    needs = ", ".join(sorted(f.value for f in facts.features)) or "nothing beyond 32-bit integers and f32"
+    lines = [f"fingerprint    {program.fingerprint()}", f"needs          {needs}"]
+    if facts.determinism.is_deterministic:
+        lines.append("deterministic  every schedule gives the same bytes")
+    else:
+        lines.append("deterministic  not proven:")
+        lines.extend(f"  {reason}" for reason in facts.determinism.reasons)
+    for line in lines:
+        answer.console.print(line, markup=False, soft_wrap=True)

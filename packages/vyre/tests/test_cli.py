@@ -1,0 +1,185 @@
+"""The command line: outputs, JSON, exit codes, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import vyre as vy
+from click.testing import CliRunner, Result
+from vyre.cli import main
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def answer(*arguments: str | Path) -> dict[str, object]:
+    result = invoke(*arguments, "--json")
+    document = json.loads(result.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.fixture
+def xor(tmp_path: Path) -> Path:
+    with vy.program("xor", workgroup_size=64) as p:
+        a, b = p.read("a", vy.u32), p.read("b", vy.u32)
+        out = p.write("out", vy.u32, like=a)
+        i = p.global_id(0)
+        out[i] = a[i] ^ b[i]
+    path = tmp_path / "xor.vyre"
+    path.write_text(vy.print_program(p.build()))
+    return path
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> tuple[Path, Path]:
+    np.save(tmp_path / "a.npy", np.arange(100, dtype=np.uint32))
+    np.save(tmp_path / "b.npy", np.full(100, 3, np.uint32))
+    return tmp_path / "a.npy", tmp_path / "b.npy"
+
+
+def test_help_lists_the_commands_of_every_distribution() -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for command in ("backends", "conform", "demo", "devices", "doctor", "run", "show", "validate"):
+        assert command in result.stdout
+
+
+def test_backends_are_listed_by_rank() -> None:
+    listed = answer("backends")["backends"]
+    assert isinstance(listed, list)
+    ranks = [b["precedence"] for b in listed]
+    assert ranks == sorted(ranks)
+    assert {"opencl", "reference"} <= {b["id"] for b in listed}
+    assert invoke("backends").exit_code == 0
+
+
+def test_doctor_runs_every_available_backend() -> None:
+    result = invoke("doctor", "--json")
+    document = json.loads(result.stdout)
+    assert document["backends"]["reference"]["computes"] is True
+    assert result.exit_code == (0 if document["well"] else 1)
+
+
+def test_devices_tells_the_profile() -> None:
+    document = answer("devices")
+    assert document["devices"]["opencl"]["profile"]["device"]  # type: ignore[index]
+
+
+def test_validate_prints_facts(xor: Path) -> None:
+    document = answer("validate", xor)
+    assert document["valid"] is True
+    assert document["deterministic"] is True
+    assert "fingerprint" in invoke("validate", xor).stdout
+
+
+def test_validate_reports_all_findings_and_fails(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.vyre"
+    bad.write_text('program bad workgroup(64, 1, 1) {\n  write out: u32[4] @0;\n\n  x = 1;\n  y = 2;\n}\n')
+    result = invoke("validate", bad)
+    assert result.exit_code == 1
+    assert result.stderr.count("Fix: ") == 2
+    assert "Traceback" not in result.output
+    error = answer("validate", bad)["error"]
+    assert isinstance(error, dict)
+    assert len(error["findings"]) == 2
+
+
+def test_a_file_that_is_no_program_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(b"\xff\xfe\x00")
+    result = invoke("validate", tmp_path / "noise")
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_syntax_errors_have_a_place(tmp_path: Path) -> None:
+    (tmp_path / "bad.vyre").write_text("program bad workgroup(64, 1, 1) {\n  write out: u33[4] @0;\n}\n")
+    result = invoke("validate", tmp_path / "bad.vyre")
+    assert result.exit_code == 2
+    assert "2:14" in result.stderr
+    assert "Fix: " in result.stderr
+
+
+def test_show_prints_text_that_parses_to_the_same_program(xor: Path) -> None:
+    document = answer("show", xor)
+    text = document["text"]
+    assert isinstance(text, str)
+    assert vy.parse(text) == vy.parse(xor.read_text())
+
+
+def test_show_prints_the_source_for_a_target(xor: Path) -> None:
+    result = invoke("show", xor, "--target", "opencl")
+    assert result.exit_code == 0
+    assert "^" in result.stdout
+    assert answer("show", xor, "--target", "opencl")["source"] == result.stdout
+
+
+def test_show_says_that_the_reference_emits_nothing(xor: Path) -> None:
+    result = invoke("show", xor, "--target", "reference")
+    assert result.exit_code == 4
+    assert "Fix: " in result.stderr
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl", "auto"])
+def test_run_reads_and_writes_arrays(xor: Path, arrays: tuple[Path, Path], tmp_path: Path, backend: str) -> None:
+    a, b = arrays
+    out = tmp_path / "out.npy"
+    result = invoke("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--output", f"out={out}", "--backend", backend)
+    assert result.exit_code == 0, result.output
+    np.testing.assert_array_equal(np.load(out), np.arange(100, dtype=np.uint32) ^ 3)
+
+
+def test_run_takes_raw_bytes(xor: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(np.arange(4, dtype="<u4").tobytes())
+    out = tmp_path / "out.bin"
+    raw = tmp_path / "a.bin"
+    options = ("--input", f"a={raw}", "--input", f"b={raw}", "--output", f"out={out}", "--backend", "reference")
+    document = answer("run", xor, *options)
+    assert document["outputs"] == {"out": {"dtype": "uint32", "count": 4, "file": str(out)}}
+    assert out.read_bytes() == bytes(16)
+
+
+def test_run_with_a_missing_input_names_it_and_writes_nothing(xor: Path, arrays: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out.npy"
+    result = invoke("run", xor, "--input", f"a={arrays[0]}", "--output", f"out={out}", "--backend", "reference")
+    assert result.exit_code == 2
+    assert "buffer 'b'" in result.stderr
+    assert not out.exists()
+
+
+def test_run_with_an_unknown_backend(xor: Path) -> None:
+    result = invoke("run", xor, "--backend", "abacus")
+    assert result.exit_code == 3
+    assert "reference" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["a", "=a.npy", "a="])
+def test_a_malformed_option_is_a_usage_error(xor: Path, option: str) -> None:
+    assert invoke("run", xor, "--input", option).exit_code == 2
+
+
+def test_a_trap_fails_the_run(tmp_path: Path) -> None:
+    with vy.program("trapping") as p:
+        out = p.write("out", vy.u32, 64)
+        with p.if_(p.global_id(0) == 5):
+            p.trap(7, "five")
+        out[p.global_id(0)] = 1
+    path = tmp_path / "trapping.vyre"
+    path.write_text(vy.print_program(p.build()))
+    result = invoke("run", path, "--backend", "reference")
+    assert result.exit_code == 4
+    assert "invocation 5 trapped with 'five', code 7" in result.stderr
+
+
+def test_the_demo_agrees_on_a_small_part(tmp_path: Path) -> None:
+    picture = tmp_path / "m.png"
+    result = invoke("demo", "--limit", "20000", "--picture", picture, "--json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert document["agreed"] is True
+    assert {run["backend"] for run in document["runs"]} == {"opencl", "reference"}
+    assert picture.read_bytes().startswith(b"\x89PNG")
