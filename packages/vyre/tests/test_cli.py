@@ -100,7 +100,7 @@ def test_syntax_errors_have_a_place(tmp_path: Path) -> None:
     (tmp_path / "bad.vyre").write_text("program bad workgroup(64, 1, 1) {\n  write out: u33[4] @0;\n}\n")
     result = invoke("validate", tmp_path / "bad.vyre")
     assert result.exit_code == 2
-    assert "2:14" in result.stderr
+    assert "line 2, column 14" in result.stderr
     assert "Fix: " in result.stderr
 
 
