@@ -20,7 +20,8 @@ OPTIONS = ("-w",)
 """For every program: nobody would read warnings about emitted source."""
 
 _logger = logging.getLogger("vyre.opencl.compiler")
-_POSITION = re.compile(r":(\d+):\d+:")
+_POSITION = re.compile(r":(\d+):\d+(?=[:\s])")
+"""LINE:COLUMN after a file's name, as all compilers of this family write it."""
 _TEMPORARY_FILE = re.compile(r"\S*tempfile_\w+\.cl")
 
 

@@ -17,15 +17,14 @@ from vyre_foundation.ir.expr import IdKind
 def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
     """Everything that legalization may use on this device, and nothing else."""
     registers = [bool_, *spelling.INTEGERS, *proven.floats, *((u16,) if f16 in proven.floats else ())]
-    names = {t: spelling.TYPES[t] for t in registers}
-    plain = {t: name for t, name in names.items() if not t.is_float}
+    integers = {t: name for t, name in spelling.TYPES.items() if not t.is_float}
     from_bool = {(bool_, t): spelling.cast_text(t) for t in proven.floats}
     has_subgroups = bool(proven.subgroup_sizes)
     return CDialect(
         name=name,
         prelude=spelling.prelude(reported.extensions),
         reserved=spelling.RESERVED,
-        types={t: word for t, word in spelling.TYPES.items() if not t.is_float or t in registers},
+        types=integers | {t: spelling.TYPES[t] for t in proven.floats},
         literals={t: spelling.LITERALS[t] for t in registers},
         kernel=spelling.KERNEL,
         parameters=spelling.PARAMETERS,
@@ -35,7 +34,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         ids=spelling.IDS | (spelling.SUBGROUP_IDS if has_subgroups else {}),
         index_ids=spelling.INDEX_IDS,
         ops={**spelling.INTEGER_OPS, **proven.ops},
-        casts={**c_casts(plain), **from_bool, **proven.casts},
+        casts={**c_casts(integers), **from_bool, **proven.casts},
         bitcasts={pair: text for pair, text in spelling.BITCASTS.items() if {*pair} <= set(registers)},
         barriers=spelling.BARRIERS,
         atomics=proven.atomics,

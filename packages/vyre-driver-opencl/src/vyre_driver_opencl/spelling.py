@@ -166,16 +166,25 @@ SUBGROUPS = {
 
 RESERVED = frozenset(
     """
-    global local constant private kernel __global __local __constant __private __kernel generic
-    half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t
-    read_only write_only read_write uniform pipe image1d_t image2d_t image3d_t inline asm typeof
-    barrier atomic_add atomic_and atomic_or atomic_xor atomic_min atomic_max atomic_xchg atomic_cmpxchg
-    atom_add atom_and atom_or atom_xor atom_min atom_max atom_xchg atom_cmpxchg
-    get_global_id get_local_id get_group_id get_num_groups get_sub_group_local_id get_sub_group_size
+    global local constant private kernel __global __local __constant __private __kernel generic uniform pipe
+    half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t image1d_t image2d_t image3d_t
+    read_only write_only read_write asm typeof NULL NAN INFINITY HUGE_VALF HUGE_VAL MAXFLOAT unix linux
+    CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE
+
+    get_work_dim get_global_size get_global_id get_local_size get_local_id get_num_groups get_group_id get_global_offset
+    get_sub_group_size get_sub_group_local_id get_sub_group_id get_num_sub_groups
+    barrier mem_fence read_mem_fence write_mem_fence prefetch printf async_work_group_copy wait_group_events shuffle
+    shuffle2 vec_step select bitselect isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater
+    isfinite isinf isnan isnormal isordered isunordered signbit any all as_uint as_int as_float
+    abs abs_diff add_sat hadd rhadd clamp clz ctz mad_hi mad_sat max min mul_hi rotate sub_sat upsample popcount mad24
+    mul24 degrees mix radians step smoothstep sign cross dot distance length normalize fast_distance fast_length
+    fast_normalize acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi
+    erf erfc exp exp2 exp10 expm1 fabs fdim floor fma fmax fmin fmod fract frexp hypot ilogb ldexp lgamma lgamma_r log
+    log2 log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin
+    sincos sinh sinpi sqrt tan tanh tanpi tgamma trunc
+    atomic_add atomic_sub atomic_xchg atomic_inc atomic_dec atomic_cmpxchg atomic_min atomic_max atomic_and atomic_or
+    atomic_xor atom_add atom_sub atom_xchg atom_inc atom_dec atom_cmpxchg atom_min atom_max atom_and atom_or atom_xor
     sub_group_shuffle sub_group_shuffle_xor sub_group_broadcast sub_group_ballot sub_group_any sub_group_all
-    as_uint as_int as_ulong as_long as_float as_double as_half as_ushort as_ulong2
-    fabs sqrt fma floor ceil trunc rint popcount clz mul_hi
-    CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE INFINITY NAN NULL main unix linux
     """.split()
 )
-"""Words that no name of a program may become: the language's, the built-ins used here, macros of compilers."""
+"""Words that no name of a program may become: the language's, its functions', and macros of compilers."""

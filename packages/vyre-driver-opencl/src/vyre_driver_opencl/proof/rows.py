@@ -40,19 +40,26 @@ class Row(Generic[KeyT]):
 
 def prove(bench: Bench, rows: Iterable[Row[KeyT]]) -> dict[KeyT, str]:
     """The first candidate of each row that the device executes exactly, for the rows that have one."""
-    todo = {row: row.candidates for row in rows}
-    proven: dict[KeyT, str] = {}
-    while todo:
-        chosen = {row: candidates[0] for row, candidates in todo.items()}
-        try:
-            exact = _exact(bench, chosen)
-            wrong = chosen.keys() - exact
-        except BuildFailed as failure:
-            exact, wrong = set(), _rows_at(failure.lines, bench.prelude, chosen)
-        proven |= {row.key: chosen[row] for row in exact}
-        todo = {row: left[1:] if row in wrong else left for row, left in todo.items() if row not in exact}
-        todo = {row: left for row, left in todo.items() if left}
-    return proven
+    return _prove(bench, {row: row.candidates for row in rows})
+
+
+def _prove(bench: Bench, todo: Mapping[Row[KeyT], tuple[str, ...]]) -> dict[KeyT, str]:
+    """`todo` holds the candidates that each row has left. A refusal that names no row is looked for by halves."""
+    todo = {row: candidates for row, candidates in todo.items() if candidates}
+    if not todo:
+        return {}
+    chosen = {row: candidates[0] for row, candidates in todo.items()}
+    try:
+        exact = _exact(bench, chosen)
+        wrong = chosen.keys() - exact
+    except BuildFailed as failure:
+        exact, wrong = set(), _rows_at(failure.lines, bench.prelude, chosen)
+        if not wrong and len(todo) > 1:
+            rows, half = list(todo.items()), len(todo) // 2
+            return _prove(bench, dict(rows[:half])) | _prove(bench, dict(rows[half:]))
+        wrong = wrong or set(chosen)
+    left = {row: rest[1:] if row in wrong else rest for row, rest in todo.items() if row not in exact}
+    return {row.key: chosen[row] for row in exact} | _prove(bench, left)
 
 
 def _exact(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
@@ -87,10 +94,9 @@ def _line(number: int, row: Row[KeyT], template: str) -> str:
 
 
 def _rows_at(lines: tuple[int, ...], prelude: str, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
-    """The rows that stand in these lines of the text, counted from 1; all of them if none does."""
+    """The rows that stand in these lines of the text, counted from 1."""
     first = prelude.count("\n") + 2
-    named = {row for number, row in enumerate(chosen, first) if number in lines}
-    return named or set(chosen)
+    return {row for number, row in enumerate(chosen, first) if number in lines}
 
 
 def _is_exact(row: Row[KeyT], result: list[int]) -> bool:

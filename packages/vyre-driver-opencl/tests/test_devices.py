@@ -1,0 +1,94 @@
+from dataclasses import dataclass
+
+import pytest
+
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver_opencl import devices, icd
+from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, matches, ranked
+
+
+@dataclass
+class FakePlatform:
+    name: str
+    version: str = "OpenCL 3.0"
+    vendor: str = "somebody"
+
+
+@dataclass
+class FakeDevice:
+    platform: FakePlatform
+    name: str
+    type: int
+
+
+def fake(platform: str, version: str, name: str, kind: str, position: int = 0) -> Candidate:
+    return Candidate(FakeDevice(FakePlatform(platform, version), name, devices.KINDS[kind]), position)  # type: ignore[arg-type]
+
+
+POCL_3 = fake("Portable Computing Language", "OpenCL 3.0 PoCL 3.0-rc2", "pthread-EPYC", "cpu")
+POCL_7 = fake("Portable Computing Language", "OpenCL 3.0 PoCL 7.1", "cpu-EPYC", "cpu")
+OTHER = fake("Acme OpenCL", "OpenCL 2.0", "Acme CPU", "cpu")
+GPU = fake("Acme OpenCL", "OpenCL 3.0", "Rocket 9000", "gpu", 1)
+
+
+def test_a_gpu_comes_first_then_the_newest_pocl() -> None:
+    assert ranked([OTHER, POCL_3, GPU, POCL_7]) == [GPU, POCL_7, POCL_3, OTHER]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("pocl", [POCL_3, POCL_7]),
+        ("pocl 7", [POCL_7]),
+        ("acme", [OTHER, GPU]),
+        ("ACME:gpu", [GPU]),
+        (":gpu", [GPU]),
+        (":1", [GPU]),
+        ("acme:0", [OTHER]),
+        (":rocket", [GPU]),
+        ("acme : rocket", [GPU]),
+        ("nobody", []),
+    ],
+)
+def test_what_the_variable_names(wanted: str, found: list[Candidate]) -> None:
+    assert [c for c in (POCL_3, POCL_7, OTHER, GPU) if matches(c, wanted)] == found
+
+
+def test_a_choice_that_nothing_matches_lists_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "quantum:7")
+    monkeypatch.setattr(icd, "locate", lambda runtime: None)
+    with pytest.raises(BackendUnavailable) as caught:
+        candidates("opencl")
+    text = str(caught.value)
+    assert "VYRE_OPENCL_DEVICE='quantum:7' matches no device" in text
+    assert str(caught.value).endswith("Fix: name one of them, or unset it")
+
+
+def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(icd, "locate", lambda runtime: None)
+    monkeypatch.setattr(icd, "listed", lambda only=None: [])
+    with pytest.raises(BackendUnavailable, match=r"no OpenCL runtime with a device was found.*Fix: pip install"):
+        candidates("opencl")
+    with pytest.raises(BackendUnavailable, match=r"'intel-opencl-rt' is not installed.*Fix: pip install"):
+        candidates("opencl-intel")
+
+
+def test_every_device_comes_once() -> None:
+    found = candidates("opencl")
+    assert len({c.device.int_ptr for c in found}) == len(found) >= 1
+
+
+def test_a_platform_without_devices_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Empty:
+        int_ptr = 1
+
+        def get_devices(self) -> list[cl.Device]:
+            raise cl.RuntimeError(cl._cl._ErrorRecord(msg="none", code=-1, routine="clGetDeviceIDs"))
+
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(icd, "locate", lambda runtime: None)
+    monkeypatch.setattr(icd, "listed", lambda only=None: [Empty()])
+    with pytest.raises(BackendUnavailable, match="no OpenCL runtime with a device"):
+        candidates("opencl")
