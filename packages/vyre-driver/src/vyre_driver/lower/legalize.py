@@ -8,6 +8,7 @@ from __future__ import annotations
 from vyre_driver.lower.bounds import guard_accesses
 from vyre_driver.lower.expand import expand_calls
 from vyre_driver.lower.forms.forms import Forms
+from vyre_driver.lower.geometry import drop_indirect_dispatch
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Launch, Lowered
@@ -25,7 +26,8 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     Raises `UnsupportedFeature` if the target lacks something that nothing else can express, such as f64.
     """
     forms = Forms(target)
-    expanded = expand_calls(program, target)
+    launched = drop_indirect_dispatch(program)
+    expanded = expand_calls(launched, target)
     whole = lower_traps(expanded)
     kernels = (_kernel(whole.name, whole, facts, forms),)
     return Lowered(

@@ -15,8 +15,8 @@ _MASKS = 1 << 16
 def spell(dialect: CDialect, constant: Literal) -> str:
     """The text of a constant; negative numbers are in brackets.
 
-    Integers are decimal, great unsigned ones hexadecimal. Floats are decimal where that is short and exact, else hexadecimal; NaN, infinities, and types
-    that the dialect has no literals for are bitcasts of their bits.
+    Integers are decimal, great unsigned ones hexadecimal. Floats are decimal where that is short and exact, else
+    hexadecimal; NaN, infinities, and types that the dialect has no literals for are bitcasts of their bits.
     """
     dtype = constant.dtype
     template = dialect.literals[dtype]
@@ -40,7 +40,7 @@ def _integer(template: str, dtype: DType, value: int) -> str:
 
 def _number(value: float) -> str:
     """Small multiples of 1/8 in decimal, as every C compiler reads them exactly."""
-    if value * 8 == int(value * 8) and value < 2**20:
+    if value < 2**20 and value * 8 == int(value * 8):
         return repr(value)
     mantissa, exponent = value.hex().split("p")
     mantissa = mantissa.rstrip("0") if "." in mantissa else mantissa

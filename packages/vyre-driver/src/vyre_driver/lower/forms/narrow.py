@@ -13,7 +13,7 @@ from vyre_driver.lower.forms.shifts import masked, opposite
 from vyre_driver.lower.forms.term import Term
 from vyre_foundation.dtype import DType, i32, u32
 
-_EXACT_ON_INTEGERS = frozenset("abs_diff min max rem and or xor not eq ne lt le gt ge".split())
+_EXACT_ON_INTEGERS = frozenset("abs_diff min max rem and or xor eq ne lt le gt ge".split())
 """Wide results of these are in the narrow type already."""
 _ROUNDED = frozenset("add sub mul div sqrt".split())
 
@@ -77,6 +77,11 @@ def rotr(dtype: DType, x: Term, n: Term) -> Term:
     return wrapped(dtype, (bits >> right) | (bits << opposite(right, dtype.bits)))
 
 
+def flip(dtype: DType, x: Term) -> Term:
+    """Copies of the sign bit flip with it; zeros above must stay."""
+    return ~x if dtype.is_signed else x ^ dtype.highest
+
+
 def popcount(dtype: DType, x: Term) -> Term:
     return pattern(dtype, x).op("popcount").bits(x.dtype)
 
@@ -100,6 +105,7 @@ _RULES: dict[str, Callable[..., Term]] = {
     "add_sat": clamped("add"),
     "sub_sat": clamped("sub"),
     "mul_sat": clamped("mul"),
+    "not": flip,
     "shl": shl,
     "shr": shr,
     "rotl": rotl,
