@@ -154,7 +154,7 @@ def _extreme(t: DType, x: Array, y: Array, sign: int) -> Array:
 
 def _count(t: DType, y: Array) -> Array:
     """Shift counts modulo the width."""
-    return np.bitwise_and(_unsigned(t, y), np.array(t.bits - 1, t.unsigned.numpy))
+    return np.asarray(np.bitwise_and(_unsigned(t, y), np.array(t.bits - 1, t.unsigned.numpy)))
 
 
 def _rotl(t: DType, x: Array, count: Array) -> Array:
@@ -166,11 +166,11 @@ def _rotl(t: DType, x: Array, count: Array) -> Array:
 def _bits(t: DType, x: Array) -> Array:
     """One row per element, the highest bit first."""
     places = np.arange(t.bits - 1, -1, -1).astype(t.unsigned.numpy)
-    return np.bitwise_and(_unsigned(t, x)[:, None] >> places, np.array(1, t.unsigned.numpy))
+    return np.asarray(np.bitwise_and(_unsigned(t, x)[:, None] >> places, np.array(1, t.unsigned.numpy)))
 
 
 def _leading(bits: Array) -> Array:
-    return np.where(np.any(bits, axis=1), np.argmax(bits, axis=1), bits.shape[1])
+    return np.asarray(np.where(np.any(bits, axis=1), np.argmax(bits, axis=1), bits.shape[1]))
 
 
 def _reversed(t: DType, x: Array) -> Array:

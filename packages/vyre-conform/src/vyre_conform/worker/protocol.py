@@ -1,0 +1,123 @@
+"""What the parent and a worker say to each other: a line of JSON, then the blobs whose sizes it gives.
+
+The first message comes from the worker and says which backend it has. Then the parent sends launches and gets an
+outcome for each. Programs travel in their wire form.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from vyre_conform.case import Launch
+from vyre_conform.outcome import Outcome, Raised, Returned
+from vyre_driver.backend.config import Extent
+from vyre_foundation.wire import decode
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+class Sink(Protocol):
+    """Where messages go."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class Source(Protocol):
+    """Where messages come from; less than was asked for means the end."""
+
+    def readline(self) -> bytes: ...
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A worker has its backend, or says why not (`problem`, `fix`)."""
+
+    backend: str
+    version: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+    fix: str = ""
+
+
+def send(stream: Sink, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
+    """Write one message."""
+    head = json.dumps(message | {"blobs": [len(blob) for blob in blobs]}, separators=(",", ":"))
+    stream.write(head.encode() + b"\n")
+    for blob in blobs:
+        stream.write(blob)
+    stream.flush()
+
+
+def receive(stream: Source) -> tuple[dict[str, Any], list[bytes]]:
+    """Read one message; `Closed` at the end of the stream."""
+    head = stream.readline()
+    if not head.endswith(b"\n"):
+        raise Closed
+    message = json.loads(head)
+    sizes = message.pop("blobs")
+    blobs = [stream.read(size) for size in sizes]
+    if [len(blob) for blob in blobs] != sizes:
+        raise Closed
+    return message, blobs
+
+
+def hello_message(hello: Hello) -> dict[str, Any]:
+    return asdict(hello)
+
+
+def launch_message(launch: Launch, repeats: int) -> tuple[dict[str, Any], list[bytes]]:
+    """A launch that is to be dispatched `repeats` times."""
+    names = [buffer.name for buffer in launch.program.inputs]
+    message = {
+        "grid": launch.grid, "workgroup": launch.workgroup, "iterations": launch.iterations,
+        "inputs": names, "repeats": repeats,
+    }  # fmt: skip
+    return message, [launch.program.encode(), *(launch.inputs[name] for name in names)]
+
+
+def launch_of(message: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Launch, int]:
+    """The inverse of `launch_message`."""
+    launch = Launch(
+        program=decode(blobs[0]),
+        inputs=dict(zip(message["inputs"], blobs[1:], strict=True)),
+        grid=_extent(message["grid"]),
+        workgroup=_extent(message["workgroup"]),
+        iterations=message["iterations"],
+    )
+    return launch, message["repeats"]
+
+
+def _extent(sizes: list[int] | None) -> Extent | None:
+    if sizes is None:
+        return None
+    x, y, z = sizes
+    return x, y, z
+
+
+def outcome_message(outcome: Outcome) -> tuple[dict[str, Any], list[bytes]]:
+    """What a worker can say of a launch: it has returned or raised. Death and silence are for the parent to see."""
+    match outcome:
+        case Returned(outputs, again, changed):
+            message = {"returned": len(outputs), "again": again is not None, "changed": list(changed)}
+            return message, [*outputs, *(again or ())]
+        case Raised(classes, words, facts):
+            return {"classes": list(classes), "message": words, "facts": dict(facts)}, []
+    raise TypeError(f"a worker can not report {outcome}")
+
+
+def outcome_of(message: dict[str, Any], blobs: list[bytes]) -> Outcome:
+    """The inverse of `outcome_message`."""
+    if "returned" not in message:
+        return Raised(tuple(message["classes"]), message["message"], message["facts"])
+    count = message["returned"]
+    again = tuple(blobs[count:]) if message["again"] else None
+    return Returned(tuple(blobs[:count]), again, tuple(message["changed"]))

@@ -1,0 +1,86 @@
+"""The worker: ``python -m vyre_conform.worker BACKEND`` speaks the protocol on its standard streams."""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import sys
+from typing import BinaryIO
+
+from vyre_conform.case import Launch
+from vyre_conform.outcome import Outcome, Returned, raised
+from vyre_conform.worker.protocol import Closed, Hello, hello_message, launch_of, outcome_message, receive, send
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.registration import BackendRegistration
+from vyre_driver.registry.backends import acquire, register
+from vyre_foundation.errors import VyreError
+
+
+def main(backend_id: str) -> int:
+    """Serve until the parent closes its end."""
+    import vyre_foundation.testing.dialect  # noqa: F401 - random programs call its ops
+
+    faulthandler.enable()
+    commands, answers = _private_streams()
+    try:
+        backend = _acquire(backend_id)
+        send(answers, hello_message(_hello(backend)))
+    except VyreError as error:
+        send(answers, hello_message(Hello(backend_id, problem=error.message, fix=error.fix)))
+        return 1
+    try:
+        while True:
+            message, blobs = receive(commands)
+            answer = run(backend, *launch_of(message, blobs))
+            send(answers, *outcome_message(answer))
+    except (Closed, BrokenPipeError):
+        backend.shutdown()
+        return 0
+
+
+def run(backend: VyreBackend, launch: Launch, repeats: int) -> Outcome:
+    """Dispatch a launch; what is not a `VyreError` is an outcome, too: the case fails, the worker lives."""
+    try:
+        first = _dispatch(backend, launch)
+        for _ in range(repeats - 1):
+            other = _dispatch(backend, launch)
+            if other.outputs != first.outputs:
+                return Returned(first.outputs, other.outputs, first.changed_inputs)
+        return first
+    except Exception as error:
+        return raised(error)
+
+
+def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
+    """One dispatch over memory that the backend could write to, if it had that fault."""
+    arguments = [bytearray(data) for data in launch.arguments]
+    outputs = backend.dispatch(launch.program, arguments, launch.config)
+    names = [buffer.name for buffer in launch.program.inputs]
+    changed = [n for n, now, was in zip(names, arguments, launch.arguments, strict=True) if now != was]
+    return Returned(tuple(bytes(view) for view in outputs), changed_inputs=tuple(changed))
+
+
+def _acquire(backend_id: str) -> VyreBackend:
+    """The backend of that id, or of the registration that ``module:attribute`` names."""
+    if ":" not in backend_id:
+        return acquire(backend_id)
+    module, _, attribute = backend_id.partition(":")
+    registration = getattr(importlib.import_module(module), attribute)
+    assert isinstance(registration, BackendRegistration)
+    register(registration)
+    return acquire(registration.id)
+
+
+def _hello(backend: VyreBackend) -> Hello:
+    profile = backend.device_profile()
+    facts = {name: str(getattr(profile, name)) for name in ("device", "vendor", "driver_version", "compiler")}
+    return Hello(backend.id(), backend.version(), facts)
+
+
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """The standard streams for the protocol alone: whatever else is printed goes to standard error."""
+    commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return commands, answers
