@@ -192,6 +192,8 @@ class Analysis:
         match stmt:
             case Let() | Var() | Assign():
                 levels.depend(stmt.name, stmt.value, control)
+                if isinstance(stmt, Var):
+                    levels.limit(stmt.name, GRID)  # what it holds depends on the place, so no host knows it
             case Atomic(result=str(name)):
                 levels.limit(name, self._least)
             case Subgroup(result=str(name)):
