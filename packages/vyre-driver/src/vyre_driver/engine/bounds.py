@@ -14,7 +14,7 @@ from vyre_foundation.ops.scalar import Scalar, bitcast, cast
 
 @dataclass(frozen=True, slots=True)
 class LaunchValues:
-    """What is known to the host: element counts by name, the grid, the subgroup size, the counters of open loops."""
+    """What the host knows: element counts by name, the grid, the subgroup size, the counters of open loops as u64."""
 
     lengths: Mapping[str, int]
     grid: Extent

@@ -133,13 +133,12 @@ class Prepared:
                     case Launch(kernel):
                         yield kernel
                     case SetCounter(counter, value):
-                        values.counters[counter] = value
-                        self._write_counter(counter, value)
+                        values.counters[counter] = value % 2**64
+                        self._write_counter(counter, value % 2**64)
 
-    def _write_counter(self, counter: int, value: int) -> None:
+    def _write_counter(self, counter: int, bits: int) -> None:
         if self.counters is not None:
-            bits = (value % 2**64).to_bytes(8, "little")
-            self.device.copy_in(self.counters, memoryview(bits), 8 * counter)
+            self.device.copy_in(self.counters, memoryview(bits.to_bytes(8, "little")), 8 * counter)
 
     def _wait(self, events: Sequence[Any], deadline: Deadline, timed: bool) -> None:
         """Reading back waits by itself; wait here where nothing is read, or when somebody asks how long."""

@@ -22,7 +22,6 @@ from vyre_foundation.validate import validate
 from vyre_foundation.validate.facts import Facts
 
 ELAPSED_NS = 1000
-"""What every launch of the fake device takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,8 @@ class FakeEvent:
 
 @dataclass(slots=True)
 class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
-    """See the module. `hangs` makes every wait run into its timeout. `log` holds the names of all calls in order."""
+    """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
+    a device without a clock. `log` holds the names of all calls in order."""
 
     emitter_version: ClassVar[str] = "fake 1"
 
@@ -72,6 +72,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     spelled: Target = field(default_factory=generous_target)
     faults: Sequence[Fault] = ()
     hangs: bool = False
+    elapsed_ns: int | None = ELAPSED_NS
     log: list[str] = field(default_factory=list)
     live: set[FakeMemory] = field(default_factory=set)
     arguments: list[Sequence[FakeMemory | int]] = field(default_factory=list)
@@ -161,7 +162,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
 
     def elapsed(self, event: FakeEvent) -> int | None:
         with self._call("elapsed"):
-            return ELAPSED_NS if event.timed else None
+            assert event.timed
+            return self.elapsed_ns
 
     def close(self) -> None:
         with self._call("close"):

@@ -1,0 +1,104 @@
+"""Each component changes the key, nothing else does, and the key is the same in every process."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, describe_target
+from vyre_driver.testing.target import generous_profile, generous_target
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
+
+IDENTITY = PipelineCacheIdentity(
+    program="ab" * 32,
+    workgroup_size=(64, 1, 1),
+    ulp_budget=0,
+    target="t",
+    device=("backend", "device", "vendor", "driver", "compiler"),
+    emitter="e 1",
+    driver="0.1.0",
+)
+
+# fmt: off
+CHANGES = {
+    "program": "ac" * 32, "workgroup_size": (1, 64, 1), "ulp_budget": 1, "target": "u", "emitter": "e 2",
+    "driver": "0.1.1", "device": ("backend", "device", "vendor", "driver", "compiler 2"),
+    "version": CURRENT_PIPELINE_CACHE_KEY_VERSION + 1,
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(PipelineCacheIdentity)])
+def test_every_component_changes_the_key(field: str) -> None:
+    assert dataclasses.replace(IDENTITY, **{field: CHANGES[field]}).key() != IDENTITY.key()
+
+
+@pytest.mark.parametrize("position", range(5))
+def test_every_part_of_the_device_s_identity_does(position: int) -> None:
+    device = list(IDENTITY.device)
+    device[position] += "!"
+    assert dataclasses.replace(IDENTITY, device=tuple(device)).key() != IDENTITY.key()
+
+
+def test_components_do_not_run_together() -> None:
+    one = dataclasses.replace(IDENTITY, target="a", emitter="bc")
+    other = dataclasses.replace(IDENTITY, target="ab", emitter="c")
+    assert one.key() != other.key()
+
+
+def test_a_key_is_a_full_digest() -> None:
+    assert len(str(IDENTITY.key())) == 64
+    assert str(IDENTITY.key()) == IDENTITY.key().digest
+
+
+def adding(amount: int = 1, workgroup_size: int = 64) -> Program:
+    with program("adding", workgroup_size) as p:
+        x = p.read_write("x", u32)
+        i = p.global_id(0)
+        x[i] = x[i] + amount
+    return p.build()
+
+
+def key(program: Program, config: DispatchConfig | None = None) -> str:
+    config = config or DispatchConfig()
+    identity = PipelineCacheIdentity.of(program, config, generous_target(), generous_profile(), "e 1")
+    return identity.key().digest
+
+
+def test_the_key_of_a_dispatch() -> None:
+    assert key(adding()) == key(adding())
+    assert key(adding(2)) != key(adding())
+    assert key(adding(workgroup_size=32)) != key(adding())
+    assert key(adding(), DispatchConfig(ulp_budget=1)) != key(adding())
+
+
+def test_what_does_not_change_the_code_does_not_change_the_key() -> None:
+    config = DispatchConfig(label="x", timeout=3.0, profile="y", max_output_bytes=9, grid_override=(1, 2, 3))
+    assert key(adding(), config) == key(adding())
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(type(generous_target()))])
+def test_all_of_a_target_is_described(field: str) -> None:
+    value = getattr(generous_target(), field)
+    other = {str: "x", bool: not value, frozenset: frozenset([1])}[type(value)]  # type: ignore[list-item]
+    changed = dataclasses.replace(generous_target(), **{field: other})
+    assert describe_target(changed) != describe_target(generous_target())
+
+
+def test_the_description_of_a_target_does_not_depend_on_the_process() -> None:
+    code = (
+        "from vyre_driver.pipeline.key import describe_target; from vyre_driver.testing.target import generous_target;"
+        "print(describe_target(generous_target()))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, check=True, capture_output=True, text=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
+    assert " at 0x" not in texts.pop()
