@@ -9,7 +9,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.bounds import LaunchValues, evaluate
-from vyre_driver.engine.schedule import SetCounter, counters_of, walk
+from vyre_driver.engine.schedule import SetCounter, counters_of, straight, walk
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.errors import Trapped
 from vyre_driver.lower.lowered import COUNTERS, TRAPS, Kernel, Launch, Lowered, Repeat
@@ -52,6 +52,11 @@ def steps(*schedule: Launch | Repeat) -> list[str]:
 )
 def test_the_walk(schedule: list[Launch | Repeat], expected: str) -> None:
     assert " ".join(steps(*schedule)) == expected
+
+
+def test_a_schedule_without_loops_is_known_beforehand() -> None:
+    assert straight([Launch(0), Launch(2)]) == (0, 2)
+    assert straight([Launch(0), loop(0, 0, 1, 1)]) is None
 
 
 def test_how_many_counters() -> None:

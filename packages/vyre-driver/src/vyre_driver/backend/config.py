@@ -17,6 +17,8 @@ class Preference(Enum):
     FORCE = "force"
     DISABLE = "disable"
 
+    __hash__ = object.__hash__  # members are single objects, and every dispatch hashes two of them
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchConfig:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from vyre_driver.engine.device import Allocation, Code, Device
 from vyre_driver.engine.prepared import BoundKernel, Prepared
+from vyre_driver.engine.schedule import straight
 from vyre_driver.errors import InvalidInput
 from vyre_driver.lower.lowered import COUNTERS, TRAPS, Kernel
 from vyre_driver.plan.launch import LaunchPlan
@@ -96,6 +97,7 @@ def _prepared(
         ),
         readbacks=tuple((allocations[buffer.name], layout.start, layout.stop) for buffer, layout in outputs),
         lengths=lengths,
+        straight=straight(code.lowered.schedule),
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )

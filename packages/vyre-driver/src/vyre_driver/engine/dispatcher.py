@@ -111,16 +111,17 @@ class Dispatcher:
     def _run(self, device: Device, request: Request) -> TimedDispatchResult:
         self._require_sound()
         shape = request.shape
-        is_warm = shape in self._launches
-        if not is_warm:  # the entry keeps the program alive, and so its identity its own
-            self._launches[shape] = request.program, self._prepare(device, request)
+        known = self._launches.get(shape)
+        launch = known[1] if known is not None else self._prepare(device, request)
+        # The entry keeps the program alive, and so its identity its own.
+        self._launches[shape] = request.program, launch
         try:
-            result = self._launches[shape][1].run(request.inputs, request.deadline, timed=request.timed)
+            result = launch.run(request.inputs, request.deadline, timed=request.timed)
         except BaseException as error:
             self._discard(device, shape, error)
             raise
         self._launches.move_to_end(shape)
-        if not is_warm:
+        if known is None:
             self._trim(device)
         return result
 

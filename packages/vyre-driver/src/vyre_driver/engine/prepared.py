@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,7 +67,8 @@ class Prepared:
     """A launch over memory of its own. `owned` is freed with it; persistent memory of a pipeline is not in it.
 
     `uploads` are (memory, position of the input), `fills` (memory, byte, size), `readbacks` (memory, start, stop) in
-    the order of the outputs. `lengths` are the element counts by the code's names.
+    the order of the outputs. `lengths` are the element counts by the code's names. `straight` is the order of the
+    kernels where no loop of the host decides it, else None.
     """
 
     device: Device
@@ -78,6 +80,7 @@ class Prepared:
     kernels: tuple[BoundKernel, ...]
     readbacks: tuple[tuple[Allocation, int, int], ...]
     lengths: Mapping[str, int]
+    straight: tuple[int, ...] | None
     traps: Allocation | None
     counters: Allocation | None
 
@@ -106,7 +109,7 @@ class Prepared:
             self.device.fill(allocation, byte, size)
 
     def _launch(self, deadline: Deadline, timed: bool) -> list[Any]:
-        """Enqueue the whole schedule, as often as the plan repeats it; all events if `timed`, else the last one."""
+        """Enqueue everything; all events if `timed`, else the last one."""
         port, counters = self.device.port, self.device.counters
         events: list[Any] = []
         for index in self._order():
@@ -122,11 +125,16 @@ class Prepared:
         return events
 
     def _order(self) -> Iterator[int]:
-        """Which kernels to launch. Loop counters are written to the device as the launches are taken."""
+        """Which kernels to launch, as often as the plan repeats them."""
+        if self.straight is None:
+            return self._walk()
+        return chain.from_iterable(repeat(self.straight, self.plan.repeats))
+
+    def _walk(self) -> Iterator[int]:
+        """The same with loops of the host: their counters are written to the device as the launches are taken."""
         schedule = self.code.lowered.schedule
-        values = LaunchValues(
-            self.lengths, self.plan.grid, self.plan.program.subgroup_size or 1, [0] * counters_of(schedule)
-        )
+        subgroup_size = self.plan.program.subgroup_size or 1
+        values = LaunchValues(self.lengths, self.plan.grid, subgroup_size, [0] * counters_of(schedule))
         for _ in range(self.plan.repeats):
             for step in walk(schedule, lambda bound: evaluate(bound, values)):
                 match step:

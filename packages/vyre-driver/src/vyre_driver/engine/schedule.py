@@ -33,6 +33,12 @@ def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[
                     yield from walk(step.body, evaluate)
 
 
+def straight(schedule: Sequence[Step]) -> tuple[int, ...] | None:
+    """The kernels of a schedule in order, or None if a loop decides how many there are."""
+    launches = [step.kernel for step in schedule if isinstance(step, Launch)]
+    return tuple(launches) if len(launches) == len(schedule) else None
+
+
 def counters_of(schedule: Sequence[Step]) -> int:
     """How many counters the loops of a schedule use."""
     most = 0
