@@ -35,7 +35,7 @@ def test_what_libraries_write_to_standard_error_is_caught(capfd: pytest.CaptureF
     said: list[str] = []
     with _standard_error_into(said):
         os.write(2, b"from below\n")
-    print("from above", file=sys.stderr)
+    sys.stderr.write("from above\n")
     assert said == ["from below\n"]
     assert capfd.readouterr().err == "from above\n"
 

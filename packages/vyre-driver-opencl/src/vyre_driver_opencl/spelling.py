@@ -90,6 +90,9 @@ def _float_ops(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
     if t is not f16:
         names = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
         rows |= {op: (f"__builtin_{name}{_SUFFIX[t]}({{0}})", f"{name}({{0}})") for op, name in names.items()}
+        # One compiler drops the test for NaN behind a root. There, only what has a root is given to it.
+        nan = f"(({TYPES[t]})NAN)"
+        rows["sqrt"] += tuple(f"({{0}} >= 0 ? {root} : {nan})" for root in rows["sqrt"])
         rows |= {"fma": (f"__builtin_fma{_SUFFIX[t]}({{0}}, {{1}}, {{2}})", "fma({0}, {1}, {2})")}
     return {(op, t): templates for op, templates in rows.items()}
 

@@ -33,7 +33,7 @@ def _right(bench: Bench, types: list[DType], spelled: Atomics) -> Atomics:
     """Run every spelling in global and in local memory, each lane in a cell of its own, then all lanes in one."""
     out = np.zeros((2 * len(spelled), 2, CASES), np.uint64)
     cells = [words(t, patterns(t)) for t in types]
-    bench.run(_text(bench.prelude, types, spelled), "prove", out, cells, lanes=CASES)
+    bench.run(_text(bench.prelude, types, spelled), (out,), cells, lanes=CASES)
     return {
         (op, t): template
         for number, ((op, t), template) in enumerate(spelled.items())

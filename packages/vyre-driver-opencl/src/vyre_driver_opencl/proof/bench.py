@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -33,17 +33,18 @@ class Bench:
     prelude: str
     options: tuple[str, ...]
 
-    def run(self, text: str, name: str, result: Words, operands: Iterable[Words] = (), *, lanes: int) -> None:
-        """Build `text`, run its kernel over `lanes` work items in one group, and read its first argument back.
+    def run(self, text: str, results: Sequence[Words], operands: Iterable[Words] = (), *, lanes: int) -> None:
+        """Build `text`, run its kernel `prove` over `lanes` work items in one group, and read its first arguments back.
 
         Raises `BuildFailed`, or the runtime's error.
         """
-        kernel = cl.Kernel(build(self.context, text, self.options), name)
+        kernel = cl.Kernel(build(self.context, text, self.options), "prove")
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (result, *operands)]
+        buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (*results, *operands)]
         kernel.set_args(*buffers)
         cl.enqueue_nd_range_kernel(self.queue, kernel, (lanes,), (lanes,))
-        cl.enqueue_copy(self.queue, result, buffers[0])
+        for result, buffer in zip(results, buffers, strict=False):
+            cl.enqueue_copy(self.queue, result, buffer)
 
 
 def words(t: DType, patterns: Iterable[int]) -> Words:

@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from vyre_driver_opencl.compiler import BuildFailed
-from vyre_driver_opencl.proof.bench import AS_WORD, CASES, Bench, patterns, words
+from vyre_driver_opencl.proof.bench import CASES, Bench, patterns, words
 from vyre_driver_opencl.spelling import TYPES
-from vyre_foundation.dtype import DType
+from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -64,17 +64,31 @@ def _prove(bench: Bench, todo: Mapping[Row[KeyT], tuple[str, ...]]) -> dict[KeyT
 
 def _exact(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
     """The rows that are exact as spelled."""
-    types = sorted({row.operand for row in chosen}, key=lambda t: t.tag)
-    result = np.zeros((len(chosen), CASES), np.uint64)
+    types = _by_tag(row.operand for row in chosen)
+    by_result = {t: [row for row in chosen if row.result is t] for t in _by_tag(row.result for row in chosen)}
+    results = {t: np.zeros((len(rows), CASES), f"u{t.size}") for t, rows in by_result.items()}
     operands = [words(t, patterns(t)) for t in types]
-    bench.run(_text(bench.prelude, chosen, types), "prove", result, operands, lanes=CASES)
-    return {row for row, bits in zip(chosen, result.tolist(), strict=True) if _is_exact(row, bits)}
+    bench.run(_text(bench.prelude, chosen, types, by_result), list(results.values()), operands, lanes=CASES)
+    return {
+        row
+        for t, rows in by_result.items()
+        for row, bits in zip(rows, results[t].tolist(), strict=True)
+        if _is_exact(row, bits)
+    }
 
 
-def _text(prelude: str, chosen: Mapping[Row[KeyT], str], types: list[DType]) -> str:
-    parameters = "".join(f", __global const {TYPES[t]} *in_{t}" for t in types)
-    lines = [_line(number, row, template) for number, (row, template) in enumerate(chosen.items())]
-    head = f"__kernel void prove(__global ulong *out{parameters}) {{ uint i = get_global_id(0);"
+def _by_tag(types: Iterable[DType]) -> list[DType]:
+    return sorted(set(types), key=lambda t: t.tag)
+
+
+def _text(
+    prelude: str, chosen: Mapping[Row[KeyT], str], types: list[DType], by_result: Mapping[DType, list[Row[KeyT]]]
+) -> str:
+    outputs = [f"__global {_memory(t)} *out_{t}" for t in by_result]
+    inputs = [f"__global const {_memory(t)} *in_{t}" for t in types]
+    places = {row: number for rows in by_result.values() for number, row in enumerate(rows)}
+    lines = [_line(number, row, template, places[row]) for number, (row, template) in enumerate(chosen.items())]
+    head = f"__kernel void prove({', '.join(outputs + inputs)}) {{ uint i = get_global_id(0);"
     return "\n".join([prelude + head, *lines, "}\n"])
 
 
@@ -82,15 +96,22 @@ _STRIDES = ((1, 0), (7, 3), (13, 5))
 """Which pattern is which operand of case i: odd strides pair all with many others."""
 
 
-def _line(number: int, row: Row[KeyT], template: str) -> str:
+def _memory(t: DType) -> str:
+    return "uchar" if t is bool_ else TYPES[t]
+
+
+def _line(number: int, row: Row[KeyT], template: str, place: int) -> str:
+    """Store the result as legalized programs do, with the one NaN: a compiler may believe that a root is no NaN."""
     name = TYPES[row.operand]
     operands = [f"{letter}{number}" for letter in "xyz"[: row.arity]]
     declared = " ".join(
         f"{name} {operand} = in_{row.operand}[(i * {step} + {start}) % {CASES}];"
         for operand, (step, start) in zip(operands, _STRIDES, strict=False)
     )
-    value = template.format(*operands)
-    return f"{declared} out[{number} * {CASES} + i] = {AS_WORD.get(row.result, '(ulong)')}({value});"
+    result, t = f"r{number}", row.result
+    nan = f"({result} != {result}) ? as_{TYPES[t]}(({TYPES[t.unsigned]}){t.nan_bits}ul) : " if t.is_float else ""
+    computed = f"{TYPES[t]} {result} = {template.format(*operands)};"
+    return f"{declared} {computed} out_{t}[{place} * {CASES} + i] = {nan}{result};"
 
 
 def _rows_at(lines: tuple[int, ...], prelude: str, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
@@ -104,8 +125,6 @@ def _is_exact(row: Row[KeyT], result: list[int]) -> bool:
     mask = (1 << row.result.bits) - 1
     for i, bits in enumerate(result):
         operands = [values[(i * step + start) % CASES] for step, start in _STRIDES[: row.arity]]
-        if row.fits(*operands):
-            expected = to_bits(row.result, row.meaning(*operands))
-            if to_bits(row.result, from_bits(row.result, bits & mask)) != expected:  # any NaN is the NaN
-                return False
+        if row.fits(*operands) and bits & mask != to_bits(row.result, row.meaning(*operands)):
+            return False
     return True

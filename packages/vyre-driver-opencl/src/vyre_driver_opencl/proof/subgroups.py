@@ -57,7 +57,7 @@ def _run(bench: Bench, size: int, values: Sequence[str]) -> Words | None:
     text = [f"__kernel {head} void prove(__global ulong *out) {{ uint i = get_local_id(0);", *lines, "}\n"]
     result = np.zeros((len(lines), volume), np.uint64)
     try:
-        bench.run(bench.prelude + "\n".join(text), "prove", result, lanes=volume)
+        bench.run(bench.prelude + "\n".join(text), (result,), lanes=volume)
     except BuildFailed:
         return None
     return result
