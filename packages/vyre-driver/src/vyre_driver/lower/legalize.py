@@ -9,9 +9,10 @@ from vyre_driver.lower.bounds import guard_accesses
 from vyre_driver.lower.expand import expand_calls
 from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
+from vyre_driver.lower.grid.split import split_at_grid_barriers
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
-from vyre_driver.lower.lowered import Kernel, Launch, Lowered
+from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.registers import to_registers
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.traps import lower_traps, trap_tags
@@ -28,21 +29,21 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     forms = Forms(target)
     launched = drop_indirect_dispatch(program)
     expanded = expand_calls(launched, target)
-    whole = lower_traps(expanded)
-    kernels = (_kernel(whole.name, whole, facts, forms),)
+    trapping = lower_traps(expanded)
+    split = split_at_grid_barriers(trapping, target)
     return Lowered(
         source=program,
-        kernels=kernels,
-        schedule=(Launch(0),),
-        buffers={b.name: b for b in whole.buffers if b.binding is not None},
+        kernels=tuple(_kernel(piece, facts, forms) for piece in split.kernels),
+        schedule=split.schedule,
+        buffers={b.name: b for b in split.buffers},
         traps=trap_tags(expanded),
     )
 
 
-def _kernel(name: str, program: Program, facts: Facts, forms: Forms) -> Kernel:
+def _kernel(program: Program, facts: Facts, forms: Forms) -> Kernel:
     """One kernel in the words of the target."""
     filled = fill_with_zeros(program)
     counted = count_steps(filled, facts, forms)
     guarded = guard_accesses(counted, facts, forms.target)
     spelled = to_registers(guarded, facts, forms)
-    return Kernel(name, spelled, lengths_read(spelled))
+    return Kernel(spelled.name, spelled, lengths_read(spelled))
