@@ -5,6 +5,7 @@ from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers
 from vyre_foundation.validate.convergence import check_convergence
 from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
+from vyre_foundation.validate.determinism import find_determinism
 from vyre_foundation.validate.facts import (
     Determinism,
     Facts,
@@ -52,13 +53,15 @@ def validate(program: Program, *, legalized: bool = False) -> Facts:
     if not legalized:
         check_convergence(report, analysis)
     report.raise_if_any()
+    uniformity = analysis.uniformity()
+    ranges = find_ranges(program, rules.nodes)
     return Facts(
         program=program,
         features=features(program, rules.nodes),
         locals=declared_locals(program.body),
         mutable=mutable_locals(program.body),
         usage=buffer_usage(program, rules.nodes),
-        uniformity=analysis.uniformity(),
-        ranges=find_ranges(program, rules.nodes),
-        determinism=Determinism((Finding("D000", "body", "not analysed", "order the accesses"),)),
+        uniformity=uniformity,
+        ranges=ranges,
+        determinism=find_determinism(program, report.outline, rules.nodes, ranges, uniformity),
     )

@@ -41,7 +41,7 @@ _RULES = {
                  "a workgroup size of (0, 1, 1)", "(1, 1, 1)"),
     "V011": Rule("The subgroup size is a power of two in 1 … 64 that divides the invocations of the workgroup.",
                  "a subgroup of 3", "a subgroup of 4"),
-    "V012": Rule("At most 32 KiB of workgroup, 16 KiB of private, 4 MiB of constant memory, and 64 KiB in a uniform one.",
+    "V012": Rule("At most 32 KiB of workgroup, 16 KiB of private, 4 MiB of constant memory, 64 KiB in a uniform one.",
                  "a workgroup array of 8193 u32", "one of 8192"),
     "V013": Rule("At most 64 buffers have a binding.",
                  "65 inputs", "64 inputs"),

@@ -66,6 +66,20 @@ class Outline:
     """For each scope the number of the last statement inside."""
     ends: tuple[int, ...]
     """For each statement the number of the last statement inside of it (its own if there is none)."""
+    inside: tuple[tuple[Place, ...], ...]
+    """For each statement those directly inside of it."""
+
+    @property
+    def top(self) -> tuple[Place, ...]:
+        """The statements of the program's body."""
+        return tuple(place for place in self.places if place.parent is None)
+
+    def bodies(self, place: Place) -> tuple[tuple[Place, ...], ...]:
+        """The statements directly inside of `place`: of both branches of an `If`, or of the one body of others."""
+        inside = self.inside[place.number]
+        if isinstance(place.stmt, If):
+            return inside[: len(place.stmt.then)], inside[len(place.stmt.then) :]
+        return (inside,)
 
     def scope_end(self, place: Place) -> int:
         """The number of the last statement in the scope of `place`: as far as a local declared there is visible."""
@@ -98,7 +112,7 @@ def outline(program: Program) -> Outline:
             stack += _entries(body, f"{path}.{name}", place, scope)
     for scope in range(len(around) - 1, 0, -1):
         scope_ends[around[scope]] = max(scope_ends[around[scope]], scope_ends[scope])
-    return Outline(tuple(places), tuple(scope_ends), tuple(_ends(places)))
+    return Outline(tuple(places), tuple(scope_ends), tuple(_ends(places)), tuple(_inside(places)))
 
 
 def _entries(body: Body, path: str, parent: Place | None, scope: int) -> list[_Entry]:
@@ -114,6 +128,14 @@ def _bodies(stmt: Stmt) -> Sequence[tuple[str, Body]]:
             return (("body", stmt.body),)
         case _:
             return ()
+
+
+def _inside(places: Sequence[Place]) -> list[tuple[Place, ...]]:
+    inside: list[list[Place]] = [[] for _ in places]
+    for place in places:
+        if place.parent is not None:
+            inside[place.parent.number].append(place)
+    return [tuple(found) for found in inside]
 
 
 def _ends(places: Sequence[Place]) -> list[int]:

@@ -1,0 +1,120 @@
+"""Every access to memory that invocations share and somebody writes, with what is known where it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import Enum
+
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Expr, Load
+from vyre_foundation.ir.stmt import Atomic, AtomicOp, For, If, Region, Store
+from vyre_foundation.validate.control import leaves
+from vyre_foundation.validate.determinism.guards import EVERYWHERE, Guard, Guards
+from vyre_foundation.validate.outline import Outline, Place
+
+MAX_VISITS = 500_000
+"""How many expressions may be looked at for loads, statement by statement."""
+
+
+class Kind(Enum):
+    """How an access takes part in the order of things."""
+
+    LOAD = "load"
+    STORE = "store"
+    COMMUTES = "atomic"
+    """An atomic whose result nobody uses: in any order the same, with others of its op."""
+    ORDERED = "ordered atomic"
+    """An atomic that shows or depends on what came before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """One access. `op` is that of an atomic."""
+
+    kind: Kind
+    buffer: Buffer
+    index: Expr
+    place: Place
+    guard: Guard
+    op: AtomicOp | None = None
+
+
+class TooMuch(Exception):
+    """The program has so many expressions in so many statements that looking at all of them takes too long."""
+
+
+class Collector:
+    """Walks the statements with their guards. `used` are the locals that some expression reads."""
+
+    def __init__(
+        self,
+        outline: Outline,
+        guards: Guards,
+        loading: AbstractSet[Expr],
+        written: AbstractSet[Buffer],
+        used: AbstractSet[str],
+    ) -> None:
+        self.accesses: list[Access] = []
+        self._outline = outline
+        self._guards = guards
+        self._loading = loading
+        self._written = written
+        self._used = used
+        self._visits = 0
+
+    def collect(self) -> list[Access]:
+        self._body(self._outline.top, EVERYWHERE)
+        return self.accesses
+
+    def _body(self, places: Sequence[Place], guard: Guard) -> Guard:
+        """Collect in a body; what is known at its end."""
+        for place in places:
+            self._statement(place, guard)
+            match place.stmt:
+                case If(condition, then, orelse):
+                    holds, fails = (self._guards.where(guard, condition, truth) for truth in (True, False))
+                    for body, inside in zip(self._outline.bodies(place), (holds, fails), strict=True):
+                        self._body(body, inside)
+                    if then and leaves(then[-1]):
+                        guard = fails
+                    elif orelse and leaves(orelse[-1]):
+                        guard = holds
+                case For() as loop:
+                    (body,) = self._outline.bodies(place)
+                    self._body(body, self._guards.inside(guard, loop))
+                case Region():
+                    (body,) = self._outline.bodies(place)
+                    guard = self._body(body, guard)
+        return guard
+
+    def _statement(self, place: Place, guard: Guard) -> None:
+        for _, root in place.roots():
+            self._loads(place, guard, root)
+        match place.stmt:
+            case Store(buffer, index) if buffer in self._written:
+                self.accesses.append(Access(Kind.STORE, buffer, index, place, guard))
+            case Atomic(op, buffer, index) as atomic if buffer in self._written:
+                kind = Kind.ORDERED if self._is_ordered(atomic) else Kind.COMMUTES
+                self.accesses.append(Access(kind, buffer, index, place, guard, op))
+
+    def _is_ordered(self, stmt: Atomic) -> bool:
+        return stmt.op in (AtomicOp.EXCHANGE, AtomicOp.COMPARE_EXCHANGE) or stmt.result in self._used
+
+    def _loads(self, place: Place, guard: Guard, root: Expr) -> None:
+        """The loads under `root`; only what has such loads inside is looked at."""
+        if root not in self._loading:
+            return
+        seen = {root}
+        work = [root]
+        while work:
+            node = work.pop()
+            self._visits += 1
+            if isinstance(node, Load) and node.buffer in self._written:
+                self.accesses.append(Access(Kind.LOAD, node.buffer, node.index, place, guard))
+            new = [a for a in node.args if a in self._loading and a not in seen]
+            seen.update(new)
+            work += new
+        if self._visits > MAX_VISITS:
+            raise TooMuch

@@ -1,0 +1,96 @@
+"""Accesses that may meet: to one buffer, in one interval, by two invocations, with ranges of indices that overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.validate.buffers import MAX_LENGTH
+from vyre_foundation.validate.determinism.accesses import Access, Kind
+from vyre_foundation.validate.determinism.forms import Forms
+from vyre_foundation.validate.determinism.identity import Between, Identity
+from vyre_foundation.validate.determinism.ownership import are_owned
+from vyre_foundation.validate.determinism.phases import Phases, undivided
+from vyre_foundation.validate.determinism.views import View, Views
+from vyre_foundation.validate.facts import Interval
+
+MAX_CHECKS = 200_000
+"""How many accesses may be looked at, pair of stretches by pair; beyond that the program is taken as one stretch."""
+
+
+class Conflicts:
+    """Finds sets of accesses of which nothing proves that they do not meet."""
+
+    def __init__(self, forms: Forms, views: Views, identity: Identity) -> None:
+        self._forms = forms
+        self._views = views
+        self._identity = identity
+        self._ranges: dict[Access, Interval] = {}
+        self._seen: dict[tuple[Access, Between], View] = {}
+
+    def find(self, accesses: Sequence[Access], phases: Phases, between: Between) -> Iterator[list[Access]]:
+        """Sets of accesses that two of the compared invocations may make to one element in one interval."""
+        stretches = _by_stretch(accesses, phases)
+        meetings = [(a, b) for a, b in phases.meetings if a in stretches and b in stretches]
+        checks = sum(len(found) for pair in meetings for n in {*pair} for found in stretches[n].values())
+        if checks > MAX_CHECKS:
+            yield from self.find(accesses, undivided(len(phases.stretch)), between)
+            return
+        for a, b in meetings:
+            for buffer in stretches[a].keys() & stretches[b].keys():
+                found = stretches[a][buffer] if a == b else [*stretches[a][buffer], *stretches[b][buffer]]
+                for cluster in self._clusters(found):
+                    if not _commute(cluster) and not self._are_owned(cluster, between):
+                        yield cluster
+
+    def _clusters(self, accesses: Sequence[Access]) -> Iterator[list[Access]]:
+        """Sets whose ranges of indices overlap, directly or by way of others; accesses out of bounds are none."""
+        cluster: list[Access] = []
+        end = -1
+        for access in sorted(accesses, key=lambda a: self._range(a).low):
+            low, high = self._range(access)
+            if low > high:
+                continue
+            if low > end and cluster:
+                yield cluster
+                cluster = []
+            cluster.append(access)
+            end = max(end, high)
+        if cluster:
+            yield cluster
+
+    def _range(self, access: Access) -> Interval:
+        """The elements that an access may touch."""
+        if access not in self._ranges:
+            found = self._forms.exact(access.index, access.guard.bounds)
+            low, high = self._forms.bounds[access.index] if found is None else found[1]
+            count = access.buffer.count
+            last = count - 1 if isinstance(count, int) else MAX_LENGTH - 1
+            self._ranges[access] = Interval(max(low, 0), min(high, last))
+        return self._ranges[access]
+
+    def _are_owned(self, cluster: Sequence[Access], between: Between) -> bool:
+        views = [self._view(access, between) for access in cluster]
+        return are_owned(views, self._identity.needed(between), self._identity)
+
+    def _view(self, access: Access, between: Between) -> View:
+        key = access, between
+        if key not in self._seen:
+            self._seen[key] = self._views.of(access, between)
+        return self._seen[key]
+
+
+def _by_stretch(accesses: Sequence[Access], phases: Phases) -> Mapping[int, Mapping[Buffer, list[Access]]]:
+    stretches: dict[int, dict[Buffer, list[Access]]] = {}
+    for access in accesses:
+        by_buffer = stretches.setdefault(phases.stretch[access.place.number], {})
+        by_buffer.setdefault(access.buffer, []).append(access)
+    return stretches
+
+
+def _commute(cluster: Sequence[Access]) -> bool:
+    """Whether the order of these accesses does not show, whoever makes them."""
+    first = cluster[0]
+    if first.kind not in (Kind.LOAD, Kind.COMMUTES):
+        return False
+    return all(access.kind is first.kind and access.op is first.op for access in cluster)

@@ -1,0 +1,60 @@
+"""What is said where the proof fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vyre_foundation.validate.determinism.accesses import Access, Kind
+from vyre_foundation.validate.determinism.identity import Between
+from vyre_foundation.validate.facts import Finding
+
+_SEPARATE = "index it by the id of the invocation, put a barrier between, or use a commutative atomic"
+
+
+class Reasons:
+    """Collects reasons, one of a kind for each statement."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], Finding] = {}
+
+    def add(self, cluster: Sequence[Access], between: Between) -> None:
+        """Name the statements of accesses that may meet."""
+        for access in cluster:
+            other = next((a for a in cluster if a is not access and _matters(access, a)), access)
+            code, message, fix = _reason(access, other, between)
+            if _matters(access, other):
+                place = access.place
+                self._found.setdefault((place.number, code), Finding(code, place.path, message, fix))
+
+    def in_order(self) -> tuple[Finding, ...]:
+        """The reasons in program order."""
+        return tuple(self._found[key] for key in sorted(self._found))
+
+
+def too_large() -> Finding:
+    message = "the program has too many expressions in too many statements for a proof"
+    return Finding("D005", "body", message, "bind what several statements share to locals")
+
+
+def _matters(a: Access, b: Access) -> bool:
+    """Whether the order of the two shows."""
+    if a.kind is Kind.LOAD and b.kind is Kind.LOAD:
+        return False
+    return not (a.kind is b.kind is Kind.COMMUTES and a.op is b.op)
+
+
+def _reason(access: Access, other: Access, between: Between) -> tuple[str, str, str]:
+    name = repr(access.buffer.name)
+    by = f"by two invocations {between.value} in one barrier interval"
+    partner = "itself" if other is access else f"the {other.kind.value} at {other.place.path}"
+    match access.kind:
+        case Kind.STORE:
+            return "D001", f"the store to {name} may meet {partner}, {by}", _SEPARATE
+        case Kind.LOAD:
+            return "D002", f"the load from {name} may meet {partner}, {by}", _SEPARATE
+        case Kind.ORDERED:
+            message = f"the atomic on {name} may meet {partner}, {by}, and its order shows"
+            return "D003", message, "leave the old value unused, with a commutative op, or own the element"
+        case Kind.COMMUTES:
+            message = f"the atomic on {name} may meet {partner}, {by}, and the two do not commute"
+            return "D004", message, "use one op, or put a barrier between"
