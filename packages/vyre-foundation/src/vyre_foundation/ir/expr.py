@@ -8,7 +8,8 @@ over other children. A constructor refuses operands that the op does not accept,
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from sys import getrefcount
 from typing import Any
@@ -47,12 +48,12 @@ class Expr:
 # from the newest to the oldest sees parents before children, so it frees whole graphs, without recursion.
 
 _live: dict[Hashable, Expr] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()
 _SMALL = 1 << 16
 _sweep_at = _SMALL
 
-_set_dtype: Any = Expr.dtype.__set__  # type: ignore[attr-defined]
-_set_args: Any = Expr.args.__set__  # type: ignore[attr-defined]
+_set_dtype: Any = Expr.dtype.__set__  # type: ignore[attr-defined, misc]
+_set_args: Any = Expr.args.__set__  # type: ignore[attr-defined, misc]
 _set = object.__setattr__
 _new: Any = object.__new__
 
@@ -76,6 +77,7 @@ def _sweep() -> None:
             node = _live.pop(key)
             if getrefcount(node) > _ONLY_A_LOCAL:  # another thread has just looked it up
                 _live[key] = node
+            del node  # or its operands would still have a parent when it is their turn
     _sweep_at = max(_SMALL, 2 * len(_live))
 
 
@@ -247,7 +249,35 @@ class Apply(Expr):
         return Apply(self.op, *args)
 
 
-_set_op: Any = Apply.op.__set__  # type: ignore[attr-defined]
+_set_op: Any = Apply.op.__set__  # type: ignore[attr-defined, misc]
+
+
+@contextmanager
+def applying() -> Iterator[Callable[[Op, Expr, Expr], Apply]]:
+    """A function that does what `Apply` does with two operands, in half the time. For batches of some thousands, because
+    other threads that need a new expression wait for the end of the block.
+    """
+    known, new = _live.get, _new
+
+    def apply(op: Op, first: Expr, second: Expr) -> Apply:
+        key = id(op) << 128 | id(first) << 64 | id(second)
+        node: Any = known(key)
+        if node is None:
+            operands = first, second
+            dtype = op.results.get(first.dtype)
+            if dtype is None or second.dtype is not first.dtype or op.arity != 2:
+                dtype = result_type(op, operands)
+            node = new(Apply)
+            _set_op(node, op)
+            _set_dtype(node, dtype)
+            _set_args(node, operands)
+            _live[key] = node
+        return node  # type: ignore[no-any-return]
+
+    with _lock:
+        yield apply
+        if len(_live) > _sweep_at:
+            _sweep()
 
 
 class Select(Expr):

@@ -30,22 +30,28 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
     """
     done = set() if done is None else done
     order: list[Expr] = []
+    finish, see = order.append, done.add
+    unfinished: list[tuple[Expr, Iterator[Expr]]] = []
     for root in roots:
         if root in done:
             continue
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            todo = [a for a in node.args if a not in done]
-            if todo:
-                stack.extend(reversed(todo))
+        node, operands = root, iter(root.args)
+        while True:
+            for operand in operands:
+                if operand in done:
+                    continue
+                if operand.args:
+                    unfinished.append((node, operands))
+                    node, operands = operand, iter(operand.args)
+                    break
+                see(operand)
+                finish(operand)
             else:
-                done.add(node)
-                order.append(node)
-                stack.pop()
+                see(node)
+                finish(node)
+                if not unfinished:
+                    break
+                node, operands = unfinished.pop()
     return order
 
 

@@ -1,5 +1,6 @@
 """The wire form of programs and the identity that follows from it."""
 
+from vyre_foundation.wire.canonical import canonical
 from vyre_foundation.wire.decode import decode
 from vyre_foundation.wire.encode import encode
 from vyre_foundation.wire.errors import (
@@ -31,6 +32,7 @@ __all__ = [
     "UnknownTag",
     "UnsupportedVersion",
     "WireError",
+    "canonical",
     "decode",
     "encode",
     "fingerprint",

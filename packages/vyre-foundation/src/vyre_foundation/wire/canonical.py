@@ -1,13 +1,96 @@
-"""The canonical form: one program for all spellings of one meaning."""
+"""The canonical form: one program for all spellings of one meaning and one interface.
+
+    the program's name              → "canonical"
+    names of locals                 → "0", "1", … in the order of the statements that declare them
+    regions                         → their statements
+    operands of a commutative op    → in the order of `operand_order`; `a + b` beside `b + a` is one expression
+    literals that are a NaN         → the canonical NaN, because no program can tell
+    buffers                         → by binding, then those without one by name
+
+What the host or a report can see stays: all that buffers say, the workgroup, the tags of traps.
+"""
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Iterable
 
+from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, Let, Region, Stmt, Subgroup, Var
+from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.wire.decode import decode
 from vyre_foundation.wire.encode import encode_as
+from vyre_foundation.wire.operand_order import COMMUTATIVE, commutative, swapped
+
+
+def canonical(program: Program) -> Program:
+    """The canonical form of `program`; of a canonical program, the program itself."""
+    return decode(encode_canonical(program))
 
 
 def encode_canonical(program: Program) -> bytes:
-    """The wire form of the canonical program."""
-    return encode_as(program, attrgetter("args"), str)
+    """The wire form of the canonical form. Expressions are built only where two become one."""
+    body = rewrite_body(program.body, without_region)
+    nodes = evaluated(body)
+    if has_equals(nodes):
+        body = merged(body)
+        nodes = evaluated(body)
+    buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))
+    names = local_names(body)
+    plain = Program("canonical", buffers, program.workgroup_size, body, program.subgroup_size)
+    return encode_as(plain, swapped(nodes, names, buffers), lambda name: names.get(name, f"?{name}"))
+
+
+def evaluated(body: Body) -> list[Expr]:
+    """Every expression of `body`, operands before what they are operands of."""
+    return postorder([e for stmt in statements(body) for e in expressions(stmt)])
+
+
+def without_region(stmt: Stmt) -> Stmt | Body:
+    return stmt.body if isinstance(stmt, Region) else stmt
+
+
+def local_names(body: Body) -> dict[str, str]:
+    """The new name of every local of `body`, in the order of the statements that declare them."""
+    names: dict[str, str] = {}
+    for stmt in statements(body):
+        match stmt:
+            case (
+                Let(name) | Var(name) | Assign(name) | For(name) | Atomic(result=str(name)) | Subgroup(result=str(name))
+            ):
+                names.setdefault(name, str(len(names)))
+    return names
+
+
+def has_equals(nodes: Iterable[Expr]) -> bool:
+    """Whether `merged` has something to do: an op with its operands in both orders, or a NaN with bits of its own."""
+    swappable = commutative(nodes)
+    operands = {node.args for node in swappable}
+    both = {(first, second) for first, second in operands if first is not second and (second, first) in operands}
+    known = {(node.op, node.args) for node in swappable if node.args in both}
+    if any((op, (second, first)) in known for op, (first, second) in known):
+        return True
+    return any(is_other_nan(node) for node in nodes if node.__class__ is Literal)
+
+
+def merged(body: Body) -> Body:
+    """`body` with one expression for those that are the same up to the order of operands and the bits of a NaN."""
+    known: dict[tuple[object, ...], Expr] = {}
+    memo: dict[Expr, Expr] = {}
+
+    def merge(node: Expr) -> Expr:
+        if is_other_nan(node):
+            return Literal(node.dtype, node.dtype.nan_bits)
+        if isinstance(node, Apply) and node.op in COMMUTATIVE:
+            first, second = node.args
+            return known.get((node.op, second, first)) or known.setdefault((node.op, first, second), node)
+        return node
+
+    return rewrite_body(body, lambda stmt: with_expressions(stmt, lambda root: rewrite(root, merge, memo)))
+
+
+def is_other_nan(node: Expr) -> bool:
+    """Whether `node` is a NaN, but not the canonical one."""
+    if not isinstance(node, Literal) or not node.dtype.is_float:
+        return False
+    return node.value != node.value and node.bits != node.dtype.nan_bits

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from operator import length_hint
 
 from vyre_foundation.dtype import DTYPES, DType, bool_, dtype_of_tag
 from vyre_foundation.errors import TypeMismatch
-from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
-from vyre_foundation.ops import OPS
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select, applying
+from vyre_foundation.ops import OPS, Op
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode_tables import DTYPE_TAGS, BufferTable, StringTable
 from vyre_foundation.wire.errors import Malformed, NotCanonical
@@ -21,6 +22,7 @@ _IDS = {token: place for place, token in f.IDS.items()}
 _WITH_DTYPE = bytes([f.LITERAL, f.LOCAL, f.CAST, f.CAST_UNCHECKED, f.BITCAST, f.CALL])
 _WITH_BUFFER = bytes([f.LOAD, f.LOAD_UNCHECKED, f.LENGTH])
 _KNOWN = bytes([f.REUSE, *_BY_TAG, *_IDS, *_WITH_DTYPE, *_WITH_BUFFER, f.SELECT])
+_BATCH = 8192
 
 
 class Machine:
@@ -51,7 +53,9 @@ class Machine:
         """What the code leaves on the stack."""
         code = iter(self.tokens)
         try:
-            self._run(code)
+            for _ in range(0, len(self.tokens), _BATCH):
+                with applying() as apply:
+                    self._run(islice(code, _BATCH), apply)
         except IndexError as error:
             refuse(Malformed, self._before(code), "a token pops or reuses an expression that is not there", error)
         except TypeMismatch as error:
@@ -64,8 +68,8 @@ class Machine:
         """The offset of the token that `code` gave last."""
         return self.start + len(self.tokens) - length_hint(code) - 1
 
-    def _run(self, code: Iterator[int]) -> None:
-        push, pop, made, add = self.stack.append, self.stack.pop, self.made, self.made.append
+    def _run(self, code: Iterator[int], apply: Callable[[Op, Expr, Expr], Expr]) -> None:
+        push, pop, made, make = self.stack.append, self.stack.pop, self.made, self.made.append
         for token in code:
             op = _OPS[token]
             if op is None:
@@ -74,11 +78,11 @@ class Machine:
                     continue
                 node = self._other(token)
             elif op.arity == 2:
-                right = pop()
-                node = Apply(op, pop(), right)
+                second = pop()
+                node = apply(op, pop(), second)
             else:
                 node = Apply(op, *self._operands(op.arity))
-            add(node)
+            make(node)
             push(node)
 
     def _operands(self, count: int) -> list[Expr]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Set
 
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
+from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import format as f
-from vyre_foundation.wire.encode_expressions import Arrange, ExpressionColumns
+from vyre_foundation.wire.encode_expressions import ExpressionColumns
 from vyre_foundation.wire.encode_statements import StatementColumns
 from vyre_foundation.wire.errors import Unencodable
 from vyre_foundation.wire.fingerprint import digest
@@ -18,13 +18,13 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    return encode_as(program, attrgetter("args"), str)
+    return encode_as(program, frozenset(), str)
 
 
-def encode_as(program: Program, arrange: Arrange, rename: Callable[[str], str]) -> bytes:
-    """The wire form of `program` with operands in the order that `arrange` gives, and locals called by `rename`."""
+def encode_as(program: Program, swapped: Set[Expr], rename: Callable[[str], str]) -> bytes:
+    """The wire form of `program` with the operands of all in `swapped` the other way round, and locals renamed."""
     statements = StatementColumns(program.body)
-    expressions = ExpressionColumns(statements.roots, arrange)
+    expressions = ExpressionColumns(statements.roots, swapped)
     used = dict.fromkeys((*expressions.buffers, *statements.buffers))
     undeclared = used.keys() - set(program.buffers)
     rows = (*program.buffers, *[buffer for buffer in used if buffer in undeclared])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +17,15 @@ from vyre_foundation.wire.varint import write_column
 if TYPE_CHECKING:
     from vyre_foundation.wire.encode import Strings
 
-Arrange = Callable[[Expr], Sequence[Expr]]
-"""The operands of an expression, in the order to write them."""
-
 
 class ExpressionColumns:
-    """The fields of all expressions under `roots`, in the order of the code that makes them."""
+    """The fields of all expressions under `roots`, in the order of the code that makes them.
 
-    def __init__(self, roots: Iterable[Expr], arrange: Arrange) -> None:
-        made, reused_after, self.references = stack_code(roots, arrange)
+    Those that are in `swapped` have their two operands the other way round.
+    """
+
+    def __init__(self, roots: Iterable[Expr], swapped: Set[Expr]) -> None:
+        made, reused_after, self.references = stack_code(roots, swapped)
         self.dtypes = bytearray()
         self.locals: list[str] = []
         self.buffers: list[Buffer] = []
@@ -88,7 +88,7 @@ class ExpressionColumns:
         return b"".join(columns)
 
 
-def stack_code(roots: Iterable[Expr], arrange: Arrange) -> tuple[Iterable[Expr], list[int], list[int]]:
+def stack_code(roots: Iterable[Expr], swapped: Set[Expr]) -> tuple[Iterable[Expr], list[int], list[int]]:
     """What a stack machine does to push all of `roots`: the expressions it makes, in order, and its reuses.
 
     A reuse is the number of expressions that are made before it, and how many expressions ago the reused one was made.
@@ -96,32 +96,28 @@ def stack_code(roots: Iterable[Expr], arrange: Arrange) -> tuple[Iterable[Expr],
     made: dict[Expr, int] = {}
     reused_after: list[int] = []
     references: list[int] = []
-
-    def reuse(node: Expr) -> None:
-        reused_after.append(len(made))
-        references.append(len(made) - made[node])
-
-    unfinished: list[tuple[Expr, Any]] = []
+    unfinished: list[Expr] = []
+    unfinished_operands: list[Iterator[Expr]] = []
     for root in roots:
-        if root in made:
-            reuse(root)
-            continue
-        node, operands = root, iter(arrange(root))
+        node, operands = root, iter((root,))
         while True:
             for operand in operands:
                 if operand in made:
-                    reuse(operand)
-                elif below := arrange(operand):
-                    unfinished.append((node, operands))
-                    node, operands = operand, iter(below)
+                    count = len(made)
+                    reused_after.append(count)
+                    references.append(count - made[operand])
+                elif below := operand.args:
+                    unfinished.append(node)
+                    unfinished_operands.append(operands)
+                    node, operands = operand, iter(below if operand not in swapped else below[::-1])
                     break
                 else:
                     made[operand] = len(made)
             else:
-                made[node] = len(made)
                 if not unfinished:
                     break
-                node, operands = unfinished.pop()
+                made[node] = len(made)
+                node, operands = unfinished.pop(), unfinished_operands.pop()
     return made, reused_after, references
 
 

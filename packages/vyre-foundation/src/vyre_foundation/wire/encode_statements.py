@@ -28,13 +28,14 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )
-from vyre_foundation.ir.walk import expressions
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.errors import NestingTooDeep
 from vyre_foundation.wire.varint import write_column
 
 if TYPE_CHECKING:
     from vyre_foundation.wire.encode import Strings
+
+_BINDINGS: dict[type[Stmt], int] = {Let: f.LET, Var: f.VAR, Assign: f.ASSIGN}
 
 
 class StatementColumns:
@@ -58,7 +59,6 @@ class StatementColumns:
             )
         for stmt in body:
             self.tags.append(self._statement(stmt))
-            self.roots.extend(expressions(stmt))
             match stmt:
                 case If():
                     self._body(stmt.then, depth + 1)
@@ -70,46 +70,66 @@ class StatementColumns:
                     self.tags.append(f.END)
 
     def _statement(self, stmt: Stmt) -> int:
-        """The tag of `stmt`; the fields that are no expressions go to their columns."""
+        """The tag of `stmt`; its fields go to their columns."""
         match stmt:
             case Store():
                 self.buffers.append(stmt.buffer)
+                self.roots += (stmt.index, stmt.value)
                 return f.STORE if stmt.checked else f.STORE_UNCHECKED
             case Let() | Var() | Assign():
                 self.locals.append(stmt.name)
-                return f.LET if isinstance(stmt, Let) else f.VAR if isinstance(stmt, Var) else f.ASSIGN
+                self.roots.append(stmt.value)
+                return _BINDINGS[type(stmt)]
             case If():
+                self.roots.append(stmt.condition)
                 return f.IF
             case For():
                 self.locals.append(stmt.name)
                 self.numbers.append(stmt.step)
+                self.roots += (stmt.start, stmt.stop)
                 return f.FOR
+            case Region():
+                self.labels.append(stmt.label)
+                return f.REGION
+            case Atomic():
+                return self._atomic(stmt)
+            case Subgroup():
+                return self._subgroup(stmt)
+            case Trap():
+                self.labels.append(stmt.tag)
+                self.roots.append(stmt.code)
+                return f.TRAP
+            case IndirectDispatch():
+                self.buffers.append(stmt.buffer)
+                self.numbers.append(stmt.offset)
+                return f.INDIRECT_DISPATCH
+            case Barrier():
+                return f.BARRIER_GRID if stmt.scope is Scope.GRID else f.BARRIER_WORKGROUP
             case Break():
                 return f.BREAK
             case Continue():
                 return f.CONTINUE
             case Return():
                 return f.RETURN
-            case Barrier():
-                return f.BARRIER_GRID if stmt.scope is Scope.GRID else f.BARRIER_WORKGROUP
-            case Atomic():
-                self.details.append(f.ATOMIC_OPS[stmt.op])
-                self.buffers.append(stmt.buffer)
-                expected = 0 if stmt.expected is None else f.HAS_EXPECTED
-                return f.ATOMIC + self._result(stmt.result) + expected + (0 if stmt.checked else f.IS_UNCHECKED)
-            case Subgroup():
-                self.details.append(f.SUBGROUP_OPS[stmt.op])
-                return f.SUBGROUP + self._result(stmt.result) + (0 if stmt.lane is None else f.HAS_LANE)
-            case Trap():
-                self.labels.append(stmt.tag)
-                return f.TRAP
-            case IndirectDispatch():
-                self.buffers.append(stmt.buffer)
-                self.numbers.append(stmt.offset)
-                return f.INDIRECT_DISPATCH
-            case Region():
-                self.labels.append(stmt.label)
-                return f.REGION
+
+    def _atomic(self, stmt: Atomic) -> int:
+        self.details.append(f.ATOMIC_OPS[stmt.op])
+        self.buffers.append(stmt.buffer)
+        self.roots += (stmt.index, stmt.value)
+        tag = f.ATOMIC + self._result(stmt.result) + (0 if stmt.checked else f.IS_UNCHECKED)
+        if stmt.expected is None:
+            return tag
+        self.roots.append(stmt.expected)
+        return tag + f.HAS_EXPECTED
+
+    def _subgroup(self, stmt: Subgroup) -> int:
+        self.details.append(f.SUBGROUP_OPS[stmt.op])
+        self.roots.append(stmt.value)
+        tag = f.SUBGROUP + self._result(stmt.result)
+        if stmt.lane is None:
+            return tag
+        self.roots.append(stmt.lane)
+        return tag + f.HAS_LANE
 
     def _result(self, name: str | None) -> int:
         if name is None:

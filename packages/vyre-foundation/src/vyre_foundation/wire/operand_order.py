@@ -1,0 +1,109 @@
+"""In which order a commutative op has its operands, told from what they are and not from how they were built.
+
+Operands of different kinds are ordered by kind, so that literals come last. Those of one kind are ordered by their own
+fields, and where these are equal by a hash of all that is below them, which is the same for both orders of a
+commutative op. Should two different operands have one hash, they keep their order: then two spellings of one program
+may have two fingerprints, but two programs never have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+from zlib import crc32
+
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
+from vyre_foundation.ops import OPS
+from vyre_foundation.wire import format as f
+
+COMMUTATIVE = frozenset(op for op in OPS.values() if all(op.laws_for(dtype).commutative for dtype in op.accepts))
+
+# Ops come before these, by their tags.
+_KINDS = {Load: 256, Select: 257, Cast: 258, Bitcast: 259, Call: 260, Local: 261, Id: 262, Length: 263, Literal: 264}
+
+_MASK = 2**64 - 1
+_FACTOR = 0x9E3779B97F4A7C15
+
+
+def commutative(nodes: Iterable[Any]) -> list[Apply]:
+    """The applications of commutative ops among `nodes`."""
+    return [node for node in nodes if node.__class__ is Apply and node.op in COMMUTATIVE]
+
+
+def swapped(nodes: Sequence[Expr], names: Mapping[str, str], buffers: Sequence[Buffer]) -> set[Expr]:
+    """Those of `nodes` that have their operands in the wrong order.
+
+    `nodes` are all expressions of a program, operands first; `names` numbers its locals and `buffers` its buffers.
+    """
+    order = _Order(nodes, names, buffers)
+    return {node for node in commutative(nodes) if order.is_wrong(*node.args)}
+
+
+class _Order:
+    def __init__(self, nodes: Sequence[Expr], names: Mapping[str, str], buffers: Sequence[Buffer]) -> None:
+        self._nodes, self._names = nodes, names
+        self._buffers = {buffer: number for number, buffer in enumerate(buffers)}
+
+    def is_wrong(self, first: Any, second: Any) -> bool:
+        """Whether `second` belongs before `first`."""
+        kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
+        other = second.op.tag if second.__class__ is Apply else _KINDS[second.__class__]
+        if kind != other:
+            return bool(kind > other)
+        if kind >= _KINDS[Load]:
+            fields, others = self._fields(first), self._fields(second)
+            if fields != others:
+                return fields > others
+        return bool(first.args) and self._hashes[first] > self._hashes[second]
+
+    def _fields(self, node: Expr) -> tuple[int, ...]:
+        """What tells `node` from others of its kind over the same operands."""
+        match node:
+            case Load():
+                return self._buffers.get(node.buffer, -1), node.checked
+            case Literal():
+                return node.dtype.tag, node.bits
+            case Local():
+                name = self._names.get(node.name)
+                return node.dtype.tag, _number(node.name) if name is None else int(name)
+            case Id():
+                return (f.IDS[node.kind, node.axis],)
+            case Length():
+                return (self._buffers.get(node.buffer, -1),)
+            case Cast():
+                return node.dtype.tag, node.checked
+            case Bitcast():
+                return (node.dtype.tag,)
+            case Call():
+                return node.dtype.tag, _number(node.callee)
+        return ()
+
+    @cached_property
+    def _hashes(self) -> Mapping[Expr, int]:
+        """A 64-bit hash of each expression, the same on every machine and in every process."""
+        hashes: dict[Any, int] = {}
+        node: Any
+        for node in self._nodes:
+            operands = [hashes[operand] for operand in node.args]
+            if node.__class__ is Apply:
+                state = node.op.tag
+                if node.op in COMMUTATIVE:
+                    operands.sort()
+            else:
+                state = _mixed(_KINDS[node.__class__], self._fields(node))
+            hashes[node] = _mixed(state, operands)
+        return hashes
+
+
+def _mixed(state: int, numbers: Iterable[int]) -> int:
+    """`state` after `numbers`, in 64 bits: multiply and shift, so that their order counts."""
+    for number in numbers:
+        state = (state ^ number & _MASK) * _FACTOR & _MASK
+        state ^= state >> 32
+    return state
+
+
+def _number(name: str) -> int:
+    return crc32(name.encode(errors="surrogatepass"))
