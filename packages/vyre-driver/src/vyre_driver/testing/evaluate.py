@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Outputs
-from vyre_driver.plan.launch import LaunchPlan
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.plan.indirect import read_indirect_grid
+from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_foundation.ir.program import Program
 
 Evaluate: TypeAlias = Callable[[LaunchPlan, Mapping[str, memoryview]], None]
 """Run the plan's program once over its bound buffers: their bytes by name, changed in place."""
 
 
-def run_on_host(plan: LaunchPlan, inputs: Sequence[memoryview], evaluate: Evaluate) -> Outputs:
+def dispatch_on_host(
+    program: Program,
+    inputs: Sequence[memoryview],
+    config: DispatchConfig,
+    evaluate: Evaluate,
+    profile: DeviceProfile | None = None,
+) -> Outputs:
     """One dispatch in host memory: inputs in, zeros elsewhere, the whole program as often as the plan says."""
+    grid = None if config.grid_override is not None else read_indirect_grid(program, inputs)
+    plan = plan_launch(program, [view.nbytes for view in inputs], config, profile, grid)
     given = dict(zip(plan.inputs, inputs, strict=True))
     memory = {
         buffer.name: memoryview(bytearray(given.get(buffer.name, bytes(plan.byte_length(buffer.name)))))

@@ -34,9 +34,7 @@ from vyre_driver.backend.results import (
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.errors import DeviceLost, InvalidInput, StaleHandle
 from vyre_driver.pipeline.compile import PassthroughPipeline
-from vyre_driver.plan.indirect import read_indirect_grid
-from vyre_driver.plan.launch import plan_launch
-from vyre_driver.testing.evaluate import Evaluate, run_on_host
+from vyre_driver.testing.evaluate import Evaluate, dispatch_on_host
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -75,9 +73,7 @@ class FullBackend(VyreBackend, contract=1):
             raise DeviceLost(self._id, "lose_device() was called")
         self._dispatches += 1
         views = [host_bytes(f"input {n}", given) for n, given in enumerate(inputs)]
-        grid = read_indirect_grid(program, views)
-        plan = plan_launch(program, [view.nbytes for view in views], config, self.device_profile(), grid)
-        return run_on_host(plan, views, self._evaluate)
+        return dispatch_on_host(program, views, config, self._evaluate, self.device_profile())
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
         return self.dispatch(program, inputs, config)
