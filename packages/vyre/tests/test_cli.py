@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import vyre as vy
 from click.testing import CliRunner, Result
+
+import vyre as vy
 from vyre.cli import main
 
 
@@ -79,7 +80,7 @@ def test_validate_prints_facts(xor: Path) -> None:
 
 def test_validate_reports_all_findings_and_fails(tmp_path: Path) -> None:
     bad = tmp_path / "bad.vyre"
-    bad.write_text('program bad workgroup(64, 1, 1) {\n  write out: u32[4] @0;\n\n  x = 1;\n  y = 2;\n}\n')
+    bad.write_text("program bad workgroup(64, 1, 1) {\n  write out: u32[4] @0;\n\n  x = 1;\n  y = 2;\n}\n")
     result = invoke("validate", bad)
     assert result.exit_code == 1
     assert result.stderr.count("Fix: ") == 2
@@ -128,7 +129,9 @@ def test_show_says_that_the_reference_emits_nothing(xor: Path) -> None:
 def test_run_reads_and_writes_arrays(xor: Path, arrays: tuple[Path, Path], tmp_path: Path, backend: str) -> None:
     a, b = arrays
     out = tmp_path / "out.npy"
-    result = invoke("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--output", f"out={out}", "--backend", backend)
+    result = invoke(
+        "run", xor, "--input", f"a={a}", "--input", f"b={b}", "--output", f"out={out}", "--backend", backend
+    )
     assert result.exit_code == 0, result.output
     np.testing.assert_array_equal(np.load(out), np.arange(100, dtype=np.uint32) ^ 3)
 
@@ -143,7 +146,9 @@ def test_run_takes_raw_bytes(xor: Path, tmp_path: Path) -> None:
     assert out.read_bytes() == bytes(16)
 
 
-def test_run_with_a_missing_input_names_it_and_writes_nothing(xor: Path, arrays: tuple[Path, Path], tmp_path: Path) -> None:
+def test_run_with_a_missing_input_names_it_and_writes_nothing(
+    xor: Path, arrays: tuple[Path, Path], tmp_path: Path
+) -> None:
     out = tmp_path / "out.npy"
     result = invoke("run", xor, "--input", f"a={arrays[0]}", "--output", f"out={out}", "--backend", "reference")
     assert result.exit_code == 2

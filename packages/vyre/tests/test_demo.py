@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import vyre as vy
 from vyre.demo import histogram, mandelbrot, scan, sha256
 from vyre.demo.corpus import Corpus, standard_library
@@ -29,7 +30,12 @@ def test_the_constants_are_those_of_the_standard() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sha256_gives_the_published_digests(backend: str) -> None:
     """FIPS 180-4 examples, and every length around the two block boundaries of the padding."""
-    contents = [b"abc", b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", b"", *(b"x" * n for n in range(50, 70))]
+    contents = [
+        b"abc",
+        b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+        b"",
+        *(b"x" * n for n in range(50, 70)),
+    ]
     job = sha256.job(corpus_of(*contents))
     digest = vy.run(job.program, dict(job.inputs), backend=backend, config=job.config)["digest"].astype(">u4").tobytes()
     assert digest[:32].hex() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 import vyre as vy
 
 
@@ -49,7 +50,9 @@ def test_a_backend_object_is_used_as_it_is(operands: tuple[np.ndarray, np.ndarra
 
 
 def test_an_unknown_backend_says_what_there_is() -> None:
-    with pytest.raises(LookupError, match=r"no backend 'gpu' is registered \(registered: .*reference.*\)\. Fix: choose"):
+    with pytest.raises(
+        LookupError, match=r"no backend 'gpu' is registered \(registered: .*reference.*\)\. Fix: choose"
+    ):
         vy.run(xor_program(), backend="gpu")
 
 

@@ -11,17 +11,16 @@ with vy.program("xor", workgroup_size=64) as p:
 vy.run(p.build(), a=x, b=y)["out"]
 """
 
+from vyre.run import backend_for, run
 from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
 from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_foundation.functions import __all__ as _functions
 
-from vyre.run import backend_for, run
-
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "DispatchConfig",
     "VyreBackend",
     "backend_for",

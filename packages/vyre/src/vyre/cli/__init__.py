@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 import click
-import vyre
 
+import vyre
 from vyre.cli import machine, program
 from vyre.cli.demo import demo
 from vyre.cli.outcome import Exit

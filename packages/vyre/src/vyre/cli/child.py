@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
+
 from vyre_foundation import Program, program, u32
 from vyre_foundation.errors import VyreError
 
@@ -28,7 +29,10 @@ def ask(backend: str) -> dict[str, Any]:
         return {"error": f"no answer within {TIMEOUT_S} s", "fix": "check the device's driver"}
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        return {"error": f"its process ended with status {done.returncode}: {last}", "fix": "reinstall the device's driver"}
+        return {
+            "error": f"its process ended with status {done.returncode}: {last}",
+            "fix": "reinstall the device's driver",
+        }
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

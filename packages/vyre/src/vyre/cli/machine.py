@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 from rich.progress import Progress, SpinnerColumn, TextColumn
-from vyre_driver import availability, backend_problems, registered_backends_by_precedence
 
 from vyre.cli.child import ask
 from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
+from vyre_driver import availability, backend_problems, registered_backends_by_precedence
 
 DISTRIBUTIONS = (
     *("vyre", "vyre-foundation", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-conform"),
@@ -40,7 +40,9 @@ def list_backends(answer: Answer) -> Exit:
                     }
                     for r, state in rows
                 ],
-                "problems": [{"id": p.id, "distribution": p.distribution, "reason": p.reason, "fix": p.fix} for p in problems],
+                "problems": [
+                    {"id": p.id, "distribution": p.distribution, "reason": p.reason, "fix": p.fix} for p in problems
+                ],
             }
         )
         return Exit.OK
@@ -68,14 +70,16 @@ def list_devices(answer: Answer) -> Exit:
         abilities = [k.removeprefix("supports_") for k, v in p.items() if k.startswith("supports_") and v]
         memory = readable_size(p["global_memory_bytes"]) if "global_memory_bytes" in p else "–"
         units, group = str(p.get("compute_units", "–")), str(p["max_invocations_per_workgroup"])
-        rows.append((id, p.get("device", "–"), p.get("driver_version", "–"), units, group, memory, ", ".join(abilities)))
+        rows.append(
+            (id, p.get("device", "–"), p.get("driver_version", "–"), units, group, memory, ", ".join(abilities))
+        )
     answer.table("", ("backend", "device", "driver", "units", "workgroup", "memory", "native"), rows)
     return Exit.OK
 
 
 def examine(answer: Answer) -> Exit:
     """Versions, environment, and one small dispatch on every available backend. Fails if one computes wrongly."""
-    versions = {name: found for name in DISTRIBUTIONS if (found := _version(name))}
+    versions = {name: v for name in DISTRIBUTIONS if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
     found = _ask_all(answer)
     states = {r.id: availability(r.id) for r in registered_backends_by_precedence()}
@@ -89,7 +93,9 @@ def examine(answer: Answer) -> Exit:
                 "versions": versions,
                 "environment": environment,
                 "backends": found,
-                "unavailable": {id: {"reason": s.reason, "fix": s.fix} for id, s in states.items() if not s.is_available},
+                "unavailable": {
+                    id: {"reason": s.reason, "fix": s.fix} for id, s in states.items() if not s.is_available
+                },
                 "problems": [str(p) for p in problems],
                 "well": well,
             }

@@ -19,8 +19,10 @@ from enum import IntEnum
 from typing import Any
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+
 from vyre_driver.errors import BackendError, BackendUnavailable, InvalidInput, UnknownBackend
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
@@ -63,7 +65,7 @@ class Answer:
         click.echo(json.dumps(document, indent=2))
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        table = Table(*columns, title=title or None, title_justify="left", header_style="bold")
+        table = Table(*columns, title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
         for row in rows:
             table.add_row(*row)
         self.console.print(table)
@@ -110,5 +112,10 @@ def readable_time(seconds: float | None) -> str:
         return "–"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+            return f"{_short(seconds / scale)} {unit}"
+    return f"{_short(seconds * 1e9)} ns"
+
+
+def _short(number: float) -> str:
+    """About three digits, without an exponent."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 import numpy as np
+
+from vyre.cli.outcome import Answer, readable_time
+from vyre.cli.source import named_paths, read_array, read_program, write_array
+from vyre.run import backend_for
 from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature
 from vyre_foundation import Program, print_program
 from vyre_foundation.validate.facts import Facts
-
-from vyre.cli.outcome import Answer, Exit, readable_time
-from vyre.cli.source import named_paths, read_array, read_program, write_array
-from vyre.run import backend_for
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -48,7 +48,11 @@ def show(file: Path, target: str | None, as_json: bool) -> None:
         facts = program.validate()
         source = None if target is None else _emitted(program, target)
         if as_json:
-            document: dict[str, Any] = {"text": print_program(program), "fingerprint": program.fingerprint(), **_facts(facts)}
+            document: dict[str, Any] = {
+                "text": print_program(program),
+                "fingerprint": program.fingerprint(),
+                **_facts(facts),
+            }
             answer.json(document if source is None else {**document, "target": target, "source": source})
         elif source is not None:
             click.echo(source, nl=False)
@@ -94,7 +98,9 @@ def run(
         _report_run(answer, device.id(), seconds, results, targets)
 
 
-def _report_run(answer: Answer, backend: str, seconds: float, results: dict[str, Any], targets: dict[str, Path]) -> None:
+def _report_run(
+    answer: Answer, backend: str, seconds: float, results: dict[str, Any], targets: dict[str, Path]
+) -> None:
     if answer.as_json:
         described = {
             name: {"dtype": str(a.dtype), "count": a.size, "file": str(targets[name]) if name in targets else None}
@@ -106,7 +112,9 @@ def _report_run(answer: Answer, backend: str, seconds: float, results: dict[str,
         (name, str(a.dtype), str(a.size), str(targets.get(name, "–")), np.array2string(a, threshold=6, edgeitems=3))
         for name, a in results.items()
     ]
-    answer.table(f"{backend}, {readable_time(seconds)} with compilation", ("output", "type", "count", "file", "elements"), rows)
+    answer.table(
+        f"{backend}, {readable_time(seconds)} with compilation", ("output", "type", "count", "file", "elements"), rows
+    )
 
 
 def _emitted(program: Program, target: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 import numpy.typing as npt
+
 from vyre_foundation import Program, decode, parse
 from vyre_foundation.wire import MAGIC
 
@@ -20,7 +21,9 @@ def read_program(path: Path) -> Program:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise click.BadParameter(f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise click.BadParameter(
+            f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start})"
+        ) from None
     return parse(text)
 
 

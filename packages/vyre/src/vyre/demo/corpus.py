@@ -34,7 +34,8 @@ class Corpus:
     def head(self, limit: int) -> Corpus:
         """The smallest files that make up at most `limit` bytes together (at least one file)."""
         by_size = sorted(range(len(self.names)), key=lambda k: len(self.contents[k]))
-        total, taken = 0, []
+        total = 0
+        taken: list[int] = []
         for k in by_size:
             total += len(self.contents[k])
             if taken and total > limit:

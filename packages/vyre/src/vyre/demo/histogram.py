@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from vyre_driver import DispatchConfig
-from vyre_foundation import Program, program, u8, u32
-from vyre_foundation.functions import min as least
 
 from vyre.demo.corpus import Corpus
 from vyre.demo.job import Array, Job
+from vyre_driver import DispatchConfig
+from vyre_foundation import Program, program, u8, u32
+from vyre_foundation.functions import min as least
 
 GROUP = 256
 BYTES_EACH = 64

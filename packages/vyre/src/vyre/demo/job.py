@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+
 from vyre_driver import DispatchConfig
 from vyre_foundation import Program
 
@@ -17,7 +18,7 @@ Array = npt.NDArray[np.generic]
 class Job:
     """One piece of real work.
 
-    `oracle` computes the outputs with other means (`oracle_name`); `finish` may turn the outputs into a file and says so.
+    `oracle` computes the outputs by other means, `oracle_name`. `finish` may turn the outputs into a file, and names it.
     """
 
     name: str

@@ -12,10 +12,10 @@ PICTURE = (960, 720, 256)
 """Width and height in pixels, and the most iterations per pixel."""
 
 
-def jobs(corpus: Corpus, picture: Path) -> list[Job]:
-    """All jobs over `corpus`; the Mandelbrot job draws `picture`."""
+def jobs(corpus: Corpus, hashed: Corpus, picture: Path) -> list[Job]:
+    """All jobs over `corpus`; SHA-256 over `hashed`, because a file is one invocation and the largest one decides."""
     return [
-        sha256.job(corpus),
+        sha256.job(hashed),
         scan.job(corpus),
         histogram.job(corpus),
         mandelbrot.job(*PICTURE, picture),

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from vyre_driver import DispatchConfig
-from vyre_foundation import Program, f32, program, u16, u32
 
 from vyre.demo.job import Array, Job
+from vyre_driver import DispatchConfig
+from vyre_foundation import Program, f32, program, u16, u32
 
 TILE = 16
 LEFT, TOP, WIDTH_OF_PLANE = -2.2, -1.15, 3.1
 
 
 def mandelbrot_program(width: int, height: int, limit: int) -> Program:
-    """`steps` gets, row by row, the number of iterations until |z| > 2, at most `limit`. `view` is left, top, pixel size."""
+    """`steps` gets the iterations until |z| > 2, at most `limit`, row by row; `view` is left, top and the pixel's size."""
     with program("mandelbrot", workgroup_size=(TILE, TILE)) as p:
         view = p.uniform("view", f32, 3)
         steps = p.write("steps", u16, width * height)
@@ -39,19 +39,19 @@ def mandelbrot_program(width: int, height: int, limit: int) -> Program:
 
 def iterations(view: npt.NDArray[np.float32], width: int, height: int, limit: int) -> npt.NDArray[np.uint16]:
     """What the program computes, in NumPy."""
-    real = (view[0] + np.arange(width, dtype=np.float32) * view[2])[None, :].repeat(height, 0)
-    imaginary = (view[1] + np.arange(height, dtype=np.float32) * view[2])[:, None].repeat(width, 1)
-    steps = np.zeros((height, width), np.uint16)
-    left = np.arange(width * height)
-    zr, zi = np.zeros(left.size, np.float32), np.zeros(left.size, np.float32)
-    cr, ci = real.ravel(), imaginary.ravel()
+    real = view[0] + np.arange(width, dtype=np.float32) * view[2]
+    imaginary = view[1] + np.arange(height, dtype=np.float32) * view[2]
+    steps = np.zeros(width * height, np.uint16)
+    pixel = np.arange(width * height)
+    zr, zi = np.zeros(pixel.size, np.float32), np.zeros(pixel.size, np.float32)
     for _ in range(limit):
         rr, ii = zr * zr, zi * zi
         inside = ~(rr + ii > np.float32(4))
-        left, zr, zi, cr, ci, rr, ii = (a[inside] for a in (left, zr, zi, cr, ci, rr, ii))
-        zr, zi = rr - ii + cr, zr * zi * np.float32(2) + ci
-        steps.ravel()[left] += 1
-    return steps.ravel()
+        pixel, product, difference = pixel[inside], (zr * zi)[inside], (rr - ii)[inside]
+        zi = product * np.float32(2) + imaginary[pixel // width]
+        zr = difference + real[pixel % width]
+        steps[pixel] += 1
+    return steps
 
 
 def draw(steps: Array, width: int, height: int, limit: int, path: Path) -> str:
@@ -60,7 +60,9 @@ def draw(steps: Array, width: int, height: int, limit: int, path: Path) -> str:
 
     share = np.asarray(steps, np.float64).reshape(height, width) / limit
     glow = np.sqrt(share)[..., None]
-    palette = np.concatenate((9 * (1 - glow) * glow**3, 15 * (1 - glow) ** 2 * glow**2, 8.5 * (1 - glow) ** 3 * glow), 2)
+    palette = np.concatenate(
+        (9 * (1 - glow) * glow**3, 15 * (1 - glow) ** 2 * glow**2, 8.5 * (1 - glow) ** 3 * glow), 2
+    )
     Image.fromarray((np.clip(palette, 0, 1) * 255).astype(np.uint8)).save(path)
     return str(path)
 
@@ -72,7 +74,7 @@ def job(width: int, height: int, limit: int, path: Path) -> Job:
         return {"steps": iterations(view, width, height, limit)}
 
     return Job(
-        name=f"Mandelbrot {width} × {height}",
+        name="Mandelbrot set",
         program=mandelbrot_program(width, height, limit),
         inputs={"view": view},
         oracle_name="NumPy",

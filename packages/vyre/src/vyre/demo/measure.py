@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from blake3 import blake3
-from vyre_driver import VyreBackend, compile
 
 from vyre.demo.job import Array, Job
+from vyre_driver import VyreBackend, compile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

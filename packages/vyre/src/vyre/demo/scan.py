@@ -6,14 +6,25 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+from vyre.demo.corpus import Corpus
+from vyre.demo.job import Array, Job
 from vyre_driver import DispatchConfig
 from vyre_foundation import Program, program, select, u8, u16, u32
 from vyre_foundation.functions import min as least
 
-from vyre.demo.corpus import Corpus
-from vyre.demo.job import Array, Job
-
-WORDS = (b"import", b"return", b"lambda", b"yield", b"self.", b"class ", b"raise", b"TODO", b"TypeError", b"is not None")
+WORDS = (
+    b"import",
+    b"return",
+    b"lambda",
+    b"yield",
+    b"self.",
+    b"class ",
+    b"raise",
+    b"TODO",
+    b"TypeError",
+    b"is not None",
+)
 CHUNK = 256
 """Bytes that one invocation answers for; it starts one word earlier, in the initial state."""
 
@@ -62,9 +73,12 @@ def scan_program(words: Sequence[bytes]) -> Program:
         with p.range(begin, least(first + CHUNK, text.length), name="position") as position:
             state.set(transitions[state.get() << 8 | text[position].cast(u32)].cast(u32))
             found = p.let(ending[state.get()])
-            with p.if_((found != 0) & (position >= first)), p.range(0, len(words), name="word") as word:
-                with p.if_((found >> word & 1) != 0):
-                    local.atomic_add(word, 1)
+            with (
+                p.if_((found != 0) & (position >= first)),
+                p.range(0, len(words), name="word") as word,
+                p.if_((found >> word & 1) != 0),
+            ):
+                local.atomic_add(word, 1)
         p.barrier()
         with p.if_(p.local_id(0) < len(words)):
             count.atomic_add(p.local_id(0), local[p.local_id(0)])
@@ -86,7 +100,7 @@ def job(corpus: Corpus) -> Job:
         return {"count": np.array([occurrences(text, w) for w in WORDS], np.uint32)}
 
     return Job(
-        name=f"count {len(WORDS)} words",
+        name=f"scan for {len(WORDS)} words",
         program=scan_program(WORDS),
         inputs={"text": corpus.text},
         oracle_name="bytes.find",

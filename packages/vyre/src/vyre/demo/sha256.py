@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Mapping
 
 import numpy as np
+
+from vyre.demo.corpus import Corpus
+from vyre.demo.job import Array, Job
 from vyre_driver import DispatchConfig
 from vyre_foundation import LengthOf, Program, Value, program, select, u8, u32
 from vyre_foundation.functions import min as least
 from vyre_foundation.functions import rotr
-
-from vyre.demo.corpus import Corpus
-from vyre.demo.job import Array, Job
 
 
 def primes(count: int) -> list[int]:
@@ -26,7 +26,7 @@ def primes(count: int) -> list[int]:
 
 
 def root_fraction_bits(number: int, degree: int) -> int:
-    """The first 32 bits of the fraction of the `degree`-th root of `number`: where FIPS 180-4 takes its constants from."""
+    """The first 32 bits of the fraction of the `degree`-th root of `number`, where FIPS 180-4 has its constants from."""
     target = number << (32 * degree)
     low, high = 0, 1 << 40
     while high - low > 1:
@@ -101,7 +101,7 @@ def job(corpus: Corpus) -> Job:
         return {"digest": np.frombuffer(digests, ">u4").astype(np.uint32)}
 
     return Job(
-        name="SHA-256 of every file",
+        name="SHA-256 of files",
         program=sha256_program(),
         inputs={"data": data, "start": starts, "size": sizes},
         oracle_name="hashlib",
