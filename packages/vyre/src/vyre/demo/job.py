@@ -18,7 +18,7 @@ Array = npt.NDArray[np.generic]
 class Job:
     """One piece of real work.
 
-    `oracle` computes the outputs by other means, `oracle_name`. `finish` may turn the outputs into a file, and names it.
+    `oracle` computes the outputs by other means (`oracle_name`). `finish` may make a file of them.
     """
 
     name: str

@@ -17,7 +17,7 @@ LEFT, TOP, WIDTH_OF_PLANE = -2.2, -1.15, 3.1
 
 
 def mandelbrot_program(width: int, height: int, limit: int) -> Program:
-    """`steps` gets the iterations until |z| > 2, at most `limit`, row by row; `view` is left, top and the pixel's size."""
+    """`steps` gets the iterations until |z| > 2, at most `limit`, row by row; `view` is left, top, pixel size."""
     with program("mandelbrot", workgroup_size=(TILE, TILE)) as p:
         view = p.uniform("view", f32, 3)
         steps = p.write("steps", u16, width * height)

@@ -21,7 +21,7 @@ WORDS = (
     b"self.",
     b"class ",
     b"raise",
-    b"TODO",
+    b"Error",
     b"TypeError",
     b"is not None",
 )

@@ -26,7 +26,7 @@ def primes(count: int) -> list[int]:
 
 
 def root_fraction_bits(number: int, degree: int) -> int:
-    """The first 32 bits of the fraction of the `degree`-th root of `number`, where FIPS 180-4 has its constants from."""
+    """The first 32 bits of the fraction of the `degree`-th root of `number`: the constants of FIPS 180-4."""
     target = number << (32 * degree)
     low, high = 0, 1 << 40
     while high - low > 1:
