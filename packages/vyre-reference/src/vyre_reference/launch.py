@@ -10,7 +10,7 @@ import numpy as np
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.results import Outputs, host_bytes
 from vyre_driver.backend.typed import ordered_inputs
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_foundation.ir.buffer import Memory
@@ -72,11 +72,19 @@ def host_memory(
         if buffer.name in given:
             memory[buffer.name] = bytearray(given[buffer.name]) if buffer.access.writes else given[buffer.name]
         elif buffer.memory is Memory.PERSISTENT:
-            memory[buffer.name] = kept.setdefault(buffer.name, bytearray(size))
+            memory[buffer.name] = kept.setdefault(buffer.name, zeros(size))
             _require_kept_size(buffer.name, len(kept[buffer.name]), size)
         elif buffer.memory.is_bound:
-            memory[buffer.name] = bytearray(size)
+            memory[buffer.name] = zeros(size)
     return memory
+
+
+def zeros(size: int) -> bytearray:
+    """Fresh memory, or the error that every backend raises when there is not that much."""
+    try:
+        return bytearray(size)
+    except MemoryError:
+        raise DeviceOutOfMemory(size) from None
 
 
 def _require_kept_size(name: str, held: int, size: int) -> None:

@@ -14,16 +14,16 @@ class Rounds:
 
     def __init__(self, dtype: DType, start: Values, stop: Values, step: int, lanes: Lanes, everyone: Lanes) -> None:
         self._dtype, self._step = dtype, step
+        self._trips: int | Values
         if start.ndim == 0 and stop.ndim == 0:
-            trips = max(0, -((int(start) - int(stop)) // step))
-            self._start, self._trips = start, np.asarray(trips, np.object_)
+            self._start, self._trips = start, _length_of_range(int(start), int(stop), step)
         else:
             self._start = _spread(lanes.full(start), lanes, everyone)
             self._trips = _spread(_trips(lanes.full(start), lanes.full(stop), step), lanes, everyone)
 
     def split(self, lanes: Lanes, round: int) -> tuple[Lanes, Lanes]:
         """The lanes that make this round, and those that have no more."""
-        if self._trips.ndim == 0:
+        if isinstance(self._trips, int):
             return (lanes, NOBODY) if round < self._trips else (NOBODY, lanes)
         return lanes.split(lanes.pick(self._trips) > round)
 
@@ -31,6 +31,11 @@ class Rounds:
         """The counter of a round that `lanes` make, where it fits its type."""
         distance = np.uint64(round * self._step % 2**64).astype(register(self._dtype))
         return np.add(lanes.pick(self._start), distance)
+
+
+def _length_of_range(start: int, stop: int, step: int) -> int:
+    """`len(range(…))`, which refuses lengths beyond a machine word."""
+    return max(0, -((start - stop) // step))
 
 
 def _trips(start: Values, stop: Values, step: int) -> Values:

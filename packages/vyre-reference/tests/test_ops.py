@@ -1,0 +1,186 @@
+"""Every op: its witnesses as programs, and the two implementations against each other where types are small."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from vyre_foundation import build
+from vyre_foundation.build import program
+from vyre_foundation.dtype import DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from vyre_foundation.ops import OPS, Op, Tier
+from vyre_foundation.ops.scalar import from_bits, round_float, to_bits
+from vyre_reference import UndefinedBehaviour
+from vyre_reference.vector.ops import function, precondition
+from vyre_reference.vector.registers import decode, encode, stored
+
+LANGUAGE = [op for op in OPS.values() if op.tier is Tier.LANGUAGE]
+RAW = [op for op in OPS.values() if op.tier is Tier.RAW]
+EIGHT_BITS = [(op, t) for op in OPS.values() for t in op.accepts if t in (u8, i8) and op.arity == 2]
+SMALL = [(op, t) for op in OPS.values() for t in op.accepts if t.bits <= 16 and op.arity == 1]
+WIDE = [(op, t) for op in OPS.values() for t in op.accepts if t.bits >= 16]
+
+# Doubles from which each float type takes its boundaries: limits, ties, powers that casts and roots are sensitive to.
+FLOAT_SEEDS = (
+    *(0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 7.0, 0.1, 1 / 3, 255.0, 256.0, 257.0, 65504.0, 65520.0, 1e10, 2.0**24 + 1),
+    *(2.0**31, 2.0**63, 2.0**64, 1e-7, 2.0**-24, 2.0**-126, 2.0**-133, 2.0**-149, 1e300, 5e-324, math.inf, math.nan),
+)
+
+
+def interesting(dtype: DType) -> list[bool | int | float]:
+    """Boundaries of a type, and forty arbitrary patterns."""
+    random = np.random.default_rng(dtype.tag)
+    patterns = [
+        int(b) for b in random.integers(0, 2**64, 40, dtype=np.uint64, endpoint=False) >> np.uint64(64 - dtype.bits)
+    ]
+    if dtype is bool_:
+        return [False, True]
+    if dtype.is_float:
+        assert dtype.format is not None
+        precision, emin, emax = dtype.format
+        limits = (
+            math.ldexp(1.0, emin),
+            math.ldexp(1.0, emin - precision + 1),
+            math.ldexp(2 - 2.0 ** (1 - precision), emax),
+        )
+        seeds = [round_float(dtype, sign * x) for x in (*FLOAT_SEEDS, *limits) for sign in (1.0, -1.0)]
+        return [*seeds, *(from_bits(dtype, b) for b in patterns)]
+    near = [*range(-3, 4), dtype.bits - 1, dtype.bits, dtype.bits + 1, -dtype.bits]
+    ends = [
+        dtype.lowest,
+        dtype.lowest + 1,
+        dtype.highest // 2,
+        dtype.highest // 2 + 1,
+        dtype.highest - 1,
+        dtype.highest,
+    ]
+    known = {n for n in (*near, *ends) if dtype.lowest <= n <= dtype.highest}
+    return [*sorted(known), *(from_bits(dtype, b) for b in patterns)]
+
+
+def operands(op: Op, dtype: DType) -> list[tuple[bool | int | float, ...]]:
+    values = interesting(dtype)[: 40 if op.arity == 3 else None]
+    rows: Iterator[tuple[bool | int | float, ...]] = itertools.product(values, repeat=op.arity)
+    return [row for row in rows if op.precondition is None or op.precondition(dtype, *row)]
+
+
+def assert_same_meaning(op: Op, dtype: DType, rows: list[tuple[bool | int | float, ...]]) -> None:
+    """The NumPy function gives the bits that the op table's exact meaning gives."""
+    columns = [
+        decode(dtype, np.array([to_bits(dtype, x) for x in column], f"<u{dtype.size}").view(stored(dtype)))
+        for column in zip(*rows, strict=True)
+    ]
+    result = op.results[dtype]
+    with np.errstate(all="ignore"):
+        got = encode(result, function(op.id, dtype)(*columns)).view(f"<u{result.size}").tolist()
+    expected = [to_bits(result, op.evaluate(dtype, *row)) for row in rows]
+    wrong = [
+        (row, from_bits(result, e), from_bits(result, g))
+        for row, e, g in zip(rows, expected, got, strict=True)
+        if e != g
+    ]
+    assert not wrong, f"{op.id} on {dtype}: (operands, expected, got) {wrong[:5]}"
+
+
+@pytest.mark.parametrize("op", LANGUAGE, ids=lambda op: op.id)
+def test_witnesses_as_programs(run, typed, op):
+    for dtype in dict.fromkeys(w.dtype for w in op.witnesses):
+        rows = [w for w in op.witnesses if w.dtype is dtype]
+        with program("witness", 4) as p:
+            columns = [p.read(f"x{n}", dtype) for n in range(op.arity)]
+            out = p.write("out", op.results[dtype], like=columns[0])
+            i = p.global_id(0)
+            with p.if_(i < out.length):
+                out[i] = build.apply(op, *[column[i] for column in columns])
+        inputs = {f"x{n}": typed(dtype, [w.operands[n] for w in rows]) for n in range(op.arity)}
+        got = run(p.build(), inputs)["out"]
+        assert got.tobytes() == typed(op.results[dtype], [w.result for w in rows]).tobytes(), (op.id, dtype)
+
+
+@pytest.mark.parametrize(("op", "dtype"), EIGHT_BITS, ids=str)
+def test_all_pairs_of_eight_bits(op, dtype):
+    values = range(dtype.lowest, dtype.highest + 1)
+    rows = [
+        row for row in itertools.product(values, repeat=2) if op.precondition is None or op.precondition(dtype, *row)
+    ]
+    assert_same_meaning(op, dtype, rows)
+
+
+@pytest.mark.parametrize(("op", "dtype"), SMALL, ids=str)
+def test_all_values_of_sixteen_bits(op, dtype):
+    assert_same_meaning(op, dtype, [(from_bits(dtype, bits),) for bits in range(1 << dtype.bits)])
+
+
+@pytest.mark.parametrize(("op", "dtype"), WIDE, ids=str)
+def test_interesting_operands(op, dtype):
+    assert_same_meaning(op, dtype, operands(op, dtype))
+
+
+@pytest.mark.parametrize(("op", "dtype"), [(op, t) for op in OPS.values() for t in op.accepts], ids=str)
+def test_uniform_operands_stay_uniform(op, dtype):
+    """NumPy scalars in, a NumPy scalar (or an array without axes) of the same value out."""
+    for row in operands(op, dtype)[::37]:
+        scalars = [
+            decode(dtype, np.frombuffer(to_bits(dtype, x).to_bytes(dtype.size, "little"), stored(dtype))[0])
+            for x in row
+        ]
+        result = op.results[dtype]
+        with np.errstate(all="ignore"):
+            got = function(op.id, dtype)(*scalars)
+        assert got.ndim == 0
+        assert int(encode(result, got).view(f"<u{result.size}")) == to_bits(result, op.evaluate(dtype, *row)), row
+
+
+@pytest.mark.parametrize("dtype", [u8, i8, u16, i16, u32, i32, u64, i64], ids=str)
+@pytest.mark.parametrize("op", RAW, ids=lambda op: op.id)
+def test_preconditions_of_raw_ops(op, dtype):
+    rows = list(itertools.product(interesting(dtype), repeat=2))
+    x, y = (np.array(column, dtype.numpy) for column in zip(*rows, strict=True))
+    holds = precondition(op.id, dtype)
+    assert holds is not None
+    assert holds(x, y).tolist() == [op.precondition(dtype, *row) for row in rows]
+
+
+# fmt: off
+MEANINGLESS = [
+    ("raw_div", u32, 7, 0), ("raw_rem", i32, 7, 0), ("raw_div", i32, -2**31, -1), ("raw_rem", i64, -2**63, -1),
+    ("raw_shl", u32, 1, 32), ("raw_shr", i32, 1, -1), ("raw_shr", u64, 1, 64),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("op", "dtype", "x", "y"), MEANINGLESS, ids=str)
+def test_raw_ops_outside_of_their_precondition(force, typed, op, dtype, x, y):
+    """The third invocation is the first whose operands have no meaning; the fourth does not get there."""
+    with program("raw", 4) as p:
+        a, b = p.read("a", dtype), p.read("b", dtype)
+        out = p.write("out", dtype, 4)
+        i = p.global_id(0)
+        with p.if_(i < 3):
+            out[i] = build.apply(op, a[i], b[i])
+    inputs = {"a": typed(dtype, [1, 1, x, x]).tobytes(), "b": typed(dtype, [1, 1, y, y]).tobytes()}
+    with pytest.raises(UndefinedBehaviour, match=rf"^body\[0\]\.then\[0\]: invocation 2: {op}") as caught:
+        force(p.build_unchecked(), inputs)
+    assert caught.value.fields["invocation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "bad"), [(f32, i32, 2.0**31), (f64, u64, -1.0), (f32, u8, math.nan), (i32, u8, 256)], ids=str
+)
+def test_proven_casts_that_do_not_fit(force, typed, source, target, bad):
+    from vyre_foundation.ir.expr import Cast
+
+    with program("cast", 2) as p:
+        a = p.read("a", source)
+        out = p.write("out", target, 2)
+        i = p.global_id(0)
+        out[i] = build.Value(Cast(target, a[i].expr, checked=False))
+    built = p.build_unchecked()
+    assert force(built, {"a": typed(source, [1, 2]).tobytes()})["out"] == typed(target, [1, 2]).tobytes()
+    with pytest.raises(UndefinedBehaviour, match=f"proven to fit {target}, and does not") as caught:
+        force(built, {"a": typed(source, [1, bad]).tobytes()})
+    assert caught.value.fields["invocation"] == 1
