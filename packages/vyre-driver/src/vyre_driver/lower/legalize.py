@@ -14,6 +14,7 @@ from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.registers import to_registers
+from vyre_driver.lower.subgroup.lowering import lower_subgroups
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.traps import lower_traps, trap_tags
 from vyre_driver.lower.zero_fill import fill_with_zeros
@@ -29,8 +30,9 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     forms = Forms(target)
     launched = drop_indirect_dispatch(program)
     expanded = expand_calls(launched, target)
-    trapping = lower_traps(expanded)
-    split = split_at_grid_barriers(trapping, target)
+    collected = lower_subgroups(expanded, target)
+    recorded = lower_traps(collected)
+    split = split_at_grid_barriers(recorded, target)
     return Lowered(
         source=program,
         kernels=tuple(_kernel(piece, facts, forms) for piece in split.kernels),
