@@ -29,6 +29,20 @@ def spell(dialect: CDialect, constant: Literal) -> str:
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text
 
 
+def spell_element(dialect: CDialect, constant: Literal) -> str:
+    """As `spell`, for the table of a constant buffer: C takes no bitcast there, but quotients, also those of zero.
+
+    The NaN is some NaN, as no payload can be observed.
+    """
+    template = dialect.literals[constant.dtype]
+    if not constant.dtype.is_float or not template or math.isfinite(value := float(constant.value)):
+        return spell(dialect, constant)
+    zero, one = template.format("0.0"), template.format("1.0")
+    if math.isnan(value):
+        return f"({zero} / {zero})"
+    return f"({one} / {zero})" if value > 0 else f"(-{one} / {zero})"
+
+
 def _integer(template: str, dtype: DType, value: int) -> str:
     """The least value has no literal, as its magnitude is not a value of the type."""
     if value >= 0:

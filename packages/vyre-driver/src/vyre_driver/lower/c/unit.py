@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vyre_driver.lower.c.literals import spell
+from vyre_driver.lower.c.literals import spell_element
 from vyre_driver.lower.c.names import Names
 from vyre_driver.lower.c.statements import Lines, print_body
 from vyre_driver.lower.dialect import CDialect, SourceText
@@ -55,7 +55,7 @@ def _elements(buffer: Buffer, dialect: CDialect) -> Iterator[str]:
     size = buffer.dtype.size
     for start in range(0, len(buffer.data), size):
         constant = Literal(buffer.dtype, int.from_bytes(buffer.data[start : start + size], "little"))
-        yield spell(dialect, constant) if buffer.dtype in dialect.literals else str(constant.value)
+        yield spell_element(dialect, constant) if buffer.dtype in dialect.literals else str(constant.value)
     if not buffer.data:
         yield "0"
 
