@@ -5,12 +5,21 @@
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import Trapped
+from vyre_foundation.ir.program import Program
+
 os.environ.setdefault("VYRE_OPENCL_DEVICE", "pocl")
 BACKEND = os.environ.get("VYRE_TEST_BACKEND", "opencl")
+
+Outcome = list[bytes] | tuple[str, int, int]
+Agree = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="session")
@@ -19,11 +28,37 @@ def backend_id() -> str:
 
 
 @pytest.fixture(scope="session")
-def backend(backend_id: str) -> Iterator[object]:
-    """The backend, open for the whole run."""
+def backend(backend_id: str) -> Iterator[VyreBackend]:
+    """The backend, open for the whole run. What it allocates it has freed in the end."""
     from vyre_driver_opencl.backend import OpenClBackend
 
     backend = OpenClBackend(backend_id)
     backend.prepare()
     yield backend
     backend.shutdown()
+    counters = backend.backend_metric_snapshot()
+    assert counters["allocations"] == counters["frees"]
+    assert counters["bytes_allocated"] == counters["bytes_freed"]
+
+
+@pytest.fixture(scope="session")
+def agree(backend: VyreBackend) -> Agree:
+    """Run a program on the backend and on the reference: equal bytes, or the same trap. Gives what they agree on."""
+    from vyre_reference import ReferenceBackend
+
+    reference = ReferenceBackend()
+
+    def run(program: Program, inputs: Sequence[Any] = (), config: DispatchConfig = DEFAULT_CONFIG) -> Outcome:
+        expected = outcome(reference, program, inputs, config)
+        assert outcome(backend, program, inputs, config) == expected
+        return expected
+
+    return run
+
+
+def outcome(backend: VyreBackend, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> Outcome:
+    """The outputs as bytes, or the trap as (tag, code, invocation)."""
+    try:
+        return [bytes(output) for output in backend.dispatch(program, inputs, config)]
+    except Trapped as trap:
+        return trap.tag, trap.trap_code, trap.invocation
