@@ -90,6 +90,9 @@ class Spec:
     address: Address
     build: Build
 
+    def __str__(self) -> str:
+        return str(self.address)
+
     def case(self, seed: int = 0) -> Case:
         launch, expected = self.build(Random(f"{seed} {self.address}"))
         return Case(address=self.address, launch=launch, expected=expected)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from random import Random
 
 from vyre_conform.address import address
-from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
+from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import operand_rows, pack
 from vyre_foundation.build import Value, program
-from vyre_foundation.dtype import DTYPES, DType
+from vyre_foundation.dtype import DTYPES, DType, u32
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal
 from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.ops.scalar import cast, from_bits, to_bits
@@ -24,6 +24,8 @@ def specs() -> Iterator[Spec]:
             yield seeded(address("literals", "op", op=op.id), _folded, op)
     for dtype in DTYPES:
         yield seeded(address("literals", "cast", target=dtype), _folded_casts, dtype)
+    for number in (1, 2, 3):
+        yield fixed(address("literals", "cached", number=number), _cached, number)
 
 
 def _observable(dtype: DType, bits: int) -> Literal:
@@ -70,3 +72,13 @@ def _folded_casts(target: DType, rng: Random) -> tuple[Launch, Expected]:
     ]
     launch = _stored(f"folded_cast_{target}", target, [Cast(target, literal) for literal in literals])
     return launch, Exactly((pack(target, [cast(x.dtype, target, x.value) for x in literals]),))
+
+
+def _cached(number: int) -> tuple[Launch, Expected]:
+    """Three programs that differ in one literal: code that is kept for one of them is not the others'."""
+    with program("cached", 8) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 10 + number
+    launch = Launch(program=p.build(), inputs={"x": pack(u32, range(20))})
+    return launch, Exactly((pack(u32, [n * 10 + number for n in range(20)]),), ("x",))

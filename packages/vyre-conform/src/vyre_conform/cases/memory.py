@@ -9,7 +9,7 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import Array, ProgramBuilder, program
-from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, DType, bool_, f32, u8, u16, u32
+from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, DType, bool_, f32, i8, i16, u8, u16, u32
 from vyre_foundation.ir.buffer import LengthOf, Memory, Per, PerLaunch
 from vyre_foundation.ops.scalar import from_bits, to_bits
 from vyre_foundation.testing.values import random_bits, special_bits
@@ -22,6 +22,8 @@ def specs() -> Iterator[Spec]:
     for memory in GATHERED:
         for index in INTEGERS:
             yield fixed(address("memory", "gather", memory=memory.value, index=index), _gather, memory, index)
+    for index in (i8, u8, i16, u16):
+        yield fixed(address("memory", "gather_long", index=index), _gather_long, index)
     for index in INTEGERS:
         yield fixed(address("memory", "scatter", index=index), _scatter, index)
     for memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH):
@@ -72,6 +74,20 @@ def _gather(memory: Memory, index: DType) -> tuple[Launch, Expected]:
         out[i] = source[at[i]]
     expected = [table[i] if 0 <= i < LENGTH else 0 for i in indices]
     return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, expected),), ("at",))
+
+
+def _gather_long(index: DType) -> tuple[Launch, Expected]:
+    """A buffer that is longer than the index type can count: a negative index is not a large one."""
+    count = (1 << index.bits) + 10
+    near = (0, 1, 100, 127, 128, 255, 32767, 65535, -1, -2, index.lowest, index.highest)
+    indices = [i for i in near if index.lowest <= i <= index.highest]
+    with program(f"gather_long_{index}", 16) as p:
+        at, x = p.read("at", index), p.read("x", u8)
+        out = p.write("out", u8, like=at)
+        out[p.global_id(0)] = x[at[p.global_id(0)]]
+    data = bytes(n % 251 + 1 for n in range(count))
+    expected = bytes(data[i] if i >= 0 else 0 for i in indices)
+    return Launch(program=p.build(), inputs={"at": pack(index, indices), "x": data}), Exactly((expected,), ("at",))
 
 
 def _table(p: ProgramBuilder, memory: Memory, inputs: dict[str, bytes], table: Sequence[int]) -> Array:

@@ -1,0 +1,73 @@
+"""Reproducers: a `.vyre` program with its launch in comments, which ``vyre-conform replay`` runs again.
+
+# fuzz:everything:seed=7 on mine: out1[3]: got 4 (0x04), expected 5 (0x05)
+# launch: {"grid": [2, 1, 1], "iterations": 1, "workgroup": null}
+# input in0: 00ff17
+program random_7 workgroup(8, 1, 1) { … }
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from vyre_conform.case import Launch
+from vyre_conform.report import Cell
+from vyre_foundation.errors import VyreError
+from vyre_foundation.text import parse, print_program
+
+
+class BadReproducer(VyreError, ValueError):
+    """A file that does not say how to launch its program."""
+
+    code = "E1103"
+
+
+def write_reproducer(folder: Path, launch: Launch, cell: Cell) -> Path:
+    """Write the launch of a failing cell; the file is named after the case and the backend."""
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = "-".join(value for _, value in cell.address.keys)
+    path = folder / f"{cell.address.group}-{cell.address.name}-{keys}-{cell.backend.replace(':', '-')}.vyre"
+    reason = cell.reason.splitlines()[0] if cell.reason else cell.state.value
+    path.write_text(format_launch(launch, f"{cell.address} on {cell.backend}: {reason}"), "utf-8")
+    return path
+
+
+def format_launch(launch: Launch, title: str) -> str:
+    """A launch as text."""
+    facts = {"grid": launch.grid, "iterations": launch.iterations, "workgroup": launch.workgroup}
+    lines = [f"# {title}", f"# launch: {json.dumps(facts)}"]
+    lines += [f"# input {name}: {data.hex()}" for name, data in launch.inputs.items()]
+    return "\n".join([*lines, print_program(launch.program)]).rstrip() + "\n"
+
+
+def read_reproducer(path: Path) -> Launch:
+    """The launch that a file holds; inputs that it does not mention are empty."""
+    text = path.read_text("utf-8")
+    facts: dict[str, object] = {}
+    inputs: dict[str, bytes] = {}
+    for line in text.splitlines():
+        if line.startswith("# launch: "):
+            facts = json.loads(line.removeprefix("# launch: "))
+        elif line.startswith("# input "):
+            name, _, data = line.removeprefix("# input ").rpartition(":")
+            inputs[name] = bytes.fromhex(data)
+    if not facts:
+        fix = 'add a line `# launch: {"grid": null, "iterations": 1, "workgroup": null}`'
+        raise BadReproducer("the file has no `# launch:` line", fix=fix, where=str(path))
+    program = parse(text)
+    inputs = {buffer.name: inputs.get(buffer.name, b"") for buffer in program.inputs}
+    return Launch(
+        program=program,
+        inputs=inputs,
+        grid=_extent(facts.get("grid")),
+        workgroup=_extent(facts.get("workgroup")),
+        iterations=int(str(facts.get("iterations", 1))),
+    )
+
+
+def _extent(sizes: object) -> tuple[int, int, int] | None:
+    if not isinstance(sizes, list):
+        return None
+    x, y, z = sizes
+    return x, y, z
