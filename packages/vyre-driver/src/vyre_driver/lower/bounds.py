@@ -64,7 +64,11 @@ class _Bounds:
     def _proven(self, access: Access, known: Known) -> bool:
         if not access.checked or self._in_range(access.buffer, access.index):
             return True
-        return self._guards.proves(known, access.index, access.buffer)
+        return self._is_natural(access.index) and self._guards.proves(known, access.index, access.buffer)
+
+    def _is_natural(self, index: Expr) -> bool:
+        """Whether `index` is never negative: to be below a length is only one side of the bounds."""
+        return not index.dtype.is_signed or self._facts.ranges[index].low >= 0
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
