@@ -50,7 +50,7 @@ class ExpressionWriter:
             anchor = next(operand.dtype for operand in operands if not isinstance(operand, Literal))
             return [self.typed(operand, anchor) for operand in operands]
         if any(literal.dtype is not numbers[0].dtype for literal in numbers):
-            return [f"{number(literal)}:{literal.dtype}" for literal in numbers]
+            return [_literal(literal, None) for literal in numbers]
         return [self.typed(numbers[0], None), *map(number, numbers[1:])]
 
     def write(self, node: Expr) -> None:

@@ -109,13 +109,21 @@ class _Printer:
                 yield f"{indent}{self.simple(stmt)};"
 
     def conditional(self, stmt: If, indent: str, before: str) -> Iterator[str]:
+        """``if`` and its branches; the condition is written."""
         yield f"{indent}{before}if {self.writer.typed(stmt.condition, None)} {{"
         yield from self.body(stmt.then, indent + "  ")
         match stmt.orelse:
             case ():
                 yield indent + "}"
-            case (If() as nested,) if not self.definitions((nested.condition,)):
-                yield from self.conditional(nested, indent, "} else ")
+            case (If() as nested,):
+                definitions = self.definitions((nested.condition,))
+                if not definitions:
+                    yield from self.conditional(nested, indent, "} else ")
+                    return
+                yield indent + "} else {"
+                yield from (f"{indent}  {line}" for line in definitions)
+                yield from self.conditional(nested, indent + "  ", "")
+                yield indent + "}"
             case _:
                 yield indent + "} else {"
                 yield from self.body(stmt.orelse, indent + "  ")
