@@ -64,15 +64,18 @@ def own_memory(chunk: Chunk) -> dict[Buffer, Cells]:
     """Zeroed workgroup and private memory for a chunk."""
     cells = {}
     for buffer in chunk.plan.program.buffers:
-        count = chunk.plan.lengths[buffer.name]
-        lane = np.arange(chunk.all.count)
         if buffer.memory is Memory.WORKGROUP:
-            array: Values = np.zeros(chunk.groups * count, stored(buffer.dtype))
-            cells[buffer] = Cells(buffer, array, count, lane // chunk.volume * count)
+            cells[buffer] = _divided(buffer, chunk, chunk.groups)
         elif buffer.memory is Memory.PRIVATE:
-            array = np.zeros(chunk.all.count * count, stored(buffer.dtype))
-            cells[buffer] = Cells(buffer, array, count, lane * count)
+            cells[buffer] = _divided(buffer, chunk, chunk.all.count)
     return cells
+
+
+def _divided(buffer: Buffer, chunk: Chunk, owners: int) -> Cells:
+    """One array in which each of the owners of a chunk, consecutive lanes all, has the elements of `buffer`."""
+    count = chunk.plan.lengths[buffer.name]
+    origins = np.repeat(np.arange(owners) * count, chunk.all.count // owners)
+    return Cells(buffer, np.zeros(owners * count, stored(buffer.dtype)), count, origins)
 
 
 def bound_memory(views: Mapping[Buffer, memoryview]) -> dict[Buffer, Cells]:
