@@ -68,7 +68,8 @@ class _Bounds:
 
     def _is_natural(self, index: Expr) -> bool:
         """Whether `index` is never negative: to be below a length is only one side of the bounds."""
-        return not index.dtype.is_signed or self._facts.ranges[index].low >= 0
+        known = self._facts.ranges.get(index)
+        return not index.dtype.is_signed or (known is not None and known.low >= 0)
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 

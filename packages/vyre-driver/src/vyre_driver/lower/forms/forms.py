@@ -131,7 +131,7 @@ class Forms:
         source = value.dtype
         if source is dtype:
             return value
-        if isinstance(value, Literal):
+        if isinstance(value, Literal) and dtype in self.target.arithmetic:
             return Literal(dtype, value.bits)
         if isinstance(value, Bitcast) and value.value.dtype is dtype and dtype.is_integer and source.is_integer:
             return value.value

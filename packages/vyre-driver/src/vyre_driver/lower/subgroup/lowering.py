@@ -48,9 +48,8 @@ class _Lowering:
             self._program.body, lambda stmt: with_expressions(stmt, lambda e: rewrite(e, self._id, memo))
         )
         body = rewrite_body(named, self._stmt)
-        if body is self._program.body:
-            return replace(self._program, subgroup_size=None)
-        lowered = declare(self._program, (*self._numbers(), *body), *self._arrays.values())
+        numbers = () if body is self._program.body else self._numbers()
+        lowered = declare(self._program, (*numbers, *body), *self._arrays.values())
         native = any(isinstance(stmt, Subgroup) for stmt in statements(body))
         return lowered if native else replace(lowered, subgroup_size=None)
 
