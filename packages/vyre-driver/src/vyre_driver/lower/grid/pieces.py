@@ -65,6 +65,8 @@ class _Cutter:
                     pieces = self.pieces(stmt.body)
                     if pieces:
                         yield Loop(number, stmt, pieces)
+                    else:
+                        self._loops = number  # numbers are those of the loops that are left, without gaps
                 case _:
                     self._open.append(stmt)
 
