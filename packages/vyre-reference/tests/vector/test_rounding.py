@@ -69,6 +69,7 @@ def test_doubles_are_rounded_once(target):
             whole = math.floor(math.ldexp(1 + random.random(), exponent) / ulp)
             ties.append((whole + 0.5) * ulp)
     near = [math.nextafter(t, math.inf) for t in ties] + [math.nextafter(t, 0.0) for t in ties]
+    near += [t * (1 + quarters * 2.0**-26) for t in ties for quarters in (-11, -6, -5, -3, 3, 5, 6, 11)]
     values = [sign * x for x in (*ties, *near) for sign in (1, -1)]
     expected = [round_rational(target, Fraction(x)) or math.copysign(0.0, x) for x in values]
     with np.errstate(all="ignore"):
@@ -152,6 +153,14 @@ def test_fma_near_ties(dtype, fma):
     got = fma(*(np.array(column, dtype.numpy) for column in zip(*rows, strict=True))).tolist()
     wrong = [(row, g) for row, g in zip(rows, got, strict=True) if g != exactly(dtype, *row)]
     assert not wrong, wrong[:3]
+
+
+def test_f32_fma_beside_a_tie():
+    """The sum is 9/16 of the last bit of a double below a tie of f32, so the nearest double must not become the tie."""
+    x, y, z = 923 * 2.0**-28, 4653269 * 2.0**-28, 1 + 2.0**-23
+    assert Fraction(x) * Fraction(y) + Fraction(z) == Fraction(1 + 3 * 2.0**-24) - Fraction(9, 2**56)
+    assert fma_f32(*(np.array([v], np.float32) for v in (x, y, z))).tolist() == [1 + 2.0**-23]
+    assert fma_f32(*(np.array([v], np.float32) for v in (x, -y, -z))).tolist() == [-1 - 2.0**-23]
 
 
 def test_f32_fma_at_the_ends_of_the_type():
