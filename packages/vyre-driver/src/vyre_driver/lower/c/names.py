@@ -20,19 +20,25 @@ class Names:
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._used = set(reserved | C_WORDS)
+        self._taken: dict[str, int] = {}  # by word, how many of its choices are known to be taken
 
     def __call__(self, name: str) -> str:
         """`name` with other characters as underscores, and an underscore or number behind it where it is taken."""
         word = _OTHER.sub("_", name).lstrip("_") or "x"
         if word[0].isdigit():
             word = f"x{word}"
-        choice, number = word, 0
-        while choice in self._used:
-            choice = f"{word}_{number}" if number else f"{word}_"
+        number = self._taken.get(word, 0)
+        while (choice := _choice(word, number)) in self._used:
             number += 1
+        self._taken[word] = number + 1
         self._used.add(choice)
         return choice
 
     def inner(self) -> Names:
         """Names for a function of the unit: they avoid those of the unit, but not those of other functions."""
         return Names(frozenset(self._used))
+
+
+def _choice(word: str, number: int) -> str:
+    """``word``, ``word_``, ``word_1``, ``word_2``, …"""
+    return word if number == 0 else f"{word}_" if number == 1 else f"{word}_{number - 1}"
