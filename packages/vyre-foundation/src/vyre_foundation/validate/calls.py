@@ -21,7 +21,8 @@ def check_call(report: Report, place: Place, field: str, node: Call) -> None:
     try:
         row = dialect.lookup(node.callee)
     except dialect.UnknownCallee as error:
-        report.at(place, "V062", error.message, error.fix, field=field)
+        message = f"got a call of {node.callee}, expected an op of an installed dialect"
+        report.at(place, "V062", message, error.fix, field=field)
         return
     operands = tuple(a.dtype for a in node.args)
     if row.signatures.get(operands) is not node.dtype:

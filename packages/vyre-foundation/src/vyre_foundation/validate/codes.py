@@ -136,5 +136,20 @@ _RULES = {
 RULES: Mapping[str, Rule] = MappingProxyType(_RULES)
 """Rules of the language, by the code of the finding that breaks them."""
 
-REASONS: Mapping[str, str] = MappingProxyType({})
-"""Why a result may depend on the order of execution, by the code of the reason."""
+# fmt: off
+_REASONS = {
+    "D001": Rule("A store meets no other access of its barrier interval.",
+                 "every invocation stores to element 0", "store where the global id is 0"),
+    "D002": Rule("A load meets no write of its barrier interval.",
+                 "a load of the neighbour's element of workgroup memory, right after the stores", "a barrier between"),
+    "D003": Rule("An atomic whose order shows meets no other access of its barrier interval.",
+                 "the old value of a counter that all invocations increase is stored", "each has a counter of its own"),
+    "D004": Rule("Atomics with different ops do not meet in a barrier interval.",
+                 "an atomic add and an atomic max on element 0", "a barrier between, or two elements"),
+    "D005": Rule("The program is small enough for a proof.",
+                 "thousands of statements that share one expression with thousands of loads", "bind it to a local"),
+}
+# fmt: on
+
+REASONS: Mapping[str, Rule] = MappingProxyType(_REASONS)
+"""What has to be proven for a program to be deterministic, by the code of the reason where that fails."""

@@ -19,19 +19,26 @@ from vyre_foundation.validate.determinism.views import View
 
 def are_owned(views: Sequence[View], needed: frozenset[Digit], identity: Identity) -> bool:
     """Whether accesses to one element, by any of `views`, come from invocations that agree in the `needed` digits."""
-    first = views[0]
-    if any(view.fixed != first.fixed for view in views):
+    agreed = _agreed(views, needed, identity)
+    if needed <= identity.known(agreed):
+        return True
+    if any(view.fixed != views[0].fixed for view in views):
         return False
     strides = _common_strides(views, identity)
-    if strides is None:
+    if strides is None or not needed <= identity.known({*strides, *agreed}):
         return False
-    agreed = {
+    return _are_apart(views, strides, identity)
+
+
+def _agreed(views: Sequence[View], needed: frozenset[Digit], identity: Identity) -> set[Digit]:
+    """The digits of which it is known, without looking at the indices, that they are the same in all accesses."""
+    known = views[0].pins
+    return {
         digit
-        for digit in (*needed, *first.pins)
-        if (value := identity.value(digit, first.pins)) is not None
+        for digit in (*needed, *known)
+        if (value := identity.value(digit, known)) is not None
         and all(identity.value(digit, view.pins) == value for view in views)
     }
-    return needed <= identity.known({*strides, *agreed}) and _are_apart(views, strides, identity)
 
 
 def _common_strides(views: Sequence[View], identity: Identity) -> dict[Digit, int] | None:
@@ -55,8 +62,6 @@ def _are_apart(views: Sequence[View], strides: dict[Digit, int], identity: Ident
     """Whether equal indices mean equal digits."""
     digits = sorted(strides, key=lambda digit: abs(strides[digit]))
     sizes = [abs(strides[digit]) for digit in digits]
-    if not digits:
-        return True
     spans, offsets = _spans(views, strides, identity)
     rests = _Rests(sizes)
     least = min(offsets)
