@@ -34,8 +34,8 @@ from vyre_foundation.text.syntax import ATOM, BUFFER_WORDS, name, quoted
 
 REPEATABLE = 3
 """A shared expression of up to this many nodes is written out at each use; a larger one gets a name."""
-LONGEST = 24
-"""An expression of more nodes gets a name, so that lines stay short and parentheses shallow."""
+LONGEST = 32
+"""An operand of more nodes gets a name, so that lines stay short and parentheses shallow."""
 
 _WORD_OF = {place: word for word, place in BUFFER_WORDS.items()}
 
@@ -188,7 +188,8 @@ class _Printer:
                 else:
                     self.writer.write(node)
                     size = texts[node].nodes
-                    if size > LONGEST or (size > REPEATABLE and self.uses[node] > 1):
+                    is_shared = size > REPEATABLE and self.uses[node] > 1
+                    if is_shared or (size > LONGEST and node is not root):
                         defined = Text(f"%{len(self.defined)}", ATOM, 1)
                         lines.append(f"{defined.text} = {texts[node].text};")
                         texts[node] = self.defined[node] = defined

@@ -110,10 +110,10 @@ def number(literal: Literal) -> str:
 
 def _shortest(dtype: DType, value: float, bits: int) -> str:
     exact = repr(value)
-    if dtype is f64 or len(exact) <= 5:
+    if dtype is f64 or len(exact) <= 8:
         return exact
     assert dtype.format is not None
-    for digits in range(2, 2 + dtype.format.precision * 302 // 1000 + 2):
+    for digits in range(1, 2 + dtype.format.precision * 302 // 1000 + 2):
         short = repr(float(f"{value:.{digits}g}"))
         if to_bits(dtype, round_float(dtype, float(short))) == bits:
             return short

@@ -1,7 +1,7 @@
 """The canonical form: one program for all spellings of one meaning and one interface.
 
     the program's name              → "canonical"
-    names of locals                 → "0", "1", … in the order of the statements that declare them
+    names of locals                 → "v0", "v1", … in the order of the statements that declare them
     regions                         → their statements
     operands of a commutative op    → in the order of `operand_order`; `a + b` beside `b + a` is one expression
     literals that are a NaN         → the canonical NaN, because no program can tell
@@ -58,7 +58,7 @@ def local_names(body: Body) -> dict[str, str]:
             case (
                 Let(name) | Var(name) | Assign(name) | For(name) | Atomic(result=str(name)) | Subgroup(result=str(name))
             ):
-                names.setdefault(name, str(len(names)))
+                names.setdefault(name, f"v{len(names)}")
     return names
 
 

@@ -64,8 +64,10 @@ class Strings(dict[str, int]):
 
 
 def head(program: Program, strings: Strings) -> bytes:
-    subgroup = 0 if program.subgroup_size is None else program.subgroup_size + 1
-    return write_column((strings.reference(program.name), *program.workgroup_size, subgroup))
+    size = program.subgroup_size
+    subgroup = 0 if size is None else size + 1 if size >= 0 else size  # a negative one is refused, not taken for none
+    x, y, z = program.workgroup_size
+    return write_column((strings.reference(program.name), x, y, z, subgroup))
 
 
 def row(buffer: Buffer, strings: Strings) -> bytes:

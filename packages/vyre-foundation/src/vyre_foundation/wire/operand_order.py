@@ -67,7 +67,7 @@ class _Order:
                 return node.dtype.tag, node.bits
             case Local():
                 name = self._names.get(node.name)
-                return node.dtype.tag, _number(node.name) if name is None else int(name)
+                return node.dtype.tag, _number(node.name) if name is None else int(name[1:])
             case Id():
                 return (f.IDS[node.kind, node.axis],)
             case Length():

@@ -1,0 +1,45 @@
+"""Goldens: files of expected text. `pytest packages/vyre-foundation/tests --accept-goldens` writes them anew.
+
+`VYRE_ACCEPT=1` does the same where several packages are tested at once.
+"""
+
+import os
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+from blake3 import blake3
+
+GOLDENS = Path(__file__).parent / "goldens"
+
+Golden = Callable[[str, str], None]
+Seal = Callable[[bytes], bytes]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--accept-goldens", action="store_true", help="write golden files anew, and fail no comparison")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare text with a file in `goldens/`, or write the file where goldens are accepted."""
+    accept = request.config.getoption("--accept-goldens", default=False) or os.environ.get("VYRE_ACCEPT") == "1"
+
+    def compare(name: str, text: str) -> None:
+        file = GOLDENS / name
+        if accept:
+            file.write_text(text, "utf-8")
+            return
+        expected = file.read_text("utf-8") if file.exists() else ""
+        if text != expected:
+            diff = "\n".join(unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""))
+            pytest.fail(f"{file.name} differs; --accept-goldens accepts it:\n{diff}")
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def seal() -> Seal:
+    """A payload with the header that belongs to it."""
+    return lambda payload: b"VYRE\x01\x00" + blake3(payload).digest() + payload
