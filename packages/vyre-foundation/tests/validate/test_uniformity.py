@@ -164,34 +164,29 @@ FLOWS = [
 # fmt: on
 
 
-def is_accepted(body):
+def codes(body):
+    """The codes of the findings, each once."""
     try:
         validate(program(body))
     except InvalidProgram as error:
-        assert {finding.code for finding in error.findings} == {"V050"}
-        return False
-    return True
+        return sorted({finding.code for finding in error.findings})
+    return []
 
 
 @pytest.mark.parametrize(("flow", "expected"), FLOWS)
 def test_a_barrier_in_divergent_flow(flow, expected):
-    assert is_accepted(flow.format(c=DIVERGENT)) is expected
+    assert codes(flow.format(c=DIVERGENT)) == ([] if expected else ["V050"])
 
 
 @pytest.mark.parametrize("flow", [flow for flow, _ in FLOWS])
 def test_a_barrier_in_uniform_flow(flow):
-    assert is_accepted(flow.format(c=UNIFORM))
+    assert codes(flow.format(c=UNIFORM)) == []
 
 
 @pytest.mark.parametrize(("flow", "expected"), FLOWS)
 def test_a_collective_is_as_demanding_as_a_barrier(flow, expected):
-    try:
-        validate(program(flow.format(c=DIVERGENT).replace("barrier workgroup", "subgroup reduce_add(1)")))
-        accepted = True
-    except InvalidProgram as error:
-        accepted = False
-        assert {finding.code for finding in error.findings} == {"V051"}
-    assert accepted is expected
+    collective = flow.format(c=DIVERGENT).replace("barrier workgroup", "subgroup reduce_add(1)")
+    assert codes(collective) == ([] if expected else ["V051"])
 
 
 @pytest.mark.parametrize(
@@ -218,7 +213,7 @@ def test_the_finding_says_why_the_flow_diverges(body, reason):
 
 
 @pytest.mark.parametrize(
-    ("body", "codes"),
+    ("body", "expected"),
     [
         ("for i in 0..len(a) { for j in i..num_workgroups.x { barrier grid; } }", []),
         ('let n = len(a); region "r" { for i in 0..n { barrier grid; } }', []),
@@ -233,10 +228,5 @@ def test_the_finding_says_why_the_flow_diverges(body, reason):
         ("if len(a) == 0 { for i in 0..4 { barrier grid; } }", ["V052"]),
     ],
 )
-def test_where_a_grid_barrier_may_stand(body, codes):
-    try:
-        validate(program(body))
-        found = []
-    except InvalidProgram as error:
-        found = sorted({finding.code for finding in error.findings})
-    assert found == codes
+def test_where_a_grid_barrier_may_stand(body, expected):
+    assert codes(body) == expected

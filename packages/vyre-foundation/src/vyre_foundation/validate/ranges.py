@@ -17,6 +17,7 @@ from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Leng
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, For, Let, Stmt, Subgroup, SubgroupOp, Var
 from vyre_foundation.ir.walk import statements
+from vyre_foundation.ops import OPS
 from vyre_foundation.validate.buffers import MAX_LENGTH, fixed_count
 from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.facts import Interval
@@ -25,6 +26,9 @@ from vyre_foundation.validate.limits import MAX_AXIS_INVOCATIONS
 
 PASSES = 4
 """How often the bounds of mutable locals are improved at most."""
+
+MAX_GLANCE = 8
+"""How far into an expression is looked for the bits that it leaves zero."""
 
 
 def find_ranges(program: Program, nodes: Sequence[Expr]) -> dict[Expr, Interval]:
@@ -86,7 +90,7 @@ class _Ranges:
             case Literal():
                 return Interval(int(node.value), int(node.value))
             case Apply():
-                return apply(node.op, node.args[0].dtype, *[self.of[a] for a in node.args])
+                return self._of_op(node)
             case Local():
                 return self._of_local(node)
             case Select():
@@ -101,6 +105,36 @@ class _Ranges:
                 return self._of_buffer(node)
             case _:
                 return whole(node.dtype)
+
+    def _of_op(self, node: Apply) -> Interval:
+        operands = [self.of[a] for a in node.args]
+        if node.op.id in ("or", "xor"):
+            x, y = node.args
+            if self._is_below_bits(x, y) or self._is_below_bits(y, x):  # then no bit of one is a bit of the other
+                return apply(OPS["add"], x.dtype, *operands)
+        return apply(node.op, node.args[0].dtype, *operands)
+
+    def _is_below_bits(self, expr: Expr, other: Expr) -> bool:
+        """Whether `expr` is below the lowest bit that `other` can have."""
+        low, high = self.of[expr]
+        return low >= 0 and high >> self._low_zeros(other) == 0
+
+    def _low_zeros(self, expr: Expr) -> int:
+        """How many of the lowest bits are zero, as far as shifts by and products with literals tell at a glance."""
+        zeros = 0
+        for _ in range(MAX_GLANCE):
+            match expr:
+                case Apply(op, (x, y)) if op.id in ("shl", "raw_shl", "mul") and self.of[y].low == self.of[y].high:
+                    number = self.of[y].low
+                    zeros += (number & -number).bit_length() - 1 if op.id == "mul" else number % expr.dtype.bits
+                    expr = x
+                case Cast(_, x) if x.dtype.is_integer:
+                    expr = x
+                case Local() if isinstance(stmt := self._declared[expr.name], Let):
+                    expr = stmt.value
+                case _:
+                    break
+        return max(0, zeros)
 
     def _sources(self, node: Expr) -> Sequence[Expr]:
         """What the bounds of `node` follow from."""
