@@ -147,6 +147,25 @@ def test_a_loop_of_launches_with_its_counter(engine: Engine, lowering: UseLoweri
     assert e.backend.backend_metric_snapshot()["copies_in"] == 1 + 2 + 2  # x, two rounds, two rounds
 
 
+def test_a_loop_may_run_over_memory_that_is_not_bound(engine: Engine, lowering: UseLowering) -> None:
+    with program("shared", 2) as p:
+        p.read_write("x", u64)
+        p.workgroup("shared", u32, 3)
+    source = p.build()
+    x, shared = source.buffers
+    lowering(
+        lambda *_: Lowered(
+            source=source,
+            kernels=(kernel(source, "k", x),),
+            schedule=(Repeat(0, lit(0), Length(shared), 1, (Launch(0),)),),
+            buffers={"x": x},
+        )
+    )
+    e = engine()
+    e.backend.dispatch(source, [np.zeros(1, np.uint64)])
+    assert e.backend.backend_metric_snapshot()["launches"] == 3
+
+
 def test_memory_that_lowering_adds_is_sized_by_the_launch(engine: Engine, lowering: UseLowering) -> None:
     source = stepping()
     x = source.buffers[0]

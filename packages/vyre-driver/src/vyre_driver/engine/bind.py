@@ -47,7 +47,7 @@ def _lengths(code: Code, plan: LaunchPlan) -> Mapping[str, int]:
     pairs = zip(code.lowered.source.buffers, plan.program.buffers, strict=True)
     known = {ours.name: plan.lengths[theirs.name] for ours, theirs in pairs}
     groups = plan.num_workgroups
-    return launch_lengths(code.lowered.buffers, known, groups, groups * plan.program.workgroup_volume)
+    return known | launch_lengths(code.lowered.buffers, known, groups, groups * plan.program.workgroup_volume)
 
 
 def _require_kept_sizes(sizes: Mapping[str, int], held: Mapping[str, Allocation]) -> None:
