@@ -50,7 +50,7 @@ def evaluate(root: Expr, at: Invocation) -> Scalar:
             case Length(buffer):
                 values[node] = at.run.plan.lengths[buffer.name]
             case Id(kind, axis):
-                values[node] = at.ids[kind][axis]
+                values[node] = at.position.id(at.run.plan, kind, axis)
             case Select(condition, if_true, if_false):
                 values[node] = values[if_true] if values[condition] else values[if_false]
             case Cast(dtype, value):

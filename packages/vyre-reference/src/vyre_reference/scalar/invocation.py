@@ -6,10 +6,7 @@ from collections.abc import Generator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from vyre_driver.backend.config import Extent
-from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
@@ -34,6 +31,7 @@ from vyre_reference.place import Path, describe
 from vyre_reference.scalar.atomics import replacement
 from vyre_reference.scalar.evaluate import evaluate, zero
 from vyre_reference.scalar.memory import Cells
+from vyre_reference.scalar.position import position_of
 from vyre_reference.scalar.races import Access, Touch
 from vyre_reference.scalar.run import Run
 
@@ -69,10 +67,10 @@ Steps = Generator[Wait | GiveWay, Scalar, Flow]
 class Invocation:
     """What one invocation knows: who it is, its locals, the memory it can reach, and where it stands."""
 
-    def __init__(self, run: Run, group: int, local: int, memory: Mapping[Buffer, Cells]) -> None:
-        self.run, self.group, self.memory = run, group, memory
-        self.ids = coordinates(run.plan, group, local)
-        self.number = linear(self.ids[IdKind.GLOBAL_ID], extents(run.plan))
+    def __init__(self, run: Run, group: int, lane: int, memory: Mapping[Buffer, Cells]) -> None:
+        self.run, self.memory = run, memory
+        self.position = position_of(run.plan, group, lane)
+        self.number = self.position.number
         self.locals: dict[str, Scalar] = {}
         self.path: Path = ()
         self.rounds: list[int] = []
@@ -169,40 +167,9 @@ class Invocation:
             self.run.saw(touch.name.lower(), "out of bounds", buffer.memory.value)
             return None
         if self.run.races is not None and buffer.access.writes and buffer.memory is not Memory.PRIVATE:
-            self.run.races.access(cells, index, self.group, Access(self.number, touch, self.path))
+            self.run.races.access(cells, index, self.position.group, Access(self.number, touch, self.path))
         return cells
 
     def undefined(self, what: str) -> UndefinedBehaviour:
         """The error for something that has no meaning, at the statement where the invocation stands."""
         return UndefinedBehaviour(what, self.number, where=describe(self.run.plan.program.body, self.path))
-
-
-def coordinates(plan: LaunchPlan, group: int, local: int) -> dict[IdKind, Extent]:
-    """The ids of invocation `local` of workgroup `group`, both counted with x fastest."""
-    size = plan.program.workgroup_size
-    width = plan.program.subgroup_size or 1
-    (gx, gy, gz), (lx, ly, lz) = unravel(group, plan.grid), unravel(local, size)
-    return {
-        IdKind.GLOBAL_ID: (gx * size[0] + lx, gy * size[1] + ly, gz * size[2] + lz),
-        IdKind.LOCAL_ID: (lx, ly, lz),
-        IdKind.WORKGROUP_ID: (gx, gy, gz),
-        IdKind.NUM_WORKGROUPS: plan.grid,
-        IdKind.SUBGROUP_LANE: (local % width, 0, 0),
-        IdKind.SUBGROUP_SIZE: (width, 0, 0),
-    }
-
-
-def extents(plan: LaunchPlan) -> Extent:
-    """Invocations of the whole launch on each axis."""
-    (gx, gy, gz), (sx, sy, sz) = plan.grid, plan.program.workgroup_size
-    return gx * sx, gy * sy, gz * sz
-
-
-def linear(position: Extent, extent: Extent) -> int:
-    x, y, z = position
-    return (z * extent[1] + y) * extent[0] + x
-
-
-def unravel(number: int, extent: Extent) -> Extent:
-    """The position with this linear number; the inverse of `linear`."""
-    return number % extent[0], number // extent[0] % extent[1], number // extent[0] // extent[1]

@@ -80,8 +80,8 @@ def workgroup(run: Run, number: int) -> tuple[int, Coroutine]:
     shared = run.memory | zeroed(buffers_in(run.plan, Memory.WORKGROUP), run.plan.lengths)
     private = buffers_in(run.plan, Memory.PRIVATE)
     lanes = [
-        Invocation(run, number, local, shared | zeroed(private, run.plan.lengths))
-        for local in range(run.plan.program.workgroup_volume)
+        Invocation(run, number, lane, shared | zeroed(private, run.plan.lengths))
+        for lane in range(run.plan.program.workgroup_volume)
     ]
     return lanes[0].number, rounds_of(run, lanes)
 
@@ -96,7 +96,7 @@ def rounds_of(run: Run, lanes: list[Invocation]) -> Coroutine:
             case Barrier(Scope.GRID):
                 yield waits[0]
             case Barrier(Scope.WORKGROUP):
-                run.workgroup_barrier(lanes[0].group)
+                run.workgroup_barrier(lanes[0].position.group)
             case Subgroup() as stmt:
                 answers = exchange(run, stmt, waits)
 

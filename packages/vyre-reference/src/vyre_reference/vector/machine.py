@@ -7,7 +7,7 @@ that leave a body early (by `break`, `continue`, `return`) are simply not among 
 from __future__ import annotations
 
 from itertools import count
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_reference.bind import HostMemory, bind
 from vyre_reference.budget import Budget
-from vyre_reference.errors import DivergentBarrier, UndefinedBehaviour
+from vyre_reference.errors import UndefinedBehaviour
 from vyre_reference.place import Path, describe
 from vyre_reference.traps import Traps
 from vyre_reference.vector import atomics, subgroup
@@ -46,6 +46,7 @@ from vyre_reference.vector.evaluate import evaluate as value_of
 from vyre_reference.vector.lanes import NOBODY, Lanes
 from vyre_reference.vector.locals import Locals
 from vyre_reference.vector.loops import Rounds
+from vyre_reference.vector.meeting import require_everyone, require_one_lane
 from vyre_reference.vector.memory import Cells, bound_memory, own_memory
 from vyre_reference.vector.registers import Bools, Values
 
@@ -142,7 +143,7 @@ class Machine:
                 case Return():
                     return NOBODY
                 case Barrier(scope):
-                    self.require_everyone(lanes, scope)
+                    require_everyone(self, lanes, scope)
                 case Subgroup():
                     self.subgroup(stmt, lanes)
                 case Trap():
@@ -203,11 +204,11 @@ class Machine:
             self.locals.declare(stmt.result, old, lanes)
 
     def subgroup(self, stmt: Subgroup, lanes: Lanes) -> None:
-        self.require_everyone(lanes, Scope.WORKGROUP)
+        require_everyone(self, lanes, Scope.WORKGROUP)
         value = lanes.full(value_of(stmt.value, self, lanes))
         selected = np.zeros((), np.uint32) if stmt.lane is None else value_of(stmt.lane, self, lanes)
         if stmt.op is SubgroupOp.BROADCAST:
-            self.require_one_lane(lanes.full(selected), lanes)
+            require_one_lane(self, lanes, lanes.full(selected))
         width = self.chunk.plan.program.subgroup_size or 1
         result = subgroup.collective(stmt.op, stmt.value.dtype, width, value, lanes.full(selected))
         if stmt.result is not None:
@@ -225,34 +226,6 @@ class Machine:
         failing = np.flatnonzero(~lanes.full(np.asarray(holds)))
         if failing.size:
             raise UndefinedBehaviour(claim, int(self.numbers(lanes)[failing[0]]), where=self.place)
-
-    def require_everyone(self, lanes: Lanes, scope: Scope) -> None:
-        """Of a workgroup that waits, or of the grid, no lane may be missing."""
-        if lanes.index is None:
-            return
-        present = np.bincount(lanes.index // self.chunk.volume, minlength=self.chunk.groups)
-        broken = present != self.chunk.volume
-        if scope is Scope.WORKGROUP:
-            broken &= present != 0
-        if broken.any():
-            first = int(broken.argmax()) * self.chunk.volume
-            members = np.arange(first, first + self.chunk.volume)
-            waiting = [*np.intersect1d(members, lanes.index), lanes.index[0]][0]
-            self.diverges(waiting, np.setdiff1d(members, lanes.index)[0], "does not come there in this round")
-
-    def require_one_lane(self, selected: Values, lanes: Lanes) -> None:
-        """A broadcast takes one lane for the whole workgroup."""
-        groups = selected.reshape(-1, self.chunk.volume)
-        differing = np.flatnonzero(groups != groups[:, :1])
-        if differing.size:
-            one, other = differing[0] // self.chunk.volume * self.chunk.volume, differing[0]
-            members = np.arange(self.chunk.all.count) if lanes.index is None else lanes.index
-            self.diverges(members[one], members[other], f"broadcasts lane {selected[other]}, not {selected[one]}")
-
-    def diverges(self, waiting: int, other: int, instead: str) -> NoReturn:
-        """Refuse what two lanes of the chunk do."""
-        numbers = self.chunk.numbers
-        raise DivergentBarrier(int(numbers[waiting]), self.place, int(numbers[other]), instead)
 
     def numbers(self, lanes: Lanes) -> Values:
         """The linear global ids of `lanes`."""
