@@ -120,7 +120,7 @@ def test_memory_is_in_proportion_to_the_bytes(shape: Callable[[int], Program]) -
     assert peak(data) < PER_BYTE * len(data)
 
 
-START = b"\x01\x01p" b"\x00\x01\x01\x01\x00" b"\x00\x00"
+START = b"\x01\x01p\x00\x01\x01\x01\x00\x00\x00"
 HUGE = write_column([2**62])
 
 

@@ -1,4 +1,4 @@
-"""One meaning, one fingerprint: however the program was spelled, wherever it is computed. And no other meaning has it."""
+"""One meaning, one fingerprint: however the program was spelled, wherever that was. And no other meaning has it."""
 
 import os
 import subprocess
@@ -14,23 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vyre_foundation import Program, encode, fingerprint, parse, program
-from vyre_foundation.dtype import f32, i32, u32
+from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir import (
     Apply,
     Assign,
     Atomic,
-    Buffer,
     Expr,
     For,
-    Id,
-    IdKind,
     Let,
     Literal,
-    Load,
     Local,
     Region,
     Stmt,
-    Store,
     Subgroup,
     Var,
 )
@@ -246,11 +241,13 @@ CHANGES = [
     ("b[1]", "b[unchecked 1]"), ("b[1]", "b[1:u64]"), ("global_id.x", "global_id.y"), ("global_id.x", "local_id.x"),
     ("+ 0.0", "+ -0.0"), ("f32(x)", "f32(unchecked x)"), ("f32(x)", "bitcast<f32>(x)"), ("var y", "let y"),
     ("y * 1.5", "y * 1.5000001"), ("3.0", "inf"), ("3.0", "nan"), ("y < 3.0", "y <= 3.0"), ("y < 3.0", "3.0 < y"),
-    ("compare_exchange(", "exchange("), (", expected = 7", ""), ("expected = 7", "expected = 8"), ("tile[0], x", "tile[0], 1"),
+    ("compare_exchange(", "exchange("), (", expected = 7", ""), ("expected = 7", "expected = 8"),
+    ("tile[0], x", "tile[0], 1"),
     ("let old = atomic", "atomic"), ("atomic compare_exchange(tile[0]", "atomic compare_exchange(tile[unchecked 0]"),
     ("reduce_add(x, 1)", "reduce_add(x)"), ("reduce_add", "inclusive_scan_add"), ("let sum = ", ""),
     ("0..x", "1..x"), ("0..x", "x..0"), ("step 2", "step 3"), ("break", "return"), ("break", "continue"),
-    ("    } else {\n      continue;\n    }", "    }"), ("barrier workgroup", "barrier grid"), ("  barrier workgroup;\n", ""),
+    ("    } else {\n      continue;\n    }", "    }"),
+    ("barrier workgroup", "barrier grid"), ("  barrier workgroup;\n", ""),
     ("out[x] =", "out[unchecked x] ="), ("out[x]", "out[0]"), ('"tag"', '"tags"'), ("trap(x,", "trap(0,"),
     ("  barrier workgroup;\n  out[x] = i32(y);", "  out[x] = i32(y);\n  barrier workgroup;"),
 ]

@@ -35,15 +35,33 @@ def test_the_committed_bytes_are_read(name: str) -> None:
 
 def test_the_goldens_use_every_kind_of_expression_and_statement() -> None:
     texts = "".join(file.read_text("utf-8") for file in GOLDENS.glob("*.vyre"))
-    signs = {"mul", "div", "rem", "add", "sub", "shl", "shr", "and", "xor", "or", "eq", "ne", "lt", "le", "gt", "ge", "not"}
+    signs = {
+        "mul",
+        "div",
+        "rem",
+        "add",
+        "sub",
+        "shl",
+        "shr",
+        "and",
+        "xor",
+        "or",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "not",
+    }
     assert [id for id in OPS if f"{id}(" not in texts and id not in signs] == []
 
 
 def test_tags(golden: Callable[[str, str], None]) -> None:
     """Tags are given once: new rows may come, none may change."""
     tokens = "REUSE LITERAL LOCAL LOAD LOAD_UNCHECKED LENGTH SELECT CAST CAST_UNCHECKED BITCAST CALL".split()
-    statements = """END LET VAR ASSIGN STORE STORE_UNCHECKED IF ELSE FOR BREAK CONTINUE RETURN BARRIER_WORKGROUP BARRIER_GRID
-        TRAP INDIRECT_DISPATCH REGION ATOMIC SUBGROUP""".split()
+    statements = """END LET VAR ASSIGN STORE STORE_UNCHECKED IF ELSE FOR BREAK CONTINUE RETURN BARRIER_WORKGROUP
+        BARRIER_GRID TRAP INDIRECT_DISPATCH REGION ATOMIC SUBGROUP""".split()
     counts = "FIXED RUNTIME_LENGTH LENGTH_OF PER_WORKGROUP PER_INVOCATION".split()
     tables = {
         "dtype": {dtype.name: dtype.tag for dtype in DTYPES},
@@ -58,7 +76,9 @@ def test_tags(golden: Callable[[str, str], None]) -> None:
     }
     for table in tables.values():
         assert len(set(table.values())) == len(table)
-    golden("tags.txt", "".join(f"{kind} {name} {tag}\n" for kind, table in tables.items() for name, tag in table.items()))
+    golden(
+        "tags.txt", "".join(f"{kind} {name} {tag}\n" for kind, table in tables.items() for name, tag in table.items())
+    )
 
 
 def test_a_difference_fails(golden: Callable[[str, str], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:

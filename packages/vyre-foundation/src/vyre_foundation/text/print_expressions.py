@@ -58,7 +58,7 @@ class ExpressionWriter:
         nodes = 1 + sum([self.texts[a].nodes for a in node.args])
         match node:
             case Literal():
-                text, tightness = _literal(node, default_type(node)), ATOM
+                text, tightness = "", ATOM  # `typed` writes it, because it depends on the place
             case Local():
                 text, tightness = name(node.name), ATOM
                 if self._locals is not None and self._locals.get(node.name) is not node.dtype:

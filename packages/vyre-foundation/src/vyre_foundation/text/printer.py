@@ -213,7 +213,7 @@ def format_expr(expr: Expr, limit: int = 32) -> str:
             writer.write(node)
             if writer.texts[node].nodes > limit and node is not expr:
                 writer.texts[node] = Text("…", ATOM, 1)
-    return writer.texts[expr].text
+    return writer.typed(expr, None)
 
 
 def _nearest(root: Expr, limit: int) -> dict[Expr, None]:

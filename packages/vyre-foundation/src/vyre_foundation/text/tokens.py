@@ -42,6 +42,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", "`": "`", '"': '"'}
 
@@ -49,20 +50,19 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", "`": "`", '"': '"'}
 def tokenize(text: str) -> list[Token]:
     """The tokens of `text`, the last of them `END`."""
     tokens: list[Token] = []
-    add, match = tokens.append, _TOKEN.match
-    kinds = {kind.name: kind for kind in Kind}
     at = 0
-    while at < len(text):
-        found = match(text, at)
-        if found is None:
-            raise text_error(text, at, _unreadable(text[at]), "write names that are no words between backticks")
-        if found.lastgroup is not None:
-            kind, word = kinds[found.lastgroup], found.group()
-            if kind is Kind.NAME or kind is Kind.STRING:
-                word = _unescape(text, at, word)
-            add(Token(kind, word, at))
+    for found in _TOKEN.finditer(text):
+        if found.start() != at:
+            break
+        kind = _KINDS.get(found.lastgroup)
+        if kind is not None:
+            word = found.group()
+            quoted = kind is Kind.NAME or kind is Kind.STRING
+            tokens.append(Token(kind, _unescape(text, at, word) if quoted else word, at))
         at = found.end()
-    add(Token(Kind.END, "", len(text)))
+    if at < len(text):
+        raise text_error(text, at, _unreadable(text[at]), "write names that are no words between backticks")
+    tokens.append(Token(Kind.END, "", at))
     return tokens
 
 

@@ -36,9 +36,10 @@ def encode_canonical(program: Program) -> bytes:
         body = merged(body)
         nodes = evaluated(body)
     buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))
-    names = local_names(body)
+    locals = local_numbers(body)
+    wrong = swapped(nodes, locals, buffers)
     plain = Program("canonical", buffers, program.workgroup_size, body, program.subgroup_size)
-    return encode_as(plain, swapped(nodes, names, buffers), lambda name: names.get(name, f"?{name}"))
+    return encode_as(plain, wrong, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
 
 
 def evaluated(body: Body) -> list[Expr]:
@@ -50,16 +51,16 @@ def without_region(stmt: Stmt) -> Stmt | Body:
     return stmt.body if isinstance(stmt, Region) else stmt
 
 
-def local_names(body: Body) -> dict[str, str]:
-    """The new name of every local of `body`, in the order of the statements that declare them."""
-    names: dict[str, str] = {}
+def local_numbers(body: Body) -> dict[str, int]:
+    """The locals of `body`, numbered in the order of the statements that declare them."""
+    numbers: dict[str, int] = {}
     for stmt in statements(body):
         match stmt:
             case (
                 Let(name) | Var(name) | Assign(name) | For(name) | Atomic(result=str(name)) | Subgroup(result=str(name))
             ):
-                names.setdefault(name, f"v{len(names)}")
-    return names
+                numbers.setdefault(name, len(numbers))
+    return numbers
 
 
 def has_equals(nodes: Iterable[Expr]) -> bool:

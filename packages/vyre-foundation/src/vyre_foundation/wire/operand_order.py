@@ -32,18 +32,18 @@ def commutative(nodes: Iterable[Any]) -> list[Apply]:
     return [node for node in nodes if node.__class__ is Apply and node.op in COMMUTATIVE]
 
 
-def swapped(nodes: Sequence[Expr], names: Mapping[str, str], buffers: Sequence[Buffer]) -> set[Expr]:
+def swapped(nodes: Sequence[Expr], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> set[Expr]:
     """Those of `nodes` that have their operands in the wrong order.
 
-    `nodes` are all expressions of a program, operands first; `names` numbers its locals and `buffers` its buffers.
+    `nodes` are all expressions of a program, operands first; `locals` numbers its locals and `buffers` its buffers.
     """
-    order = _Order(nodes, names, buffers)
+    order = _Order(nodes, locals, buffers)
     return {node for node in commutative(nodes) if order.is_wrong(*node.args)}
 
 
 class _Order:
-    def __init__(self, nodes: Sequence[Expr], names: Mapping[str, str], buffers: Sequence[Buffer]) -> None:
-        self._nodes, self._names = nodes, names
+    def __init__(self, nodes: Sequence[Expr], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> None:
+        self._nodes, self._locals = nodes, locals
         self._buffers = {buffer: number for number, buffer in enumerate(buffers)}
 
     def is_wrong(self, first: Any, second: Any) -> bool:
@@ -66,8 +66,8 @@ class _Order:
             case Literal():
                 return node.dtype.tag, node.bits
             case Local():
-                name = self._names.get(node.name)
-                return node.dtype.tag, _number(node.name) if name is None else int(name[1:])
+                number = self._locals.get(node.name)
+                return node.dtype.tag, _number(node.name) if number is None else number
             case Id():
                 return (f.IDS[node.kind, node.axis],)
             case Length():

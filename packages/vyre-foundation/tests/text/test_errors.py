@@ -1,0 +1,176 @@
+"""Every error shows the place, says what was got and expected, and what to do."""
+
+from random import Random
+
+import pytest
+
+from vyre_foundation import TextError, parse, print_program
+from vyre_foundation.testing.structural import structural_program
+
+HEAD = "program p workgroup(1) {\n  read a: u32[] @0;\n"
+
+# The text behind `HEAD`, on line 3 from column 3 on; the column of the error; what it says.
+# fmt: off
+ERRORS = [
+    ("let x = ;",               11, "got `;`, expected an expression"),
+    ("let x = 1",               12, "got the end of the text, expected `;`"),
+    ("let x = 1 2;",            13, "got `2`, expected `;`"),
+    ("let x = a;",              11, "no local is called `a`"),
+    ("let x = b[0];",           11, "no buffer is called `b`"),
+    ("let x = len(b);",         15, "no buffer is called `b`"),
+    ("let x = a[1.5];",         13, "`1.5` is not a value of u32"),
+    ("let x = a[1.5 + 2];",     11, "the index of 'a' got f32, expected an integer type"),
+    ("let x = a[0;",            14, "got `;`, expected an operator, `,` or `]`"),
+    ("let x = a[0, 1];",        11, "got 2 operands, expected one"),
+    ("let x = a[];",            11, "got 0 operands, expected one"),
+    ("let x = (1, 2);",         11, "got 2 operands, expected one"),
+    ("let x = 1 + 1.5:f64;",    None, None),
+    ("let x = a[0] + 1.5;",     18, "`1.5` is not a value of u32"),
+    ("let x = a[0] + 1.5:f32;", 16, "add got (u32, f32), expected operands of one type"),
+    ("let x = sqrt(a[0]);",     11, "sqrt got u32, expected one of f16 bf16 f32 f64"),
+    ("let x = sqrt(1.0, 2.0);", 11, "sqrt got 2 operands (f32, f32), expected 1"),
+    ("let x = frob(1.0);",      11, "no local is called `frob`"),
+    ("let x = select(true, 1);", 11, "select got 2 operands, expected 3"),
+    ("let x = select(1, 1, 2);", 18, "`1` is not a value of bool"),
+    ("let x = bitcast<f64>(1);", 11, "bitcast got u32 (32 bits), expected a type of the 64 bits of f64"),
+    ("let x = bitcast<word>(1);", 19, "got `word`, expected a type"),
+    ("let x = 1 < 2 < 3;",      17, "got `<` behind a comparison"),
+    ("let x = 1 == 2 != 3;",    18, "got `!=` behind a comparison"),
+    ("let x = 256:u8;",         11, "256 is not a value of u8"),
+    ("let x = -1;",             12, "-1 is not a value of u32"),
+    ("let x = 1e999;",          11, "`1e999` is above every float"),
+    ("let x = 0x10:f32;",       11, "`0x10` is not a value of f32"),
+    ("let x = nan(1);",         11, "0x1 are not the bits of a NaN of f32"),
+    ("let x = nan(0x100000000);", 11, "0x100000000 is not a pattern of 32 bits"),
+    ("let x = 5:bool;",         11, "`5` is not a value of bool"),
+    ("let x = 5:word;",         13, "got `word`, expected a type"),
+    ("let x = %0;",             11, "%0 is not defined"),
+    ("%0 = 1; %0 = 2;",         11, "%0 is defined twice"),
+    ("let x = global_id.w;",    21, "got `w`, expected an axis"),
+    ("let for = 1;",             7, "got the word `for`, expected the name of a local"),
+    ("let 5 = 1;",               7, "got `5`, expected the name of a local"),
+    ("let x = 1; }}",           15, "got `}`, expected the end of the text"),
+    ("trap(1, tag);",           11, "got `tag`, expected a string"),
+    ("trap(1.5, \"t\");",        8, "`1.5` is not a value of u32"),
+    ("barrier world;",          11, "got `world`, expected a scope"),
+    ("atomic nand(a[0], 1);",   10, "got `nand`, expected an atomic"),
+    ("subgroup nand(1);",       12, "got `nand`, expected a collective"),
+    ("read b: u32[] @1;",       None, None),
+    ("read a: f32[] @1;",        3, "two buffers are called a"),
+    ("read b: u32[];",           3, "storage memory needs a binding number, got None"),
+    ("write b: u32[] @1;",       3, "no input is bound to it, so its length can not come from one"),
+    ("read b: u32[4 per lane] @1;", 21, "got `lane`, expected workgroup or invocation"),
+    ("constant t: u8[1] = hex \"0\";", 27, "the string is not bytes in hexadecimal digits"),
+    ("constant t: u8[2] = hex \"00\";", 3, "got 1 bytes of data for 2 elements of 1 bytes"),
+    ("let x = 1; read b: u32[] @1;", 14, "got the word `read`, expected the name of a local or buffer"),
+    ("for i in 0 { }",          14, "got `{`, expected `..`"),
+    ("for i in 0.0..1.5 step 1.5 { }", 26, "got `1.5`, expected a whole number"),
+    ("if true { } else 5",      20, "got `5`, expected `{`"),
+    ("let x = $;",              11, "got '$', which starts no token"),
+    ("let x = `y;",             11, "a ` is not closed on its line"),
+    ("region \"a { }",          10, "a \" is not closed on its line"),
+    ("region \"\\q\" { }",      11, "no escape is \\q"),
+    ("region \"\\u{110000}\" { }", 11, "no escape is \\u{110000}"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("text", "column", "message"), ERRORS)
+def test_errors(text: str, column: int | None, message: str | None) -> None:
+    if message is None:  # control: the same construction without the mistake
+        parse(f"{HEAD}  {text}\n}}")
+        return
+    complete = text if text.endswith("let x = 1") else text + "\n}"
+    with pytest.raises(TextError) as caught:
+        parse(f"{HEAD}  {complete}")
+    error = caught.value
+    assert (error.message, error.column, error.line) == (message, column, 3)
+    place, snippet, caret, fix = str(error).split("\n")
+    assert place == f"line 3, column {column}: {message}"
+    assert snippet == f"  3 |   {text}".rstrip()
+    assert caret.index("^") - len("  3 | ") == error.column - 1
+    assert fix.startswith("Fix: ")
+    assert len(fix) > 10
+
+
+def test_an_error_as_it_is_shown() -> None:
+    with pytest.raises(TextError) as caught:
+        parse(
+            "program p workgroup(64) {\n  read a: u32[] @0;\n  write out: u32[len(a)] @1;\n\n  out[0] = a[0] + 1.5;\n}\n"
+        )
+    assert str(caught.value) == (
+        "line 5, column 19: `1.5` is not a value of u32\n"
+        "  5 |   out[0] = a[0] + 1.5;\n"
+        "    |                   ^\n"
+        "Fix: write a value of u32, or cast"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1, column 1: got the end of the text, expected `program`"),
+        ("module p", "line 1, column 1: got `module`, expected `program`"),
+        ("program", "line 1, column 8: got the end of the text, expected the name of a program"),
+        ("program p {", "line 1, column 11: got `{`, expected `workgroup`"),
+        ("program p workgroup() {}", "line 1, column 21: got `)`, expected a number"),
+        ("program p workgroup(1, 2, 3, 4) {}", "line 1, column 11: a workgroup got 4 sizes, expected up to 3"),
+        ("program p workgroup(1)", "line 1, column 23: got the end of the text, expected `{`"),
+        (
+            "program p workgroup(1) {",
+            "line 1, column 25: got the end of the text, expected the name of a local or buffer",
+        ),
+        ("program p workgroup(1) {} program", "line 1, column 27: got `program`, expected the end of the text"),
+        ("program p workgroup(007) {}", "line 1, column 21: got `007`, expected a whole number"),
+    ],
+)
+def test_errors_around_a_program(text: str, message: str) -> None:
+    with pytest.raises(TextError) as caught:
+        parse(text)
+    assert str(caught.value).split("\n")[0] == message
+
+
+def test_long_lines_are_shown_in_part() -> None:
+    with pytest.raises(TextError) as caught:
+        parse(HEAD + "let x = 1" + " + 1" * 10_000 + " + ;" + " # and so on" * 1000 + "\n}")
+    assert max(map(len, str(caught.value).splitlines())) < 130
+    assert caught.value.column == 40_013
+
+
+def test_statements_nested_too_deep() -> None:
+    for opened in ("if true {", 'region "r" {', "if true {} else "):
+        for depth in (65, 100_000):
+            text = HEAD + f"\n{opened}" * depth + ("if true {}" if "else" in opened else "return;" + "}" * depth) + "}"
+            with pytest.raises(TextError, match="inside of more than 64 others"):
+                parse(text)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damaged_text_gives_a_program_or_a_text_error(seed: int) -> None:
+    random = Random(seed)
+    text = print_program(structural_program(random, 30))
+    pieces = [
+        *'{}()[];:,.%@`"\\#/=<>!~-+ \n0',
+        "if",
+        "else",
+        "let",
+        "nan",
+        "1e5",
+        "0x",
+        "unchecked",
+        "..",
+        "u32",
+        "select(",
+    ]
+    for _ in range(150):
+        damaged = text
+        for _ in range(random.randrange(1, 4)):
+            at = random.randrange(len(damaged) + 1)
+            damaged = damaged[:at] + random.choice(pieces) + damaged[at + random.randrange(4) :]
+        try:
+            program = parse(damaged)
+        except TextError as error:
+            shown = str(error)
+            assert "\nFix: " in shown
+        else:
+            assert parse(print_program(program)) == program

@@ -1,0 +1,221 @@
+"""What is proven deterministic, what is not and for which statements, shape by shape.
+
+Workgroups have 64 invocations unless a program says otherwise; a is an input, o an output, both as long as the launch.
+"""
+
+import pytest
+
+from vyre_foundation.text import parse
+from vyre_foundation.validate import validate
+
+BUFFERS = """
+  read a: u32[] @0; read_write o: u32[] @1; write few: u32[16] @2; scratch s: u32[len(a)] @3; uniform n: u32[1] @4;
+  write eight: u32[len(a) * 8] @5; write image: u32[307200] @6;
+  workgroup t: u32[128]; private v: u32[4];
+"""
+ONE, FLAT = "workgroup(64, 1, 1) subgroup(32)", "workgroup(16, 4, 1)"
+
+
+def reasons(body, launch=ONE):
+    facts = validate(parse(f"program p {launch} {{ {BUFFERS} {body} }}"))
+    return [f"{r.code} {r.where}" for r in facts.determinism.reasons]
+
+
+SAFE = {
+    "own element": "o[global_id.x] = a[global_id.x];",
+    "own element, read and written": "o[global_id.x] = o[global_id.x] * 3;",
+    "own element, from the end": "if global_id.x < len(a) { o[len(a) - 1 - global_id.x] = 1; }",
+    "own element, by workgroup and local id": "o[workgroup_id.x * 64 + local_id.x] = o[global_id.x];",
+    "own element, bound to a local": "let i = global_id.x; let j = i; o[j] = a[i];",
+    "own eight, guarded": "let i = global_id.x; if i < len(a) { eight[i * 8] = 1; eight[i * 8 + 7] = 2; }",
+    "own eight, after an early return": "let i = global_id.x; if i >= len(a) { return; } eight[i << 3 | 5] = 1;",
+    "own eight, in a loop": "let i = global_id.x; if i < len(a) { for k in 0..8 { eight[i * 8 + k] = k; } }",
+    "own eight, in a loop that starts with them": (
+        "let i = global_id.x; if i < len(a) { for k in i * 8..i * 8 + 8 { eight[k] = k; } }"
+    ),
+    "own element, wrapped around by an offset": "o[global_id.x + n[0]] = 1;",
+    "own element, the conditions in a local": (
+        "let ok = (global_id.x < 100) & (global_id.x != 7); if ok { o[global_id.x * 16] = 1; }"
+    ),
+    "own element of two, by the remainder": "o[global_id.x / 2 * 2 + global_id.x % 2] = 1;",
+    "transposed by quotient and remainder": (
+        "let i = global_id.x; if i < 6400 { let r = i / 80; let c = i % 80; o[c * 80 + r] = 1; }"
+    ),
+    "one invocation": "if global_id.x == 0 { few[0] = 1; few[0] = 2; }",
+    "the last invocation": "if global_id.x == len(a) - 1 { few[0] = a[global_id.x]; }",
+    "one of each workgroup": "if local_id.x == 0 { o[workgroup_id.x] = t[0]; }",
+    "one of each workgroup, else": "if local_id.x != 0 { } else { o[workgroup_id.x] = t[0]; }",
+    "one of each subgroup": "if subgroup_lane() == 0 { t[local_id.x >> 5] = 1; }",
+    "one of each subgroup, by quotient": "if subgroup_lane() == 7 { o[global_id.x / 32] = 1; }",
+    "workgroup memory at the local id": "t[local_id.x] = 1; t[local_id.x] = t[local_id.x] + 1;",
+    "workgroup memory, two for each": "t[local_id.x * 2] = 1; t[local_id.x * 2 + 1] = 2;",
+    "workgroup memory, by strides": "for i in local_id.x..128 step 64 { t[i] = i; }",
+    "workgroup memory, halves": "t[local_id.x] = 1; t[local_id.x + 64] = 2;",
+    "workgroup memory, all read one after a barrier": "t[local_id.x] = 1; barrier workgroup; let x = t[0];",
+    "a step of a reduction": "if local_id.x < 32 { t[local_id.x] = t[local_id.x] + t[local_id.x + 32]; }",
+    "a scan that reads, waits and writes": (
+        "t[local_id.x] = 1; barrier workgroup; for k in 0..6 { let x = t[local_id.x - (1 << k)]; barrier workgroup; "
+        "t[local_id.x] = t[local_id.x] + x; barrier workgroup; } o[global_id.x] = t[63];"
+    ),
+    "the result of a loop with barriers": ("for k in 0..6 { t[local_id.x] = k; barrier workgroup; } let x = t[0];"),
+    "branches with barriers": (
+        "if n[0] == 1 { t[local_id.x] = 1; barrier workgroup; } else { let x = t[0]; barrier workgroup; }"
+    ),
+    "scratch, within the workgroup after its barrier": (
+        "s[global_id.x] = 1; barrier workgroup; o[global_id.x] = s[workgroup_id.x * 64 + 63 - local_id.x];"
+    ),
+    "scratch, anywhere after a grid barrier": "s[global_id.x] = 1; barrier grid; o[global_id.x] = s[global_id.x + 1];",
+    "there and back in rounds": (
+        "for i in 0..10 { s[global_id.x] = o[global_id.x + 1]; barrier grid; o[global_id.x] = s[global_id.x + 1]; "
+        "barrier grid; }"
+    ),
+    "private memory": "v[0] = 1; let x = v[n[0]];",
+    "a counter": "atomic add(few[0], 1);",
+    "a histogram": (
+        "atomic add(t[a[global_id.x] & 127], 1); barrier workgroup; "
+        "for i in local_id.x..16 step 64 { atomic add(few[i], t[i]); }"
+    ),
+    "a result that nobody reads": "let old = atomic max(few[0], 1);",
+    "a counter of one's own": "let old = atomic add(o[global_id.x], 1); o[global_id.x] = old;",
+    "an exchange of one's own": "let old = atomic exchange(o[global_id.x], 1); few[16] = old;",
+    "two ops after one another": "atomic add(t[0], 1); barrier workgroup; atomic max(t[0], 7);",
+    "two ops on elements apart": "atomic add(few[0], 1); atomic max(few[1], 7);",
+    "out of bounds": "few[16] = 1;",
+    "an output that is only read": "let x = o[3];",
+}
+
+FAILS = {
+    "all store to one element": ("few[0] = 1;", ["D001 body[0]"]),
+    "the neighbour's element": ("o[global_id.x] = o[global_id.x + 1];", ["D001 body[0]", "D002 body[0]"]),
+    "eight without a guard wrap around": ("eight[global_id.x * 8] = 1;", ["D001 body[0]"]),
+    "nine of eight": (
+        "let i = global_id.x; if i < len(a) { for k in 0..9 { eight[i * 8 + k] = k; } }",
+        ["D001 body[1].then[0].body[0]"],
+    ),
+    "an index from memory": ("o[a[global_id.x]] = 1;", ["D001 body[0]"]),
+    "local id in storage": ("o[local_id.x] = 1;", ["D001 body[0]"]),
+    "workgroup id": ("o[workgroup_id.x] = 1;", ["D001 body[0]"]),
+    "half the id": ("o[global_id.x / 2] = 1;", ["D001 body[0]"]),
+    "one of each workgroup in one element": ("if local_id.x == 0 { few[0] = 1; }", ["D001 body[0].then[0]"]),
+    "an invocation that changes with time": (
+        "for k in 0..4 { if global_id.x == k { few[0] = k; } }",
+        ["D001 body[0].body[0].then[0]"],
+    ),
+    "an invocation that a mutable local selects": (
+        "var k = 0; for i in 0..4 { if global_id.x == k { few[0] = k; } k = k + 1; }",
+        ["D001 body[1].body[0].then[0]"],
+    ),
+    "a bound that a mutable local has lost": (
+        "var k = 0; if k < 8 { k = 9; if global_id.x < 100 { eight[global_id.x * 8 + k] = 1; } }",
+        ["D001 body[1].then[1].then[0]"],
+    ),
+    "two that select different invocations": (
+        "if global_id.x == 0 { few[0] = 1; } if global_id.x == 1 { few[0] = 2; }",
+        ["D001 body[0].then[0]", "D001 body[1].then[0]"],
+    ),
+    "workgroup memory without a barrier": (
+        "t[local_id.x] = 1; let x = t[63 - local_id.x];",
+        ["D001 body[0]", "D002 body[1]"],
+    ),
+    "a loop whose rounds meet": (
+        "for k in 0..6 { barrier workgroup; t[local_id.x] = k; let x = t[k]; }",
+        ["D001 body[0].body[1]", "D002 body[0].body[2]"],
+    ),
+    "a round and the next": (
+        "for k in 0..6 { let x = t[k]; barrier workgroup; t[local_id.x] = k; }",
+        ["D002 body[0].body[0]", "D001 body[0].body[2]"],
+    ),
+    "after a loop that may end before its barrier": (
+        "for k in 0..6 { t[local_id.x] = k; if a[0] == 1 { break; } barrier workgroup; } let x = t[0];",
+        ["D001 body[0].body[0]", "D002 body[1]"],
+    ),
+    "a barrier of the workgroup for the grid": (
+        "s[global_id.x] = 1; barrier workgroup; o[global_id.x] = s[global_id.x + 1];",
+        ["D001 body[0]", "D002 body[2]"],
+    ),
+    "there and back without waiting": (
+        "for i in 0..10 { s[global_id.x] = o[global_id.x + 1]; barrier grid; o[global_id.x] = s[global_id.x + 1]; }",
+        ["D001 body[0].body[0]", "D002 body[0].body[0]", "D001 body[0].body[2]", "D002 body[0].body[2]"],
+    ),
+    "a used counter": ("let old = atomic add(few[0], 1); o[global_id.x] = old;", ["D003 body[0]"]),
+    "an exchange": ("atomic exchange(few[0], global_id.x);", ["D003 body[0]"]),
+    "a compare_exchange": ("atomic compare_exchange(few[0], global_id.x, expected = 0);", ["D003 body[0]"]),
+    "two ops": ("atomic add(few[0], 1); atomic max(few[0], 7);", ["D004 body[0]", "D004 body[1]"]),
+    "an atomic and a store": ("atomic add(few[0], 1); few[0] = 7;", ["D004 body[0]", "D001 body[1]"]),
+    "an atomic and a load": ("atomic add(t[0], 1); let x = t[0];", ["D004 body[0]", "D002 body[1]"]),
+}
+
+IMAGES = {
+    "guarded on both axes": (
+        "if (global_id.x < 640) & (global_id.y < 480) { image[global_id.y * 640 + global_id.x] = 1; }",
+        [],
+    ),
+    "without a guard": ("image[global_id.y * 640 + global_id.x] = 1;", ["D001 body[0]"]),
+    "guarded on one axis": (
+        "if global_id.y < 480 { image[global_id.y * 640 + global_id.x] = 1; }",
+        ["D001 body[0].then[0]"],
+    ),
+    "the linear id": ("image[global_id.y * (num_workgroups.x * 16) + global_id.x] = 1;", []),
+    "the linear id of workgroup and local": (
+        "image[(workgroup_id.y * num_workgroups.x + workgroup_id.x) * 64 + local_id.y * 16 + local_id.x] = 1;",
+        [],
+    ),
+    "a wrong linear id": ("image[global_id.y * num_workgroups.x + global_id.x] = 1;", ["D001 body[0]"]),
+    "x alone": ("image[global_id.x] = global_id.y;", ["D001 body[0]"]),
+    "a tile": ("t[local_id.y * 16 + local_id.x] = 1; barrier workgroup; let x = t[local_id.x * 4 + local_id.y];", []),
+    "a tile that overlaps": ("t[local_id.y * 15 + local_id.x] = 1;", ["D001 body[0]"]),
+}
+
+
+@pytest.mark.parametrize("shape", SAFE)
+def test_proven(shape):
+    assert reasons(SAFE[shape]) == []
+
+
+@pytest.mark.parametrize("shape", FAILS)
+def test_not_proven(shape):
+    body, expected = FAILS[shape]
+    assert reasons(body) == expected
+
+
+@pytest.mark.parametrize("shape", IMAGES)
+def test_two_axes(shape):
+    body, expected = IMAGES[shape]
+    assert reasons(body, FLAT) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "axes"),
+    [
+        ("few[0] = local_id.y;", {0}),
+        ("few[0] = global_id.y;", {0, 1}),
+        ("few[0] = workgroup_id.z;", {0, 2}),
+        ("few[0] = num_workgroups.y;", {0, 1}),
+        ("", {0}),
+    ],
+)
+def test_the_verdict_says_for_which_grids_it_is(body, axes):
+    assert validate(parse(f"program p {FLAT} {{ {BUFFERS} {body} }}")).determinism.axes == axes
+
+
+def test_a_workgroup_of_one_needs_no_barrier():
+    alone = "workgroup(1, 1, 1)"
+    assert reasons("t[0] = 1; let x = t[0]; t[x] = 2;", alone) == []
+    assert reasons("o[workgroup_id.x] = 1;", alone) == []
+    assert reasons("few[0] = 1;", alone) == ["D001 body[0]"]
+
+
+def test_the_texts_of_reasons():
+    facts = validate(parse(f"program p {ONE} {{ {BUFFERS} few[0] = 1; t[local_id.x] = 1; let x = t[0]; }}"))
+
+    def sentence(access, other):
+        remedy = "index it by the id of the invocation, put a barrier between, or use a commutative atomic"
+        return (
+            f"the {access} may meet {other}, by two invocations of one workgroup in one barrier interval. Fix: {remedy}"
+        )
+
+    assert [str(r) for r in facts.determinism.reasons] == [
+        "D001 body[0]: " + sentence("store to 'few'", "itself"),
+        "D001 body[1]: " + sentence("store to 't'", "the load at body[2]"),
+        "D002 body[2]: " + sentence("load from 't'", "the store at body[1]"),
+    ]
