@@ -1,4 +1,4 @@
-"""`parse(print_program(p)) == p`, for programs of every shape, and in text of a size that follows from the program's."""
+"""`parse(print_program(p)) == p`, for programs of every shape; and the text is not larger than the program."""
 
 from pathlib import Path
 from random import Random

@@ -108,8 +108,10 @@ SPELLINGS = [
       `o`[global_id.x] = (%7);
     }
     """,
-    "program `p` workgroup(0x8, 1) {\r\n\tread a: u32[] @0;\r\n\twrite o: u32[ceil(len(a) * 1 / 1) + 0] @1;\r\n"
-    "\to[global_id.x] = add(a[(global_id.x)], 1);\r\n}\r\n",
+    (
+        "program `p` workgroup(0x8, 1) {\r\n\tread a: u32[] @0;\r\n\twrite o: u32[ceil(len(a) * 1 / 1) + 0] @1;\r\n"
+        "\to[global_id.x] = add(a[(global_id.x)], 1);\r\n}\r\n"
+    ),
 ]
 
 
@@ -118,7 +120,8 @@ def test_spellings_of_one_program() -> None:
 
 
 def test_words_of_the_language_are_names_where_nothing_else_can_stand() -> None:
-    text = "program add workgroup(1) { let min = 1; let len = min(min, 2); let select = len + global_id.x; let x = select; }"
+    body = "let min = 1; let len = min(min, 2); let select = len + global_id.x; let x = select;"
+    text = f"program add workgroup(1) {{ {body} }}"
     program = parse(text)
     assert [stmt.name for stmt in program.body if isinstance(stmt, Let)] == ["min", "len", "select", "x"]
     assert str(parse(str(program))) == str(program)
