@@ -1,0 +1,53 @@
+"""Every suite of the benchmarks runs at toy size: what it measures there means nothing, that it measures does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROWS = {  # suite: a row that nobody may lose
+    "ir": ("sharing", "vyre lowering", "emit"),
+    "evaluators": ("histogram, result used", "vyre, all lanes at once", ""),
+    "dispatch": ("xor", "vyre", "compiled pipeline"),
+    "kernels": ("matmul", "vyre", "kernel"),
+    "startup": ("empty cache", "vyre, reference", "first"),
+}
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--toy", "--rounds", "1", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    read: list[dict[str, Any]] = json.loads((folder / "figures.json").read_text("utf-8"))["rows"]
+    return read
+
+
+@pytest.mark.parametrize("suite", ROWS)
+def test_suite(suite: str, tmp_path: Path) -> None:
+    done = bench(suite, "--peers", "none", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    measured = rows(tmp_path)
+    assert not [row for row in measured if "skipped" in row]
+    assert ROWS[suite] in {(row["case"], row["peer"], row["variant"]) for row in measured}
+    assert all(row["p25"] <= row["median"] <= row["p75"] for row in measured)
+    assert (tmp_path / "tables.md").read_text("utf-8") in done.stdout
+
+
+def test_a_peer_that_is_missing_is_a_row_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "triton.py").write_text("raise ModuleNotFoundError('No module named triton', name='triton')", "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / "worker.py"), "evaluators", "Triton interpreter"],
+        input=json.dumps({"do": "prepare", "case": "xor", "size": 256, "without": []}) + "\n",
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout.removeprefix("\x1eanswer ")) == {"skipped": "not installed (triton)"}
