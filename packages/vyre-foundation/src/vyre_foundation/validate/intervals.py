@@ -7,6 +7,7 @@ wraps. Soundness is all that counts here: an op without a rule gives the whole t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import product
 
 from vyre_foundation.dtype import DType
@@ -19,6 +20,7 @@ Rule = Callable[..., tuple[int, int]]
 """From the operand type and the bounds of the operands to bounds of the result."""
 
 
+@cache
 def whole(dtype: DType) -> Interval:
     """Every value of an integer type, or 0 … 1 for bool."""
     return Interval(dtype.lowest, dtype.highest)
@@ -37,7 +39,8 @@ def hull(a: Interval, b: Interval) -> Interval:
 def apply(op: Op, operand: DType, *operands: Interval) -> Interval:
     """Bounds of `op` over operands of an integer type."""
     result = op.results[operand]
-    if all(low == high for low, high in operands):
+    first = operands[0]
+    if first.low == first.high and all(low == high for low, high in operands):
         value = int(op.evaluate(operand, *[low for low, _ in operands]))
         return Interval(value, value)
     rule = RULES.get(op.id)

@@ -128,6 +128,10 @@ class Forms:
             return None
         return Form(form.const + shift, form.terms), Interval(low + shift, high + shift)
 
+    def is_stable(self, form: Form) -> bool:
+        """Whether all leaves of `form` keep their value."""
+        return not any(leaf in self._unstable for monomial in form.terms for leaf in monomial)
+
     def _sources(self, node: Expr) -> Sequence[Expr]:
         """The expressions that the form of `node` is made from; none for a leaf or a known number."""
         bounds = self.bounds[node]

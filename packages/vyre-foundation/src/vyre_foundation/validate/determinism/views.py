@@ -90,10 +90,17 @@ class Views:
         if start is None:
             view.rests.append((factor, bounds))
             return []
-        rounds = max(0, bounds.high - start[1].low) // loop.step
+        way = min(bounds.high - start[1].low, self._way(start[0], loop, guard))
         view.const += factor * start[0].const
-        view.rests.append((factor * loop.step, Interval(0, rounds)))
+        view.rests.append((factor * loop.step, Interval(0, max(0, way) // loop.step)))
         return [(monomial, factor * c) for monomial, c in start[0].terms.items()]
+
+    def _way(self, start: Form, loop: For, guard: Guard) -> int:
+        """How far the counter of a loop gets from its start at most, as the difference of the bounds tells."""
+        stop = self._forms.exact(loop.stop, guard.bounds)
+        if stop is None or not self._forms.is_stable(start):
+            return loop.start.dtype.highest - loop.start.dtype.lowest
+        return stop[0].plus(start, -1).interval(guard.bounds, self._forms.bounds).high - 1
 
     def _add_digit(self, view: View, digit: Digit, factor: int, bounds: Interval, between: Between) -> None:
         value = self._identity.value(digit, view.pins)
