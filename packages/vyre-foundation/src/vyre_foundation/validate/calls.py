@@ -5,9 +5,10 @@ from __future__ import annotations
 from vyre_foundation import dialect
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Literal, Local, Select
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import Tier
+from vyre_foundation.text import format_expr
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -57,8 +58,8 @@ def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signatu
         if body.dtype is not row.signatures[signature[1]]:
             return f"expands to {body.dtype}, not {row.signatures[signature[1]]}"
         for node in postorder((body,)):
-            if not _is_pure(node, formal):
-                return f"expands to an expression with a {type(node).__name__.lower()} of its own"
+            if (foreign := _foreign(node, formal)) is not None:
+                return f"expands to an expression with {foreign}"
             if isinstance(node, Call):
                 inner = _impurity((node.callee, tuple(a.dtype for a in node.args)), (*around, signature))
                 if inner is not None:
@@ -68,13 +69,16 @@ def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signatu
     return None
 
 
-def _is_pure(node: Expr, formal: list[Local]) -> bool:
+def _foreign(node: Expr, formal: list[Local]) -> str | None:
+    """What `node` is, if it is no pure op over the operands."""
     match node:
-        case Literal() | Select() | Bitcast() | Call():
-            return True
-        case Cast():
-            return node.checked
-        case Apply():
-            return node.op.tier is Tier.LANGUAGE
+        case Apply() if node.op.tier is Tier.RAW:
+            return f"{node.op.id}, which is for legalizers"
+        case Cast() if not node.checked:
+            return "an unchecked cast, which is for legalizers"
+        case Id() | Load() | Length():
+            return f"{format_expr(node)}, which is no operand"
+        case Local() if node not in formal:
+            return f"the local {node.name!r}, which is no operand"
         case _:
-            return node in formal
+            return None

@@ -39,11 +39,11 @@ def check_limits(report: Report) -> None:
 
 def check_nesting(report: Report) -> None:
     """Raise at once where statements are nested too deep: everything after this may recurse over them."""
-    deepest = max(report.outline.places, key=lambda place: place.depth, default=None)
-    if deepest is not None and deepest.depth > MAX_NESTING:
-        message = f"got a statement inside of {deepest.depth} others, expected at most {MAX_NESTING}"
-        report.at(deepest, "V014", message, "compute conditions before the ifs, or split the program")
-        report.raise_if_any()
+    for place in report.outline.places:
+        if place.depth > MAX_NESTING:
+            message = f"got a statement inside of more than {MAX_NESTING} others"
+            report.at(place, "V014", message, "compute conditions before the ifs, or split the program")
+            report.raise_if_any()
 
 
 def _check_workgroup_size(report: Report) -> None:

@@ -7,7 +7,21 @@ from dataclasses import dataclass
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Subgroup, Trap, Var
+from vyre_foundation.ir.stmt import (
+    MAX_NESTING,
+    Assign,
+    Atomic,
+    Body,
+    For,
+    If,
+    Let,
+    Region,
+    Stmt,
+    Store,
+    Subgroup,
+    Trap,
+    Var,
+)
 from vyre_foundation.ir.walk import expressions
 
 _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
@@ -94,7 +108,7 @@ _Entry = tuple[Stmt, str, Stmt | None, Place | None, int]
 
 
 def outline(program: Program) -> Outline:
-    """The statements of `program`. Any depth of nesting will do, as this comes before the limit is checked."""
+    """The statements of `program`, down to the first ones that are nested too deep."""
     places: list[Place] = []
     around: list[int] = [0]  # the scope around each scope
     scope_ends: list[int] = [-1]
@@ -104,7 +118,7 @@ def outline(program: Program) -> Outline:
         place = Place(stmt, len(places), path, before, parent, 0 if parent is None else parent.depth + 1, scope)
         places.append(place)
         scope_ends[scope] = place.number
-        for name, body in reversed(_bodies(stmt)):
+        for name, body in reversed(_bodies(stmt) if place.depth <= MAX_NESTING else ()):
             if not isinstance(stmt, Region):
                 scope = len(around)
                 around.append(place.scope)
