@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from vyre_driver.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
     import numpy.typing as npt
-    from typing_extensions import Buffer
+
+    class Buffer(Protocol):
+        """What `collections.abc.Buffer` is from Python 3.12 on."""
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
     HostBuffer: TypeAlias = Buffer | npt.NDArray[Any]
 

@@ -1,0 +1,98 @@
+"""The fake port notices when the engine breaks the port's contract."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vyre_driver.engine.port import EmitOptions
+from vyre_driver.lower.lowered import Kernel, Launch, Lowered
+from vyre_driver.testing.fake_port import FakePort, Fault
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u16
+from vyre_foundation.ir.program import Program
+
+
+def doubling() -> Program:
+    with program("doubling", 2) as p:
+        x = p.read_write("x", u16)
+        x[p.global_id(0)] = x[p.global_id(0)] * 2
+    return p.build()
+
+
+def lowered(source: Program) -> Lowered:
+    return Lowered(
+        source=source,
+        kernels=(Kernel("k", source, ("x",)),),
+        schedule=(Launch(0),),
+        buffers={"x": source.buffers[0]},
+    )
+
+
+@pytest.fixture
+def port() -> FakePort:
+    def evaluate(plan: Any, memory: Any) -> None:
+        memory["x"][:] = bytes(2 * value for value in memory["x"])
+
+    return FakePort(evaluate)
+
+
+def test_memory_begins_as_rubbish_and_keeps_what_is_written(port: FakePort) -> None:
+    memory = port.allocate(4)
+    out = memoryview(bytearray(2))
+    port.copy_out(memory, out, 2)
+    assert out == b"\xa5\xa5"
+    port.fill(memory, 7, 3)
+    port.copy_in(memory, memoryview(b"\1\2"), 1)
+    assert memory.contents == b"\7\1\2\xa5"
+
+
+def test_a_launch_runs_the_evaluator_over_memory_by_name(port: FakePort) -> None:
+    unit = port.emit(lowered(doubling()), EmitOptions())
+    module = port.compile(unit)
+    memory = port.allocate(8)
+    port.copy_in(memory, memoryview(b"\1\2\3\4"))
+    event = port.launch(module, unit.kernels[0], (1, 1, 1), (2, 1, 1), (memory, 2), timed=True)
+    assert port.wait(event)
+    assert port.query(event)
+    assert port.elapsed(event) == 1000
+    assert memory.contents[:5] == b"\2\4\6\x08\xa5"
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda port, memory: port.allocate(0),
+        lambda port, memory: port.fill(memory, 0, 5),
+        lambda port, memory: port.copy_in(memory, memoryview(b"")),
+        lambda port, memory: port.copy_in(memory, memoryview(b"12"), 3),
+        lambda port, memory: port.copy_out(memory, memoryview(bytearray(4)), -1),
+        lambda port, memory: [port.free(memory), port.free(memory)],
+        lambda port, memory: [port.free(memory), port.fill(memory, 0, 1)],
+        lambda port, memory: [port.close(), port.allocate(1)],
+    ],
+)
+def test_misuse_is_noticed(port: FakePort, misuse: Callable[..., object]) -> None:
+    memory = port.allocate(4)
+    with pytest.raises(AssertionError):
+        misuse(port, memory)
+
+
+def test_an_endless_wait_is_noticed(port: FakePort) -> None:
+    port.hangs = True
+    unit = port.emit(lowered(doubling()), EmitOptions())
+    event = port.launch(port.compile(unit), unit.kernels[0], (1, 1, 1), (2, 1, 1), (port.allocate(2), 1))
+    assert not port.wait(event, timeout=1.0)
+    assert not port.query(event)
+    with pytest.raises(AssertionError, match="the engine would wait for ever"):
+        port.wait(event)
+
+
+def test_faults_come_when_they_are_due(port: FakePort) -> None:
+    port.faults = [Fault("allocate", RuntimeError("full"), nth=2)]
+    port.allocate(1)
+    with pytest.raises(RuntimeError, match="full"):
+        port.allocate(1)
+    port.allocate(1)
+    assert port.count("allocate") == 3
+    assert len(port.live) == 2
