@@ -66,6 +66,11 @@ def rate(record: Record, scale: float = 1.0) -> str:
     return figure(record["amount"] / record["median"] * scale)
 
 
+def with_best(show: Callable[[Record], str]) -> Callable[[Record], str]:
+    """The figure of the median, and that of the best run in brackets: on a busy machine the two are far apart."""
+    return lambda record: f"{show(record)} ({show({**record, 'median': record['best']})})"
+
+
 def spread(record: Record, scale: float = 1.0) -> str:
     """Time for a unit of work with its quartiles."""
     low, high = (figure(record[part] / record["amount"] * scale) for part in ("p25", "p75"))

@@ -11,6 +11,7 @@ import gc
 import io
 import itertools
 import operator
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ PEERS = {
 }
 SLOW = {"tinygrad": 10_000, "xDSL": 1_000}
 """Peers that take minutes beyond this size."""
+CLOCK = time.process_time
 CHAIN = 30
 OPS = (operator.xor, operator.add, operator.mul, operator.or_, operator.sub, operator.and_)
 NAMES = ("xor", "add", "mul", "or", "sub", "and")
@@ -127,10 +129,10 @@ def _stages(case: Case) -> dict[str, Trial]:
     made, wire, text = Fresh(case), Fresh(case, encode), Fresh(case, print_program)
 
     def after(stage: Callable[[Any], Any]) -> Trial:
-        return Trial(before=made.next, run=lambda: stage(made.given), amount=amount)
+        return Trial(before=made.next, run=lambda: stage(made.given), amount=amount, clock=CLOCK)
 
     return {
-        "build": Trial(run=made.build, amount=amount),
+        "build": Trial(run=made.build, amount=amount, clock=CLOCK),
         "validate": after(validate),
         "encode": after(encode),
         "decode": Trial(
@@ -138,6 +140,7 @@ def _stages(case: Case) -> dict[str, Trial]:
             run=lambda: decode(wire.given),
             is_right=lambda: encode(decode(wire.given)) == wire.given,
             amount=amount,
+            clock=CLOCK,
         ),
         "fingerprint": after(fingerprint),
         "print": after(print_program),
@@ -146,6 +149,7 @@ def _stages(case: Case) -> dict[str, Trial]:
             run=lambda: parse(text.given),
             is_right=lambda: print_program(parse(text.given)) == text.given,
             amount=amount,
+            clock=CLOCK,
         ),
     }
 
@@ -162,8 +166,10 @@ def _lowering(case: Case) -> dict[str, Trial]:
     checked = Fresh(case, lambda program: (program, validate(program)))
     lowered = Fresh(case, lambda program: legalize(program, validate(program), target))
     return {
-        "legalize": Trial(before=checked.next, run=lambda: legalize(*checked.given, target), amount=amount),
-        "emit": Trial(before=lowered.next, run=lambda: emit(lowered.given, dialect, ()), amount=amount),
+        "legalize": Trial(
+            before=checked.next, run=lambda: legalize(*checked.given, target), amount=amount, clock=CLOCK
+        ),
+        "emit": Trial(before=lowered.next, run=lambda: emit(lowered.given, dialect, ()), amount=amount, clock=CLOCK),
     }
 
 
@@ -209,11 +215,13 @@ def _peer_stages(stages: Stages, size: int) -> dict[str, Trial]:
 
     amount = float(len(rows(size, 0)))
     return {
-        "build": Trial(before=next_rows, run=lambda: stages.build(fresh["rows"]), amount=amount),
-        "validate": Trial(before=next_program, run=lambda: stages.validate(fresh["made"]), amount=amount),
-        "encode": Trial(before=next_program, run=lambda: stages.encode(fresh["made"]), amount=amount),
-        "decode": Trial(before=next_wire, run=lambda: stages.decode(fresh["wire"]), amount=amount),
-        "fingerprint": Trial(before=next_program, run=lambda: stages.fingerprint(fresh["made"]), amount=amount),
+        "build": Trial(before=next_rows, run=lambda: stages.build(fresh["rows"]), amount=amount, clock=CLOCK),
+        "validate": Trial(before=next_program, run=lambda: stages.validate(fresh["made"]), amount=amount, clock=CLOCK),
+        "encode": Trial(before=next_program, run=lambda: stages.encode(fresh["made"]), amount=amount, clock=CLOCK),
+        "decode": Trial(before=next_wire, run=lambda: stages.decode(fresh["wire"]), amount=amount, clock=CLOCK),
+        "fingerprint": Trial(
+            before=next_program, run=lambda: stages.fingerprint(fresh["made"]), amount=amount, clock=CLOCK
+        ),
     }
 
 
@@ -389,8 +397,8 @@ def tables(records: Sequence[Record]) -> list[Table]:
         cells["last / first"] = ratio(found.get(sizes[-1]), found.get(sizes[0]))
     growth.columns.append("last / first")
     return [
-        growth.titled("µs per node over the number of nodes; the last column is 1 where a stage is linear"),
+        growth.titled("µs of CPU time per node over the number of nodes; the last column is 1 where a stage is linear"),
         pivot(beside, rows=("peer",), columns=("variant",), show=partial(per, scale=1e6)).titled(
-            f"`statements` at {middle} nodes, µs per node, beside peers"
+            f"`statements` at {middle} nodes, µs of CPU time per node, beside peers"
         ),
     ]
