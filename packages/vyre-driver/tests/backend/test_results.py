@@ -2,6 +2,7 @@
 
 import array
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from vyre_driver.errors import InvalidInput
         array.array("H", [1, 2]),
         np.array([1, 2], np.uint16),
         np.array([[1], [2]], np.uint16),
+        np.array([1, 2], np.uint16).view(ml_dtypes.bfloat16),
     ],
     ids=lambda buffer: type(buffer).__name__,
 )
@@ -32,12 +34,15 @@ def test_nothing_has_no_bytes(empty: object) -> None:
     assert host_bytes("a", bytearray(), writable=True).nbytes == 0
 
 
+PROTOCOL = "an object with the buffer protocol (bytes, an array, …)"
+
 # fmt: off
 REFUSED = [
-    (3,                    "int",            "an object with the buffer protocol (bytes, an array, …)"),
-    ([1, 2],               "list",           "an object with the buffer protocol (bytes, an array, …)"),
+    (3,                    "int",            PROTOCOL),
+    ([1, 2],               "list",           PROTOCOL),
     (np.arange(6)[::2],    "a strided view", "contiguous memory"),
     (np.ones((2, 3)).T,    "a strided view", "contiguous memory"),
+    (np.zeros(6, ml_dtypes.bfloat16)[::2], "a strided bfloat16 array", PROTOCOL),
 ]
 # fmt: on
 
@@ -47,6 +52,12 @@ def test_refused(buffer: object, got: str, expected: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         host_bytes("a", buffer)  # type: ignore[arg-type]
     assert (caught.value.buffer, caught.value.got, caught.value.needed) == ("a", got, expected)
+
+
+def test_a_target_of_any_type_can_be_written() -> None:
+    target = np.zeros(1, ml_dtypes.bfloat16)
+    host_bytes("out", target, writable=True)[:] = b"\x80\x3f"
+    assert target.tolist() == [1.0]
 
 
 def test_a_target_must_be_writable() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+import numpy as np
+
 from vyre_driver.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -53,11 +55,7 @@ class ResidentSequenceTiming:
 
 def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memoryview:
     """The bytes of a host buffer without a copy, or `InvalidInput` under `name`."""
-    try:
-        view = memoryview(cast("Buffer", buffer))
-    except TypeError:
-        got = type(buffer).__name__
-        raise InvalidInput(name, needed="an object with the buffer protocol (bytes, an array, …)", got=got) from None
+    view = _view(name, buffer)
     if writable and view.readonly:
         raise InvalidInput(name, needed="writable memory", got="read-only memory", fix="pass a bytearray or an array")
     if not view.c_contiguous:
@@ -66,6 +64,16 @@ def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memo
     if view.nbytes == 0:
         return memoryview(bytearray() if writable else b"")
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def _view(name: str, buffer: HostBuffer) -> memoryview:
+    try:
+        return memoryview(cast("Buffer", buffer))
+    except (TypeError, ValueError):
+        if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous:  # bf16, which has no letter in the protocol
+            return memoryview(cast("Buffer", buffer.reshape(-1).view(np.uint8)))
+        got = f"a strided {buffer.dtype} array" if isinstance(buffer, np.ndarray) else type(buffer).__name__
+        raise InvalidInput(name, needed="an object with the buffer protocol (bytes, an array, …)", got=got) from None
 
 
 def borrowed_input_slices(inputs: Inputs) -> list[memoryview]:
