@@ -387,18 +387,26 @@ def _tinygrad() -> Stages:
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    ours = [row for row in records if row["peer"].startswith("vyre")]
+    named = [{**row, "peer": "vyre"} if row["peer"].startswith("vyre") else row for row in records]
+    ours = [row for row in named if row["peer"] == "vyre"]
     sizes = sorted({row["size"] for row in records})
-    middle = sizes[len(sizes) // 2] if sizes else 0
-    beside = [row for row in records if (row["case"], row["size"]) == ("statements", middle)]
-    growth = pivot(ours, rows=("case", "variant"), columns=("size",), show=partial(per, scale=1e6))
+    show = partial(per, scale=1e6)
+    growth = pivot(ours, rows=("case", "variant"), columns=("size",), show=show)
     for (shape, stage), cells in growth.rows.items():
         found = {row["size"]: row for row in ours if (row["case"], row["variant"]) == (shape, stage)}
-        cells["last / first"] = ratio(found.get(sizes[-1]), found.get(sizes[0]))
-    growth.columns.append("last / first")
+        cells["last ÷ first"] = ratio(found.get(sizes[-1]), found.get(sizes[0]))
+    growth.columns.append("last ÷ first")
+    beside = pivot(_at_most(sizes[len(sizes) // 2], named), rows=("peer", "size"), columns=("variant",), show=show)
     return [
         growth.titled("µs of CPU time per node over the number of nodes; the last column is 1 where a stage is linear"),
-        pivot(beside, rows=("peer",), columns=("variant",), show=partial(per, scale=1e6)).titled(
-            f"`statements` at {middle} nodes, µs of CPU time per node, beside peers"
-        ),
+        beside.titled("`statements` beside peers, µs of CPU time per node"),
     ]
+
+
+def _at_most(size: int, records: Sequence[Record]) -> list[Record]:
+    """The statements, of each peer at its largest size up to this one."""
+    statements = [row for row in records if row["case"] == "statements" and row["size"] <= size]
+    largest: dict[str, int] = {}
+    for row in statements:
+        largest[row["peer"]] = max(row["size"], largest.get(row["peer"], 0))
+    return [row for row in statements if row["size"] == largest[row["peer"]]]
