@@ -113,3 +113,17 @@ def test_names_are_the_program_s() -> None:
     assert str(caught.value) == (
         "buffer 'a': got nothing, expected an array of u32. Fix: pass an array for every input of the program"
     )
+
+
+@pytest.mark.parametrize("output_range", [(2, 6), (4, 6)])
+def test_parts_of_elements_are_no_array(output_range: tuple[int, int]) -> None:
+    p = program("parts")
+    p.write("out", u32, 4, output_range=output_range)
+    with pytest.raises(InvalidInput, match=r"buffer 'out': got the bytes . … 6, expected an output range of whole"):
+        BACKEND.dispatch_arrays(p.build(), {})
+
+
+def test_a_range_of_elements_is_an_array() -> None:
+    p = program("range")
+    p.write("out", u32, 4, output_range=(4, 12))
+    assert MockBackend(lambda plan, memory: None).dispatch_arrays(p.build(), {})["out"].tolist() == [0, 0]
