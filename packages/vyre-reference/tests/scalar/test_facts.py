@@ -61,7 +61,7 @@ class Recorder:
 
 
 def verdict(made: Program, inputs: dict[str, bytes], grid: tuple[int, int, int] | None) -> str:
-    """ "invalid", "proven", "not proven", or "races" (then it was not proven), after an evaluation without contradiction."""
+    """What came of it: invalid, proven, not proven or races. An evaluation that contradicts the facts raises."""
     try:
         facts = validate(made)
     except InvalidProgram:
@@ -168,7 +168,8 @@ class Kernel:
         rng, p = self.rng, self.p
         gid, lid = p.global_id(0), p.local_id(0)
         special = (
-            lid ^ 1, gid // 2, gid % 4, lid >> 1, lid & 3, constant(u32, 15) - gid, p.workgroup_id(0) * self.volume + lid,
+            lid ^ 1, gid // 2, gid % 4, lid >> 1, lid & 3, constant(u32, 15) - gid,
+            p.workgroup_id(0) * self.volume + lid,
             p.global_id(1) * (p.num_workgroups(0) * self.size[0]) + gid if self.axes == 2 else gid,
             p.subgroup_lane() if self.program_has_lanes else lid,
         )  # fmt: skip
