@@ -5,7 +5,7 @@ import pytest
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl import devices, icd
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, matches, ranked
+from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, matches, ranked, require_linker
 
 
 @dataclass
@@ -73,6 +73,22 @@ def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         candidates("opencl")
     with pytest.raises(BackendUnavailable, match=r"'intel-opencl-rt' is not installed.*Fix: pip install"):
         candidates("opencl-intel")
+
+
+def test_pocl_without_a_linker_is_refused_before_it_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BackendUnavailable, match=r"needs a linker.*Fix: install binutils"):
+        require_linker("opencl", POCL_3)
+    require_linker("opencl", GPU)
+    require_linker("opencl", OTHER)
+
+
+def test_pocl_without_a_folder_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(icd, "listed", lambda only=None: [])
+    monkeypatch.setattr(icd, "attach", lambda runtime, library: [])
+    with pytest.raises(BackendUnavailable, match=r"can not write its folder.*Fix: set POCL_CACHE_DIR"):
+        candidates("opencl")
 
 
 def test_every_device_comes_once() -> None:

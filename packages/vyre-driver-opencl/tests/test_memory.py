@@ -43,7 +43,9 @@ def test_a_load_out_of_bounds_is_zero(backend: VyreBackend, memory: str) -> None
         for t in INTEGERS:
             with p.range(0, indices[t].length) as j:
                 outs[t][j] = m[indices[t][j]]
-        for position, index in enumerate([constant(i32, -1), constant(u32, 7), constant(u8, 8), 99, constant(i64, -(2**63))]):
+        for position, index in enumerate(
+            [constant(i32, -1), constant(u32, 7), constant(u8, 8), 99, constant(i64, -(2**63))]
+        ):
             literal[position] = m[index]
     given = {t: np.array([i for i in INDICES if t.lowest <= i <= t.highest], t.numpy) for t in INTEGERS}
     contents = [np.arange(1, COUNT + 1, dtype=np.uint32)] if memory in ("storage", "uniform") else []

@@ -22,10 +22,12 @@ def _backend(id: str) -> VyreBackend:
 
 
 def _availability(id: str) -> Availability:
-    """Whether there is a device: found, not yet proven, because the proofs take a compiler."""
-    from vyre_driver_opencl.devices import candidates
+    """Whether there is a device: found, not yet proven, because proofs take a compiler."""
+    from vyre_driver_opencl.devices import candidates, require_linker
 
-    return Availability.available(str(candidates(id)[0]))
+    best = candidates(id)[0]
+    require_linker(id, best)
+    return Availability.available(str(best))
 
 
 registration = BackendRegistration(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from vyre_driver_opencl import icd
 from vyre_driver_opencl.api import cl
 
 VARIABLE = "VYRE_OPENCL_DEVICE"
+LINKERS = ("ld", "ld.lld", "lld")
 KINDS = {"gpu": cl.device_type.GPU, "cpu": cl.device_type.CPU, "accelerator": cl.device_type.ACCELERATOR}
 
 
@@ -61,6 +63,15 @@ def matches(candidate: Candidate, wanted: str) -> bool:
     """Whether the text of the variable names this device."""
     platform, _, device = wanted.casefold().partition(":")
     return platform.strip() in candidate.platform.casefold() and _is_called(candidate, device.strip())
+
+
+def require_linker(backend: str, candidate: Candidate) -> None:
+    """PoCL links each kernel with a linker of the system, and ends the process where there is none: refuse before."""
+    is_cpu = bool(candidate.device.type & KINDS["cpu"])
+    if candidate.is_pocl and is_cpu and not any(map(shutil.which, LINKERS)):
+        reason = f"{candidate} needs a linker, and the search path has none of {', '.join(LINKERS)}"
+        fix = "install binutils (Debian: apt install binutils), or pip install vyre-driver-opencl[intel]"
+        raise BackendUnavailable(backend, reason, fix=fix)
 
 
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:
@@ -117,9 +128,11 @@ def _devices_of(platform: cl.Platform) -> list[cl.Device]:
 
 def _refuse_nothing(backend: str) -> list[Candidate]:
     looked = f"the loader's list, {', '.join(icd.VENDOR_FOLDERS)}, the distribution {icd.POCL.distribution!r}"
-    raise BackendUnavailable(
-        backend, f"no OpenCL runtime with a device was found (looked at {looked})", fix="pip install pyopencl[pocl]"
-    )
+    reason = f"no OpenCL runtime with a device was found (looked at {looked})"
+    if icd.locate(icd.POCL) is None:
+        raise BackendUnavailable(backend, reason, fix="pip install pyopencl[pocl]")
+    reason += "; the embedded PoCL has no device while it can not write its folder"
+    raise BackendUnavailable(backend, reason, fix="set POCL_CACHE_DIR to a folder that can be written")
 
 
 def _refuse_choice(backend: str, wanted: str, found: list[Candidate]) -> list[Candidate]:

@@ -19,7 +19,6 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
     registers = [bool_, *spelling.INTEGERS, *proven.floats, *((u16,) if f16 in proven.floats else ())]
     integers = {t: name for t, name in spelling.TYPES.items() if not t.is_float}
     from_bool = {(bool_, t): spelling.cast_text(t) for t in proven.floats}
-    has_subgroups = bool(proven.subgroup_sizes)
     return CDialect(
         name=name,
         prelude=spelling.prelude(reported.extensions),
@@ -31,7 +30,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         length_parameter=spelling.LENGTH,
         workgroup=spelling.WORKGROUP,
         constant=spelling.CONSTANT,
-        ids=spelling.IDS | (spelling.SUBGROUP_IDS if has_subgroups else {}),
+        ids=spelling.IDS,
         index_ids=spelling.INDEX_IDS,
         ops={**spelling.INTEGER_OPS, **proven.ops},
         casts={**c_casts(integers), **from_bool, **proven.casts},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.devices import Candidate, candidates
+from vyre_driver_opencl.devices import Candidate, candidates, require_linker
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.host_cpu import name_host_cpu
@@ -41,6 +41,7 @@ def open_device(backend: str) -> OpenedDevice:
 
 
 def _open(backend: str, candidate: Candidate) -> OpenedDevice:
+    require_linker(backend, candidate)
     device = candidate.device
     with translated(backend), _lock:
         name_host_cpu(device)

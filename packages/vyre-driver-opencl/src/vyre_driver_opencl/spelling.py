@@ -58,10 +58,6 @@ _IDS = {
 }
 INDEX_IDS = {(kind, axis): text.format(axis) for kind, text in _IDS.items() for axis in range(3)}
 IDS = {key: f"((uint){text})" for key, text in INDEX_IDS.items()}
-SUBGROUP_IDS = {
-    (IdKind.SUBGROUP_LANE, 0): "get_sub_group_local_id()",
-    (IdKind.SUBGROUP_SIZE, 0): "get_sub_group_size()",
-}
 
 
 def prelude(extensions: Iterable[str]) -> str:

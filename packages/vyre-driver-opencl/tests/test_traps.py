@@ -1,0 +1,74 @@
+"""A trap fails the dispatch with the lowest invocation, its first trap, its tag and code; there are no outputs."""
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import Trapped
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
+
+
+def checked() -> Program:
+    with program("checked", workgroup_size=(4, 2)) as p:
+        a = p.read("a", u32)
+        out = p.write("out", u32, like=a)
+        i = p.global_id(1) * 4 * p.num_workgroups(0) + p.global_id(0)
+        with p.if_(a[i] > 100):
+            p.trap(a[i], "too large")
+        with p.if_(a[i] % 2 == 1):
+            p.trap(a[i] + 1000, "odd")
+        p.barrier()
+        out[i] = a[i]
+    return p.build()
+
+
+CONFIG = DispatchConfig(grid_override=(2, 2, 1))
+
+
+def test_no_trap_is_no_error(backend: VyreBackend) -> None:
+    given = np.arange(0, 64, 2, dtype=np.uint32)
+    (got,) = backend.dispatch(checked(), [given], CONFIG)
+    assert bytes(got) == given.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({31: 7}, ("odd", 1007, 31)),
+        ({31: 7, 5: 200}, ("too large", 200, 5)),
+        ({31: 7, 5: 201}, ("too large", 201, 5)),
+        ({8: 1, 7: 3, 20: 500}, ("odd", 1003, 7)),
+        ({0: 2**32 - 2}, ("too large", 2**32 - 2, 0)),
+    ],
+)
+def test_the_lowest_invocation_is_reported(
+    backend: VyreBackend, values: dict[int, int], expected: tuple[str, int, int]
+) -> None:
+    given = np.zeros(32, np.uint32)
+    for position, value in values.items():
+        given[position] = value
+    with pytest.raises(Trapped) as caught:
+        backend.dispatch(checked(), [given], CONFIG)
+    trap = caught.value
+    assert (trap.tag, trap.trap_code, trap.invocation) == expected
+
+
+def test_the_backend_goes_on_after_a_trap(backend: VyreBackend) -> None:
+    with pytest.raises(Trapped):
+        backend.dispatch(checked(), [np.full(32, 101, np.uint32)], CONFIG)
+    test_no_trap_is_no_error(backend)
+
+
+def test_traps_of_every_kernel_of_a_split_program(backend: VyreBackend) -> None:
+    with program("late", workgroup_size=4) as p:
+        a, out, cells = p.read("a", u32), p.write("out", u32, 8), p.scratch("cells", u32, 8)
+        cells[p.global_id(0)] = a[p.global_id(0)]
+        p.grid_barrier()
+        out[p.global_id(0)] = 1
+        with p.if_(cells[7 - p.global_id(0)] == 9):
+            p.trap(p.global_id(0), "nine")
+    with pytest.raises(Trapped, match="invocation 2 trapped with 'nine', code 2"):
+        backend.dispatch(p.build(), [np.array([0, 0, 0, 9, 0, 9, 0, 0], np.uint32)])
