@@ -28,7 +28,7 @@ WORDS = frozenset(
 )
 # What cutting at capitals would tear apart, or what is only a target's word with its decoration.
 SPELLINGS = re.compile(
-    r"open_?cl|(?<![a-z])nd_?range|sync_?threads|spir-?v\b"
+    r"open_?cl|(?<![a-z])nd_?range|(?-i:ND_?Range)|sync_?threads|spir-?v\b"
     r"|\bsm_\d\d|\bget_(?:global|local|group)_(?:id|size)\b|\b(?:block|thread)(?:Idx|Dim)\b"
     r"|\b__(?:kernel|global|local|constant|shared|device|launch_bounds)(?:__)?\b",
     re.IGNORECASE,
