@@ -9,6 +9,7 @@ from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.guards import NOTHING, Guards, Known
 from vyre_driver.lower.indices import proven_index, unsigned_index
+from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.transform import rebuilt, transform
 from vyre_foundation.dtype import u64
@@ -32,26 +33,25 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ir.walk import program_expressions, statements, with_expressions
 from vyre_foundation.ops import OPS
-from vyre_foundation.validate.facts import Facts
 
 
-def guard_accesses(program: Program, facts: Facts, target: Target) -> Program:
+def guard_accesses(program: Program, ranges: Ranges, target: Target) -> Program:
     """``b[i] = x``  →  ``if i < length(b): b[i] = x (unchecked)``, or no guard where the index is proven
 
     ``a[i]``  →  ``a[i] (unchecked)`` where proven; other loads stay checked. All indices become unsigned.
     """
-    return declare(program, _Bounds(program, facts, target).body(program.body, NOTHING))
+    return declare(program, _Bounds(program, ranges, target).body(program.body, NOTHING))
 
 
 Access = Load | Store | Atomic
 
 
 class _Bounds:
-    def __init__(self, program: Program, facts: Facts, target: Target) -> None:
-        self._facts, self._target, self._fresh = facts, target, Fresh(program)
+    def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
+        self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
         self._loaded = self._open(n for n in program_expressions(program) if isinstance(n, Load))
         written = self._open(s for s in statements(program.body) if isinstance(s, (Store, Atomic)))
-        self._guards = Guards(program, self._loaded | written, facts.mutable)
+        self._guards = Guards(program, self._loaded | written)
         self._memos: dict[Known, dict[Expr, Expr]] = {}
 
     def _open(self, accesses: Iterable[Access]) -> frozenset[Expr]:
@@ -59,7 +59,8 @@ class _Bounds:
         return frozenset(x.index for x in accesses if x.checked and not self._in_range(x.buffer, x.index))
 
     def _in_range(self, buffer: Buffer, index: Expr) -> bool:
-        return self._facts.in_bounds(buffer.count if isinstance(buffer.count, int) else None, index)
+        low, high = self._ranges.of(index)
+        return isinstance(buffer.count, int) and low >= 0 and high < buffer.count
 
     def _proven(self, access: Access, known: Known) -> bool:
         if not access.checked or self._in_range(access.buffer, access.index):
@@ -68,8 +69,7 @@ class _Bounds:
 
     def _is_natural(self, index: Expr) -> bool:
         """Whether `index` is never negative: to be below a length is only one side of the bounds."""
-        known = self._facts.ranges.get(index)
-        return not index.dtype.is_signed or (known is not None and known.low >= 0)
+        return self._ranges.of(index).low >= 0
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -80,13 +80,13 @@ class _Bounds:
 
     def _node(self, node: Expr, args: tuple[Expr, ...], known: Known) -> Expr:
         if not isinstance(node, Load):
-            return rebuilt(node, args)
+            return self._ranges.carry(node, rebuilt(node, args))
         if self._proven(node, known):
-            return Load(node.buffer, proven_index(args[0]), checked=False)
-        return Load(node.buffer, self._unsigned(node.index, args[0]))
+            return self._ranges.carry(node, Load(node.buffer, proven_index(args[0]), checked=False))
+        return self._ranges.carry(node, Load(node.buffer, self._unsigned(node.index, args[0])))
 
     def _unsigned(self, source: Expr, index: Expr) -> Expr:
-        return unsigned_index(index, self._facts.ranges.get(source), self._target)
+        return unsigned_index(index, self._ranges.of(source), self._target)
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -13,6 +13,7 @@ from vyre_foundation.ir.expr import Apply, Expr, Length, Literal, Load, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.validate.declared import mutable_locals
 
 Known = frozenset[tuple[Expr, Expr]]
 
@@ -24,8 +25,9 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 class Guards:
     """Reads conditions of one program; `wanted` are the indices that somebody asks about."""
 
-    def __init__(self, program: Program, wanted: frozenset[Expr], mutable: frozenset[str]) -> None:
-        self._program, self._wanted, self._mutable = program, wanted, mutable
+    def __init__(self, program: Program, wanted: frozenset[Expr]) -> None:
+        self._program, self._wanted = program, wanted
+        self._mutable = mutable_locals(program.body)
         self._lets: Mapping[str, Expr] = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._stable: dict[Expr, bool] = {}
 

@@ -9,12 +9,11 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.validate.facts import Interval
 
 
-def unsigned_index(index: Expr, known: Interval | None, target: Target) -> Expr:
+def unsigned_index(index: Expr, known: Interval, target: Target) -> Expr:
     """``i``  →  ``u64(i)``, or ``i < 0 ? 0xFFFFFFFF : u32(i)`` without u64: lengths are below 2**32."""
     if index.dtype in (u32, u64):
         return index
-    low, high = known or (index.dtype.lowest, index.dtype.highest)
-    if low >= 0 and high <= u32.highest:
+    if known.low >= 0 and known.high <= u32.highest:
         return Cast(u32, index)
     if u64 in target.arithmetic:
         return Cast(u64, index)

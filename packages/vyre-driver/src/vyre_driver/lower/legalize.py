@@ -13,6 +13,7 @@ from vyre_driver.lower.grid.split import split_at_grid_barriers
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Lowered
+from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.registers import to_registers
 from vyre_driver.lower.subgroup.lowering import lower_subgroups
 from vyre_driver.lower.target import Target
@@ -35,17 +36,17 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     split = split_at_grid_barriers(recorded, target)
     return Lowered(
         source=program,
-        kernels=tuple(_kernel(piece, facts, forms) for piece in split.kernels),
+        kernels=tuple(_kernel(piece, Ranges(facts), forms) for piece in split.kernels),
         schedule=split.schedule,
         buffers={b.name: b for b in split.buffers},
         traps=trap_tags(expanded),
     )
 
 
-def _kernel(program: Program, facts: Facts, forms: Forms) -> Kernel:
+def _kernel(program: Program, ranges: Ranges, forms: Forms) -> Kernel:
     """One kernel in the words of the target."""
-    filled = fill_with_zeros(program)
-    counted = count_steps(filled, facts, forms)
-    guarded = guard_accesses(counted, facts, forms.target)
-    spelled = to_registers(guarded, facts, forms)
+    counted = count_steps(program, ranges, forms)
+    guarded = guard_accesses(counted, ranges, forms.target)
+    filled = fill_with_zeros(guarded)
+    spelled = to_registers(filled, ranges, forms)
     return Kernel(spelled.name, spelled, lengths_read(spelled))

@@ -8,15 +8,15 @@ from vyre_driver.lower.coordinates import add, multiply
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.fresh import Fresh
-from vyre_foundation.ir.expr import Apply, Bitcast, Expr, Literal, Local, Select, literal
+from vyre_driver.lower.ranges import Ranges
+from vyre_foundation.ir.expr import Apply, Bitcast, Expr, Local, Select, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Let, Stmt
 from vyre_foundation.ir.walk import rewrite_body, statements
 from vyre_foundation.ops import OPS
-from vyre_foundation.validate.facts import Facts
 
 
-def count_steps(program: Program, facts: Facts, forms: Forms) -> Program:
+def count_steps(program: Program, ranges: Ranges, forms: Forms) -> Program:
     """``for i in [a, b) step k``  →  ``let first = a; for n in [0, steps): let i = first + n * k; …``
 
     Only where ``i + k`` may leave the register of `i`: then the steps are counted, not the values.
@@ -26,20 +26,16 @@ def count_steps(program: Program, facts: Facts, forms: Forms) -> Program:
     fresh = Fresh(program)
 
     def counted(stmt: Stmt) -> Stmt | Body:
-        if not isinstance(stmt, For) or _stays_in_range(stmt, facts, forms):
+        if not isinstance(stmt, For) or _stays_in_range(stmt, ranges, forms):
             return stmt
         return _counted(stmt, fresh)
 
     return declare(program, rewrite_body(program.body, counted))
 
 
-def _stays_in_range(loop: For, facts: Facts, forms: Forms) -> bool:
-    dtype = loop.start.dtype
-    if isinstance(loop.stop, Literal):
-        last = int(loop.stop.value)
-    else:
-        last = facts.ranges[loop.stop].high if loop.stop in facts.ranges else dtype.highest
-    return loop.step == 1 or last + loop.step - 1 <= forms.carrier(dtype).highest
+def _stays_in_range(loop: For, ranges: Ranges, forms: Forms) -> bool:
+    register = forms.carrier(loop.start.dtype)
+    return loop.step == 1 or ranges.of(loop.stop).high + loop.step - 1 <= register.highest
 
 
 def _counted(loop: For, fresh: Fresh) -> Body:

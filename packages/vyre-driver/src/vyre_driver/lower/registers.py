@@ -10,6 +10,7 @@ from vyre_driver.lower.forms.narrow import pattern, wrapped
 from vyre_driver.lower.forms.term import Term
 from vyre_driver.lower.kernel_memory import kernel_memory
 from vyre_driver.lower.nans import Purities, Purity
+from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.transform import rebuilt, transform
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir.buffer import Buffer
@@ -28,23 +29,22 @@ from vyre_foundation.ir.expr import (
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Let, Stmt, Store
 from vyre_foundation.ir.walk import rewrite_body, statements, with_expressions
-from vyre_foundation.validate.facts import Facts
 
 
-def to_registers(program: Program, facts: Facts, forms: Forms) -> Program:
+def to_registers(program: Program, ranges: Ranges, forms: Forms) -> Program:
     """``let x = a[i] * b[i]`` on i8  →  ``let x = i32(u32(i32(a[i]) * i32(b[i])) << 24) >> 24``
 
     The buffers of the result are those that it touches, in argument order.
     """
-    rewriter = _Registers(program, facts, forms)
+    rewriter = _Registers(program, ranges, forms)
     body = rewrite_body(program.body, rewriter.stmt)
     return replace(program, buffers=tuple(rewriter.memory.values()), body=body)
 
 
 class _Registers:
-    def __init__(self, program: Program, facts: Facts, forms: Forms) -> None:
+    def __init__(self, program: Program, ranges: Ranges, forms: Forms) -> None:
         self.memory = kernel_memory(program, forms)
-        self._forms, self._ranges = forms, facts.ranges
+        self._forms, self._ranges = forms, ranges
         self._target = forms.target
         self._purities = Purities({s.name: s.value for s in statements(program.body) if isinstance(s, Let)})
         self._memo: dict[Expr, Expr] = {}

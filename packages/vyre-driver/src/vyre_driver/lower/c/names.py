@@ -20,25 +20,30 @@ class Names:
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._used = set(reserved | C_WORDS)
-        self._taken: dict[str, int] = {}  # by word, how many of its choices are known to be taken
+        self._numbers: dict[str, int] = {}
 
     def __call__(self, name: str) -> str:
         """`name` with other characters as underscores, and an underscore or number behind it where it is taken."""
         word = _OTHER.sub("_", name).lstrip("_") or "x"
         if word[0].isdigit():
             word = f"x{word}"
-        number = self._taken.get(word, 0)
-        while (choice := _choice(word, number)) in self._used:
-            number += 1
-        self._taken[word] = number + 1
-        self._used.add(choice)
-        return choice
+        return self._first_free(word, f"{word}_") if word in self._used else self._take(word)
+
+    def temporary(self) -> str:
+        """A name for a value that the program has no name for: t0, t1 …"""
+        return self._first_free("t", "t0")
 
     def inner(self) -> Names:
         """Names for a function of the unit: they avoid those of the unit, but not those of other functions."""
         return Names(frozenset(self._used))
 
+    def _first_free(self, stem: str, choice: str) -> str:
+        """`choice`, or `stem` with the next number that is free."""
+        while choice in self._used:
+            number = self._numbers[stem] = self._numbers.get(stem, 0) + 1
+            choice = f"{stem}{number}"
+        return self._take(choice)
 
-def _choice(word: str, number: int) -> str:
-    """``word``, ``word_``, ``word_1``, ``word_2``, …"""
-    return word if number == 0 else f"{word}_" if number == 1 else f"{word}_{number - 1}"
+    def _take(self, word: str) -> str:
+        self._used.add(word)
+        return word

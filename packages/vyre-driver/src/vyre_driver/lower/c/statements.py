@@ -87,7 +87,7 @@ class _Statements:
         placement = place(program)
         self._early = placement.early
         self._number = 0
-        self._values = Values(dialect, placement, words, arrays, lambda: names("t"), lines.add)
+        self._values = Values(dialect, placement, words, arrays, names.temporary, lines.add)
 
     def body(self, body: Body, path: str) -> None:
         for position, stmt in enumerate(body):
