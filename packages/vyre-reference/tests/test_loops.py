@@ -122,6 +122,26 @@ def test_a_mutable_local_through_divergence(run):
     assert run(p.build(), {})["out"].tolist() == expected
 
 
+def test_a_copy_does_not_follow_its_source(run):
+    """The copy is taken when some lanes have changed the source already, and more lanes change it afterwards."""
+    with program("copy", 8) as p:
+        out = p.write("out", u32, 8)
+        i = p.global_id(0)
+        v = p.var(i)
+        with p.if_(i & 1 != 0):
+            v.set(v + 10)
+        copy = p.let(v.get())
+        with p.if_(i & 2 != 0):
+            v.set(v + 100)
+        again = p.let(v.get())
+        with p.if_(i & 4 != 0):
+            v.set(0)
+        out[i] = copy * 1_000_000 + again * 1000 + v
+    rows = [(i + 10 * (i & 1), i + 10 * (i & 1) + 100 * (i >> 1 & 1)) for i in range(8)]
+    expected = [copy * 1_000_000 + again * 1000 + (0 if i & 4 else again) for i, (copy, again) in enumerate(rows)]
+    assert run(p.build(), {})["out"].tolist() == expected
+
+
 def test_a_uniform_local_that_some_lanes_change(run):
     with program("uniform", 4) as p:
         out, more = p.write("out", u32, 4), p.write("more", u32, 4)

@@ -83,6 +83,16 @@ def test_invocations_are_counted_over_the_whole_launch(run):
     assert (error.invocation, error.tag) == ((1 * 4 + 2) * 6 + 3, "here")
 
 
+def test_the_lowest_invocation_need_not_be_in_the_first_workgroup(run):
+    """(0, 1) of the first group has the number 4, (2, 0) of the second the number 2."""
+    with program("groups", (2, 2, 1)) as p:
+        x, y = p.global_id(0), p.global_id(1)
+        with p.if_(x == 2 * (1 - y)):
+            p.trap(x, "either")
+    error = caught(run, p.build(), {}, DispatchConfig(grid_override=(2, 1, 1)))
+    assert (error.invocation, error.trap_code) == (2, 2)
+
+
 def test_iterations_count_together(run):
     """The second iteration traps at a lower invocation than the first."""
     with program("again", 4) as p:

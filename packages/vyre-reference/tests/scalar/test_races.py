@@ -23,7 +23,7 @@ def detect(built, grid=1, arrays=None, schedule=None):
 
 def planted(kind, *, repaired):
     """Four invocations a group; each kind races unless it is repaired."""
-    with program(kind, 4) as p:
+    with program(kind, 4, subgroup_size=4) as p:
         out = p.read_write("out", u32, 16)
         shared = p.workgroup("shared", u32, 8)
         i, l, group = p.global_id(0), p.local_id(0), p.workgroup_id(0)
@@ -66,6 +66,13 @@ def planted(kind, *, repaired):
                     shared[(l + k) % 4] = k
                     if repaired:
                         p.barrier()
+            case "collective":
+                own = p.let(shared[0])
+                p.subgroup("any", own == i)
+                if repaired:
+                    p.barrier()
+                with p.if_(l == 0):
+                    shared[0] = 1
             case "last group":
                 with p.if_((group == 0) & (l == 0)):
                     out[15] = 1
@@ -85,6 +92,7 @@ PLANTED = {
     "atomic and write": ("out[0]",    (0, "updates atomically", "body[0]"), (3, "writes", "body[1].then[0]")),
     "groups":           ("out[1]",    (1, "writes", "body[0]"), (7, "writes", "body[3].then[0]")),
     "loop":             ("shared[1]", (0, "writes", "body[0].body[0]"), (1, "writes", "body[0].body[0]")),
+    "collective":       ("shared[0]", (1, "reads", "body[0]"),  (0, "writes", "body[1].then[0]")),
     "last group":       ("out[15]",   (0, "writes", "body[0].then[0]"), (14, "writes", "body[1].then[0]")),
 }
 # fmt: on
