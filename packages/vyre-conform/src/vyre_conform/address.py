@@ -17,7 +17,7 @@ from vyre_foundation.errors import VyreError
 class BadQuery(VyreError, ValueError):
     """A query that no address could have."""
 
-    code = "E1101"
+    code = "E1201"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from vyre_foundation.text import parse, print_program
 class BadReproducer(VyreError, ValueError):
     """A file that does not say how to launch its program."""
 
-    code = "E1103"
+    code = "E1203"
 
 
 def write_reproducer(folder: Path, launch: Launch, cell: Cell) -> Path:

@@ -25,7 +25,7 @@ PROFILES: dict[str, tuple[Profile, int]] = {
 class BadGapList(VyreError, ValueError):
     """A list of known gaps with a line that is not ``QUERY  REASON``."""
 
-    code = "E1102"
+    code = "E1202"
 
 
 @dataclass(frozen=True, slots=True)
