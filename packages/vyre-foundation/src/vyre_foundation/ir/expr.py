@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from fractions import Fraction
 from sys import getrefcount
 from typing import Any
 
@@ -18,7 +19,7 @@ from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.definition import Op
-from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits
+from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, round_rational, to_bits
 
 
 class Expr:
@@ -40,6 +41,11 @@ class Expr:
         from vyre_foundation.text import format_expr
 
         return format_expr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from vyre_foundation.wire import decode_expr, encode_expr
+
+        return decode_expr, (encode_expr(self),)
 
 
 # ── Interning ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -393,10 +399,10 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
     if dtype.is_float:
-        from vyre_foundation.ops.scalar import round_float
-
-        return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
-    if value != int(value) or not dtype.lowest <= value <= dtype.highest:
+        is_double = isinstance(value, float) or abs(value) <= 2**53
+        rounded = round_float(dtype, float(value)) if is_double else round_rational(dtype, Fraction(value))
+        return Literal(dtype, to_bits(dtype, rounded))
+    if not dtype.lowest <= value <= dtype.highest or value != int(value):
         raise LiteralOutOfRange(
             f"{value!r} is not a value of {dtype}", fix=f"use {dtype.lowest} … {dtype.highest}, or another type"
         )

@@ -106,7 +106,7 @@ DIV = Op("div", 4, 2, NUMBERS, _SAME, divide, "x / y; integers truncate, x / 0 =
          witnesses=at(u32, (7, 0, 7), (7, 2, 3)) + at(i32, (-7, 2, -3), (-2**31, -1, -2**31), (5, 0, 5), (-5, 0, -5))
          + at(f32, (1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (1.0, 3.0, 0.3333333432674408)))
 REM = Op("rem", 5, 2, INTEGERS, _SAME, remainder, "x - (x / y) * y; x % 0 = 0, MIN % -1 = 0",
-         witnesses=at(u32, (7, 0, 0), (7, 4, 3)) + at(i32, (-7, 2, -1), (7, -2, 1), (-2**31, -1, 0), (-5, 0, 0)))
+         laws=Laws(absorbing=0, self_inverse=True), witnesses=at(u32, (7, 0, 0), (7, 4, 3)) + at(i32, (-7, 2, -1), (7, -2, 1), (-2**31, -1, 0), (-5, 0, 0)))
 NEG = Op("neg", 6, 1, NUMBERS, _SAME, lambda t, x: -x, "-x; wraps at MIN",
          laws=Laws(involution=True), float_laws=Laws(involution=True),
          witnesses=at(i32, (-2**31, -2**31), (5, -5)) + at(u8, (1, 255)) + at(f32, (0.0, -0.0), (INF, -INF)))
@@ -115,7 +115,7 @@ ABS = Op("abs", 7, 1, NUMBERS, _SAME, lambda t, x: abs(x), "absolute value; wrap
 ABS_DIFF = Op("abs_diff", 8, 2, INTEGERS, _UNSIGNED, lambda t, x, y: abs(x - y), "|x - y|, as the unsigned type",
          laws=_COMMUTES, witnesses=at(i32, (-2**31, 2**31 - 1, 2**32 - 1), (3, 5, 2)) + at(u8, (0, 255, 255)))
 MUL_HIGH = Op("mul_high", 9, 2, INTEGERS, _SAME, lambda t, x, y: (x * y) >> t.bits, "the high half of the double-width product",
-         laws=_COMMUTES, witnesses=at(u32, (2**32 - 1, 2**32 - 1, 2**32 - 2)) + at(i32, (-1, 1, -1), (-2**31, -2**31, 2**30))
+         laws=Laws(commutative=True, absorbing=0), witnesses=at(u32, (2**32 - 1, 2**32 - 1, 2**32 - 2)) + at(i32, (-1, 1, -1), (-2**31, -2**31, 2**30))
          + at(u64, (2**63, 2, 1)) + at(i64, (-2**63, 2, -1)) + at(u8, (16, 16, 1)))
 ADD_SAT = Op("add_sat", 10, 2, INTEGERS, _SAME, lambda t, x, y: clamp(t, x + y), "x + y, clamped to the type",
          laws=Laws(commutative=True, identity=0), witnesses=at(u8, (250, 10, 255)) + at(i8, (100, 100, 127), (-100, -100, -128)))

@@ -1,8 +1,8 @@
 """The wire form of programs and the identity that follows from it."""
 
 from vyre_foundation.wire.canonical import canonical
-from vyre_foundation.wire.decode import decode
-from vyre_foundation.wire.encode import encode
+from vyre_foundation.wire.decode import decode, decode_expr
+from vyre_foundation.wire.encode import encode, encode_expr
 from vyre_foundation.wire.errors import (
     BadMagic,
     DigestMismatch,
@@ -34,6 +34,8 @@ __all__ = [
     "WireError",
     "canonical",
     "decode",
+    "decode_expr",
     "encode",
+    "encode_expr",
     "fingerprint",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode_expressions import Machine
 from vyre_foundation.wire.decode_statements import StatementReader
 from vyre_foundation.wire.decode_tables import BufferTable, StringTable
-from vyre_foundation.wire.errors import BadMagic, DigestMismatch, TrailingBytes, Truncated, UnsupportedVersion
+from vyre_foundation.wire.errors import BadMagic, DigestMismatch, Malformed, TrailingBytes, Truncated, UnsupportedVersion
 from vyre_foundation.wire.fingerprint import digest
 from vyre_foundation.wire.reader import Reader
 
@@ -32,6 +34,14 @@ def decode(data: bytes) -> Program:
             offset=reader.at,
         )
     return Program(name, buffers.declared, (x, y, z), body, subgroup - 1 if subgroup else None)
+
+
+def decode_expr(data: bytes) -> Expr:
+    """The expression whose bytes `encode_expr` gave."""
+    body = decode(data).body
+    if len(body) != 1 or not isinstance(body[0], Let):
+        raise Malformed("the bytes are of a program, not of an expression", fix="read them with `decode`", offset=0)
+    return body[0].value
 
 
 def check_header(data: bytes) -> int:

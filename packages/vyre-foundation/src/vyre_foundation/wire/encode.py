@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Set
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.encode_expressions import ExpressionColumns
 from vyre_foundation.wire.encode_statements import StatementColumns
@@ -19,6 +20,11 @@ from vyre_foundation.wire.varint import write_column
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
     return encode_as(program, frozenset(), str)
+
+
+def encode_expr(expr: Expr) -> bytes:
+    """The wire form of a program that evaluates `expr` and nothing else."""
+    return encode(Program("", (), (1, 1, 1), (Let("", expr),)))
 
 
 def encode_as(program: Program, swapped: Set[Expr], rename: Callable[[str], str]) -> bytes:
