@@ -12,6 +12,7 @@ import pytest
 from vyre_foundation import build
 from vyre_foundation.build import program
 from vyre_foundation.dtype import DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from vyre_foundation.ir.expr import Cast
 from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.ops.scalar import from_bits, round_float, to_bits
 from vyre_reference import UndefinedBehaviour
@@ -168,19 +169,28 @@ def test_raw_ops_outside_of_their_precondition(force, typed, op, dtype, x, y):
     assert caught.value.fields["invocation"] == 2
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "bad"), [(f32, i32, 2.0**31), (f64, u64, -1.0), (f32, u8, math.nan), (i32, u8, 256)], ids=str
-)
-def test_proven_casts_that_do_not_fit(force, typed, source, target, bad):
-    from vyre_foundation.ir.expr import Cast
+# fmt: off
+# the least and the greatest value that fit, and one that does not
+PROVEN = [
+    (f32, i32, -2.0**31, 2.0**31 - 128, 2.0**31),
+    (f64, u64, -0.9, 2.0**64 - 2048, -1.0),
+    (f32, u8, -0.5, 255.9, math.nan),
+    (i32, u8, 0, 255, 256),
+    (i64, i8, -128, 127, -129),
+]
+# fmt: on
 
+
+@pytest.mark.parametrize(("source", "target", "least", "greatest", "bad"), PROVEN, ids=str)
+def test_proven_casts(force, typed, source, target, least, greatest, bad):
     with program("cast", 2) as p:
         a = p.read("a", source)
         out = p.write("out", target, 2)
         i = p.global_id(0)
         out[i] = build.Value(Cast(target, a[i].expr, checked=False))
     built = p.build_unchecked()
-    assert force(built, {"a": typed(source, [1, 2]).tobytes()})["out"] == typed(target, [1, 2]).tobytes()
+    expected = typed(target, [math.trunc(least), math.trunc(greatest)]).tobytes()
+    assert force(built, {"a": typed(source, [least, greatest]).tobytes()})["out"] == expected
     with pytest.raises(UndefinedBehaviour, match=f"proven to fit {target}, and does not") as caught:
-        force(built, {"a": typed(source, [1, bad]).tobytes()})
+        force(built, {"a": typed(source, [least, bad]).tobytes()})
     assert caught.value.fields["invocation"] == 1
