@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,16 +17,33 @@ HERE = Path(__file__).parent
 
 def describe() -> dict[str, Any]:
     return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _said("git", "-C", str(HERE), "describe", "--always", "--dirty=+"),
         "cpu": _cpu(),
         "cores": os.cpu_count(),
-        "load_before": load(),
         "system": f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}".strip(", "),
         "python": platform.python_version(),
         "compiler": _said("gcc", "--version").partition("\n")[0],
         "versions": {name: version for name in _distributions() if (version := _version(name))},
     }
+
+
+class Moment:
+    """When a suite was measured, for how long, and what else the machine did."""
+
+    def __init__(self) -> None:
+        self._began, self._clock, self._load = datetime.now(UTC), time.monotonic(), load()
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "date": self._began.strftime("%Y-%m-%d %H:%M UTC"),
+            "seconds": round(time.monotonic() - self._clock),
+            "load": [self._load, load()],
+        }
+
+    def as_text(self) -> str:
+        facts = self.facts()
+        before, after = facts["load"]
+        return f"{facts['date']}, {facts['seconds']} s, load {before} before and {after} after."
 
 
 def load() -> float | None:
@@ -66,7 +84,6 @@ def as_text(facts: dict[str, Any]) -> str:
     """One paragraph."""
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     return (
-        f"{facts['date']}, commit {facts['commit']}; {facts['cores']} cores of {facts['cpu']}; {facts['system']}; "
-        f"Python {facts['python']}; {facts['compiler'] or 'no C compiler'}; load {facts['load_before']} before the "
-        f"run, after it {facts['load_after']}; it took {facts['seconds']} s. {versions}.\n"
+        f"Commit {facts['commit']}; {facts['cores']} cores of {facts['cpu']}; {facts['system']}; "
+        f"Python {facts['python']}; {facts['compiler'] or 'no C compiler'}. {versions}.\n"
     )

@@ -95,8 +95,8 @@ def skipped(records: Iterable[Record]) -> str:
     return "".join(f"- {peer} ({', '.join(cases)}): {reason}\n" for (peer, reason), cases in found.items())
 
 
-def section(title: str, tables: Sequence[Table], records: Sequence[Record]) -> str:
+def section(title: str, when: str, tables: Sequence[Table], records: Sequence[Record]) -> str:
     """One suite."""
     missing = skipped(records)
-    parts = [f"### {title}\n", *(table.markdown() for table in tables if table.rows)]
+    parts = [f"## {title}\n\n{when}\n", *(table.markdown() for table in tables if table.rows)]
     return "\n".join([*parts, *([f"Not measured:\n\n{missing}"] if missing else [])])

@@ -2,7 +2,7 @@
 
     hatch run bench                       # everything, with the peers that are installed
     hatch run bench dispatch --peers numba,jax
-    hatch run bench --output results      # also FIGURES.json and tables.md in that folder
+    hatch run bench --output results      # also figures and tables in that folder
     hatch run bench --record              # everything into benchmarks/RESULTS.md and benchmarks/results/
 
 Peers are in requirements-peers.txt; install them beside the packages of vyre, or in an environment of their own.
@@ -14,8 +14,8 @@ import argparse
 import json
 import re
 import sys
-import time
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,25 +26,27 @@ from report import section
 
 HERE = Path(__file__).parent
 SUITES = ("ir", "evaluators", "dispatch", "kernels", "startup")
-RESULTS, FIGURES = HERE / "RESULTS.md", HERE / "results" / "figures.json"
+RESULTS, FIGURES = HERE / "RESULTS.md", HERE / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     plan = Plan(scale=Scale.TOY if options.toy else Scale.FULL, rounds=options.rounds)
     facts = environment.describe()
-    records: list[Record] = []
-    began = time.perf_counter()
+    print(environment.as_text(facts))
+    measured = False
     for suite in options.suites or SUITES:
-        records += measure(suite, plan, lambda name, peer: takes_part(name, peer, options.peers), say)
-    facts |= {"seconds": round(time.perf_counter() - began), "load_after": environment.load()}
-    sections = {suite: rendered(suite, records) for suite in SUITES if any(row["suite"] == suite for row in records)}
-    print("\n".join([environment.as_text(facts), *sections.values()]))
-    if options.output:
-        write(options.output, facts, records, sections)
-    if options.record:
-        record(facts, records, sections)
-    return 0 if any("median" in row for row in records) else 1
+        moment = environment.Moment()
+        records = measure(suite, plan, lambda name, peer: takes_part(name, peer, options.peers), say)
+        content = rendered(suite, moment.as_text(), records)
+        print(content)
+        if options.output:
+            write(options.output, suite, content, as_json(facts, moment, records))
+        if options.record:
+            record({"environment": environment.as_text(facts), suite: content})
+            (FIGURES / f"{suite}.json").write_text(as_json(facts, moment, records), "utf-8")
+        measured |= any("median" in row for row in records)
+    return 0 if measured else 1
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -52,10 +54,13 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"which of {', '.join(SUITES)}; all without one")
     parser.add_argument("--rounds", type=int, default=9, help="turns that every peer gets")
     parser.add_argument("--peers", help='beginnings of names, "numba,jax"; "none" measures vyre alone')
-    parser.add_argument("--output", type=Path, help="a folder for figures.json and tables.md")
-    parser.add_argument("--record", action="store_true", help="bring RESULTS.md and its figures up to date")
+    parser.add_argument("--output", type=Path, help="a folder for the figures and tables of each suite")
+    parser.add_argument("--record", action="store_true", help="bring RESULTS.md and results/ up to date")
     parser.add_argument("--toy", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if unknown := set(options.suites) - set(SUITES):
+        parser.error(f"no suite is called {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
+    return options
 
 
 def takes_part(name: str, peer: Peer, wanted: str | None) -> bool:
@@ -68,38 +73,35 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def rendered(name: str, records: Sequence[Record]) -> str:
-    suite, rows = import_module(f"suites.{name}"), [row for row in records if row["suite"] == name]
-    return section(suite.TITLE, suite.tables(rows), rows)
+def rendered(name: str, when: str, records: Sequence[Record]) -> str:
+    suite = import_module(f"suites.{name}")
+    return section(suite.TITLE, when, suite.tables(records), records)
 
 
-def write(folder: Path, facts: dict[str, Any], records: Sequence[Record], sections: dict[str, str]) -> None:
+def write(folder: Path, suite: str, content: str, figures: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "figures.json").write_text(as_json(facts, records), "utf-8")
-    (folder / "tables.md").write_text("\n".join([environment.as_text(facts), *sections.values()]), "utf-8")
+    (folder / f"{suite}.md").write_text(content, "utf-8")
+    (folder / f"{suite}.json").write_text(figures, "utf-8")
 
 
-def record(facts: dict[str, Any], records: Sequence[Record], sections: dict[str, str]) -> None:
-    """Replace what stands between the marks of each suite; what people have written around it stays."""
+def record(contents: dict[str, str]) -> None:
+    """Replace what stands between the marks of each name; what people have written around it stays."""
     text = RESULTS.read_text("utf-8")
-    for name, content in {"environment": environment.as_text(facts), **sections}.items():
+    for name, content in contents.items():
         marked = rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)"
-        text = re.sub(
-            marked, lambda found, content=content: f"{found[1]}\n{content}\n{found[2]}", text, flags=re.DOTALL
-        )
+        text = re.sub(marked, partial(_between, content), text, flags=re.DOTALL)
     RESULTS.write_text(text, "utf-8")
-    FIGURES.parent.mkdir(exist_ok=True)
-    FIGURES.write_text(as_json(facts, records), "utf-8")
 
 
 def _between(content: str, marks: re.Match[str]) -> str:
     return f"{marks[1]}\n{content}\n{marks[2]}"
 
 
-def as_json(facts: dict[str, Any], records: Sequence[Record]) -> str:
+def as_json(facts: dict[str, Any], moment: environment.Moment, records: Sequence[Record]) -> str:
     """One row a line, so that a difference can be read."""
+    head = json.dumps(facts | moment.facts(), indent=1, ensure_ascii=False)
     rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in records)
-    return f'{{"environment": {json.dumps(facts, indent=1, ensure_ascii=False)},\n"rows": [\n{rows}\n]}}\n'
+    return f'{{"environment": {head},\n"rows": [\n{rows}\n]}}\n'
 
 
 if __name__ == "__main__":

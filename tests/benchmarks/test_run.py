@@ -24,20 +24,15 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    read: list[dict[str, Any]] = json.loads((folder / "figures.json").read_text("utf-8"))["rows"]
-    return read
-
-
 @pytest.mark.parametrize("suite", ROWS)
 def test_suite(suite: str, tmp_path: Path) -> None:
     done = bench(suite, "--peers", "none", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    measured = rows(tmp_path)
+    measured: list[dict[str, Any]] = json.loads((tmp_path / f"{suite}.json").read_text("utf-8"))["rows"]
     assert not [row for row in measured if "skipped" in row]
     assert ROWS[suite] in {(row["case"], row["peer"], row["variant"]) for row in measured}
     assert all(row["p25"] <= row["median"] <= row["p75"] for row in measured)
-    assert (tmp_path / "tables.md").read_text("utf-8") in done.stdout
+    assert (tmp_path / f"{suite}.md").read_text("utf-8") in done.stdout
 
 
 def test_a_peer_that_is_missing_is_a_row_with_the_reason(tmp_path: Path) -> None:
