@@ -1,9 +1,11 @@
 """Sphinx configuration: Markdown pages, no network, warnings are errors (see tox.ini)."""
 
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs/_ext"))
 
 project = "vyre"
 author = "The vyre authors"
@@ -12,10 +14,10 @@ project_copyright = "The vyre authors"
     r'^__version__ = "(.+)"$', (ROOT / "packages/vyre/src/vyre/__init__.py").read_text("utf-8"), re.MULTILINE
 )
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "tables", "text_form"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "decisions/template.md"]
+exclude_patterns = ["_build", "_generated", "decisions/template.md"]
 
 html_theme = "furo"
 html_title = f"vyre {release}"

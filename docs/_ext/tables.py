@@ -1,0 +1,159 @@
+"""Tables that the pages include, written from the sources before Sphinx reads a page.
+
+Types, ops and rules come from the tables of vyre-foundation. Errors are found in the sources of all packages, so that
+none has to be installed; `errors.toml` adds what brings each about and what repairs it.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ops import OPS, Op, Tier
+from vyre_foundation.text.syntax import INFIX
+from vyre_foundation.validate import limits
+from vyre_foundation.validate.codes import REASONS, RULES, Rule
+
+DOCS = Path(__file__).parents[1]
+ROOT = DOCS.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """A class of errors: its code, and what its docstring says."""
+
+    code: str
+    name: str
+    meaning: str
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.connect("builder-inited", lambda app: write(DOCS / "_generated"))
+    return {"parallel_read_safe": True}
+
+
+def write(folder: Path) -> None:
+    """All tables; a file that would not change keeps its time."""
+    folder.mkdir(exist_ok=True)
+    for name, text in tables().items():
+        file = folder / f"{name}.md"
+        if not file.exists() or file.read_text("utf-8") != text:
+            file.write_text(text, "utf-8")
+
+
+def tables() -> dict[str, str]:
+    """Name → Markdown."""
+    language = [op for op in OPS.values() if op.tier is Tier.LANGUAGE]
+    raw = [op for op in OPS.values() if op.tier is Tier.RAW]
+    return {
+        "types": table(("type", "kind", "bits", "bytes", "values"), map(type_row, DTYPES)),
+        "ops": table(("op", "sign", "of", "gives", "is", "so that"), map(op_row, language)),
+        "raw_ops": table(("op", "sign", "of", "gives", "is", "so that"), map(op_row, raw)),
+        "limits": table(("of", "at most"), limit_rows()),
+        "rules": table(("code", "rule", "broken by", "repaired by"), rule_rows(RULES)),
+        "reasons": table(("code", "is proven", "not for", "but for"), rule_rows(REASONS)),
+        "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
+    }
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(head), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+# ── types and ops ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def type_row(dtype: DType) -> tuple[str, ...]:
+    if dtype.format is None:
+        values = "false, true" if dtype.name == "bool" else f"{dtype.lowest} … {dtype.highest}"
+    else:
+        precision, emin, emax = dtype.format
+        values = f"{precision} bits of precision, exponents {emin} … {emax}; NaN is {dtype.nan_bits:0{dtype.size * 2}X}"
+    return f"`{dtype}`", dtype.kind.value, str(dtype.bits), str(dtype.size), values
+
+
+_GROUPS = {
+    DTYPES: "all types",
+    NUMBERS: "numbers",
+    INTEGERS: "integers",
+    FLOATS: "floats",
+    (bool_, *INTEGERS): "bool, integers",
+}
+
+
+def op_row(op: Op) -> tuple[str, ...]:
+    sign = f"`{INFIX[op.id][0]}`" if op.id in INFIX else ""
+    operands = _GROUPS.get(op.accepts) or " ".join(t.name for t in op.accepts)
+    gives = {"same": "the same", "bool": "bool", "unsigned": "unsigned"}[op.result.value]
+    shown = "; ".join(
+        f"`{op.id}({', '.join(map(number, w.operands))})` = `{number(w.result)}` in {w.dtype}" for w in op.witnesses[:2]
+    )
+    return f"`{op.id}`", sign, operands, gives, op.summary, shown
+
+
+def number(value: bool | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) or value != value else str(value)
+
+
+def limit_rows() -> Iterator[tuple[str, str]]:
+    x, y, z = limits.MAX_WORKGROUP_SIZE
+    yield "invocations of a workgroup", f"{limits.MAX_WORKGROUP_VOLUME}; on the axes {x}, {y}, {z}"
+    yield "invocations of a launch", f"{limits.MAX_AXIS_INVOCATIONS}, which is 2**32"
+    yield "lanes of a subgroup", str(limits.MAX_SUBGROUP_SIZE)
+    yield "buffers with a binding", str(limits.MAX_BOUND_BUFFERS)
+    for memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.CONSTANT):
+        yield f"bytes of {memory.value} memory in all", str(limits.MAX_BYTES[memory])
+    yield "bytes of one uniform buffer", str(limits.MAX_BYTES[Memory.UNIFORM])
+    yield "statements around a statement", str(limits.MAX_NESTING)
+    yield "elements of a buffer", "2**32 - 1"
+
+
+# ── rules and errors ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rule_rows(rules: Mapping[str, Rule]) -> Iterator[tuple[str, ...]]:
+    for code, rule in rules.items():
+        yield code, rule.rule, rule.example, rule.repair
+
+
+def error_rows() -> Iterator[tuple[str, ...]]:
+    known = tomllib.loads((DOCS / "errors.toml").read_text("utf-8"))
+    errors = sorted(find_errors(ROOT), key=lambda error: int(error.code[1:]))
+    codes = [error.code for error in errors]
+    if len(set(codes)) != len(codes) or set(codes) != set(known):
+        wrong = sorted({c for c in codes if codes.count(c) > 1} | (set(codes) ^ set(known)))
+        raise ValueError(f"errors.toml and the sources disagree, or a code is there twice: {wrong}")
+    for error in errors:
+        yield error.code, f"`{error.name}`", error.meaning, *known[error.code]
+
+
+def find_errors(root: Path) -> Iterator[Error]:
+    """The classes of all packages that state a `code` or a `number` of an error."""
+    for file in sorted(root.glob("packages/*/src/**/*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and (code := stated_code(node)) is not None:
+                first = (ast.get_docstring(node) or "").split("\n\n")[0]
+                yield Error(code, node.name, " ".join(first.split()))
+
+
+def stated_code(node: ast.ClassDef) -> str | None:
+    for stmt in node.body:
+        match stmt:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value))
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value))
+            ):
+                if name == "code" and isinstance(value, str):
+                    return value
+                if name == "number" and isinstance(value, int):
+                    return f"E{value}"
+    return None

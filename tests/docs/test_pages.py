@@ -1,0 +1,63 @@
+"""The pages agree with the sources: programs in them are valid, tables are complete, codes are there once."""
+
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from vyre_foundation.ops import OPS
+from vyre_foundation.text import parse, print_program
+from vyre_foundation.validate.codes import REASONS, RULES
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+PROGRAM = re.compile(r"^```vyre\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PROGRAMS = [(page.name, text) for page in PAGES for text in PROGRAM.findall(page.read_text("utf-8"))]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """The module that writes tables when the documentation is built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs/_ext")
+        return import_module("tables")
+
+
+def test_there_are_programs():
+    assert {"language.md"} <= {page for page, _ in PROGRAMS}
+
+
+@pytest.mark.parametrize(("page", "text"), PROGRAMS)
+def test_a_program_on_a_page_is_valid_and_written_as_it_is_printed(page, text):
+    program = parse(text)
+    program.validate()
+    assert print_program(program) == text
+
+
+def test_every_op_and_every_code_is_in_a_table(tables):
+    written = tables.tables()
+    assert set(re.findall(r"^\| `(\w+)`", written["ops"] + written["raw_ops"], re.MULTILINE)) == set(OPS)
+    assert re.findall(r"^\| (V\d+)", written["rules"], re.MULTILINE) == list(RULES)
+    assert re.findall(r"^\| (D\d+)", written["reasons"], re.MULTILINE) == list(REASONS)
+
+
+def test_every_error_has_a_code_of_its_own_and_an_example(tables):
+    codes = [error.code for error in tables.find_errors(ROOT)]
+    known = tomllib.loads((ROOT / "docs/errors.toml").read_text("utf-8"))
+    assert sorted(codes) == sorted(known)
+    assert all(len(entry) == 2 and all(entry) for entry in known.values())
+
+
+def test_every_error_says_in_its_docstring_what_it_means(tables):
+    assert [error.name for error in tables.find_errors(ROOT) if not error.meaning] == []
+
+
+def test_a_page_includes_only_tables_that_are_written(tables):
+    included = {name for page in PAGES for name in re.findall(r"_generated/(\w+)\.md", page.read_text("utf-8"))}
+    assert included == set(tables.tables())
+
+
+def test_tables_with_signs_of_their_own_stay_tables(tables):
+    assert tables.table(("a", "b"), [("x | y", "z")]) == "| a | b |\n| --- | --- |\n| x \\| y | z |\n"
