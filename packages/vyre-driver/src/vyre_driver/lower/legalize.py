@@ -10,6 +10,7 @@ from vyre_driver.lower.expand import expand_calls
 from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
 from vyre_driver.lower.grid.split import split_at_grid_barriers
+from vyre_driver.lower.groups.as_loops import groups_as_loops
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Lowered
@@ -47,6 +48,7 @@ def _kernel(program: Program, ranges: Ranges, forms: Forms) -> Kernel:
     """One kernel in the words of the target."""
     counted = count_steps(program, ranges, forms)
     guarded = guard_accesses(counted, ranges, forms.target)
-    filled = fill_with_zeros(guarded)
+    grouped = groups_as_loops(guarded, ranges, forms.target)
+    filled = fill_with_zeros(grouped)
     spelled = to_registers(filled, ranges, forms)
     return Kernel(spelled.name, spelled, lengths_read(spelled))

@@ -1,0 +1,61 @@
+"""Locals that live from one phase of a workgroup to another, or that the workgroup itself looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds
+from vyre_foundation.ir.expr import Expr, Local
+from vyre_foundation.ir.stmt import Assign, Body, Let, Return
+from vyre_foundation.ir.walk import expressions, postorder, statements
+from vyre_foundation.validate.declared import declared_locals
+
+
+def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, None]:
+    """In order of declaration: what is named outside of the phase that declares it, and not one for the workgroup."""
+    declared: dict[str, int] = {}
+    named: dict[str, set[int]] = {}
+    for place, node in enumerate(_places(nodes)):
+        if isinstance(node, Phase):
+            declared.update((name, place) for name in declared_locals(node.body))
+            names = named_locals(node.body)
+        else:
+            names = _locals(node)
+        for name in names:
+            named.setdefault(name, set()).add(place)
+    return {n: None for n, place in declared.items() if n not in of_group and named.get(n, set()) - {place}}
+
+
+def named_locals(body: Body) -> set[str]:
+    """The locals that `body` reads or assigns."""
+    names = _locals(e for s in statements(body) for e in expressions(s))
+    return names | {s.name for s in statements(body) if isinstance(s, Assign)}
+
+
+def someone_leaves(nodes: tuple[Node, ...]) -> bool:
+    """Whether an invocation may end in a phase that is not the last."""
+    phases = [node for node in _places(nodes) if isinstance(node, Phase) and node is not nodes[-1]]
+    return any(isinstance(s, Return) for phase in phases for s in statements(phase.body))
+
+
+def _locals(roots: Iterable[Expr]) -> set[str]:
+    return {node.name for node in postorder(roots) if isinstance(node, Local)}
+
+
+def _places(nodes: tuple[Node, ...]) -> Iterator[Phase | tuple[Expr, ...]]:
+    """Phases, and the expressions of the workgroup itself, in program order."""
+    for node in nodes:
+        match node:
+            case Phase():
+                yield node
+            case Once(Let(_, value)):
+                yield (value,)
+            case Choice(condition, then, orelse):
+                yield (condition,)
+                yield from _places(then)
+                yield from _places(orelse)
+            case Rounds(stmt, inner):
+                yield (stmt.start, stmt.stop)
+                yield from _places(inner)
+            case Once():
+                pass

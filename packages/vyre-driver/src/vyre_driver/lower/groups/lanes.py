@@ -1,0 +1,92 @@
+"""The loop over the invocations of a workgroup: its counters are the local ids.
+
+A guard around the whole body becomes the end of the loop: compilers make vectors of a loop that ends early, but hardly
+of one that does nothing at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from vyre_driver.lower.groups.values import GroupValues
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, Select, literal
+from vyre_foundation.ir.stmt import Body, If, Let
+from vyre_foundation.ops import OPS
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A body, and what ends its loops early: by axis, limits that the local or the global id must be below."""
+
+    body: Body
+    limits: tuple[tuple[int, IdKind, Expr], ...] = ()
+
+
+def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: frozenset[str]) -> Guarded:
+    """``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
+
+    Only where lets and one `if` are all of the body, and nobody else needs the lets.
+    """
+    limits: list[tuple[int, IdKind, Expr]] = []
+    while (found := _outer_guard(body, group, lets, crossing)) is not None:
+        body = found.body
+        limits += found.limits
+    return Guarded(body, tuple(limits))
+
+
+def _outer_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: frozenset[str]) -> Guarded | None:
+    *before, last = body
+    names = {s.name for s in before if isinstance(s, Let)}
+    if not isinstance(last, If) or last.orelse or len(names) != len(before) or names & crossing:
+        return None
+    terms = [(term, _limit(term, group, lets)) for term in _conjunction(last.condition)]
+    limits = tuple(limit for _, limit in terms if limit is not None)
+    rest = [term for term, limit in terms if limit is None]
+    inner = (If(reduce(lambda a, b: Apply(OPS["and"], a, b), rest), last.then),) if rest else last.then
+    return Guarded((*before, *inner), limits) if limits else None
+
+
+def _conjunction(condition: Expr) -> list[Expr]:
+    """The conditions that must all hold, in order."""
+    terms: list[Expr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op.id == "and":
+            stack.extend(reversed(node.args))
+        else:
+            terms.append(node)
+    return terms
+
+
+def _limit(term: Expr, group: GroupValues, lets: Mapping[str, Expr]) -> tuple[int, IdKind, Expr] | None:
+    """``id < limit`` (or the other way round) with a limit that is one for the workgroup."""
+    if not isinstance(term, Apply) or term.op.id not in ("lt", "gt"):
+        return None
+    id, limit = term.args if term.op.id == "lt" else tuple(reversed(term.args))
+    id = _resolved(id, lets)
+    if isinstance(id, Id) and id.kind in (IdKind.LOCAL_ID, IdKind.GLOBAL_ID) and group.holds(limit):
+        return id.axis, id.kind, limit
+    return None
+
+
+def _resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
+    while isinstance(node, Local) and node.name in lets:
+        node = lets[node.name]
+    return node
+
+
+def end_of_loop(guarded: Guarded, axis: int, size: int, base: Expr, at_group: Callable[[Expr], Expr]) -> Expr:
+    """Where the loop of an axis ends: its size, or the least limit. `base` is the global id of its first invocation."""
+    end: Expr = literal(u32, size)
+    for limited, kind, limit in guarded.limits:
+        if limited == axis:
+            limit = at_group(limit)
+            if kind is IdKind.GLOBAL_ID:
+                room = Apply(OPS["sub"], limit, base)
+                limit = Select(Apply(OPS["lt"], base, limit), room, literal(u32, 0))
+            end = limit if isinstance(limit, Literal) and limit.bits < size else Apply(OPS["min"], end, limit)
+    return end

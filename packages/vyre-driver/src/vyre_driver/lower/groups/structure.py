@@ -1,0 +1,178 @@
+"""A kernel as what a workgroup does: phases that its invocations run one after the other, and control around them.
+
+A barrier ends a phase. Control flow around barriers is the same for all invocations, so the workgroup takes it as one.
+So it does with loops over plain memory whose bounds are the same for all: their invocations then walk through memory
+side by side, and compilers turn the inner loop over invocations into vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre_driver.lower.groups.values import GroupValues, Strides
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Expr, Literal, Load
+from vyre_foundation.ir.stmt import (
+    Atomic,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Return,
+    Stmt,
+    Store,
+)  # fmt: skip
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+
+_UNROLLED = 4
+"""Loops of so few rounds stay inside: compilers unroll them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Statements that every invocation runs from first to last; no other invocation waits for them."""
+
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An `if` that the workgroup takes as one."""
+
+    condition: Expr
+    then: tuple[Node, ...]
+    orelse: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A loop that the workgroup goes through as one."""
+
+    stmt: For
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A statement of the workgroup: a let of a value that is one for all, or a jump that all take."""
+
+    stmt: Let | Return | Break | Continue
+
+
+Node = Phase | Choice | Rounds | Once
+
+
+def structure(body: Body) -> tuple[tuple[Node, ...], GroupValues]:
+    """The nodes of a kernel, and the locals that are one for a workgroup."""
+    builder = _Structure(Strides(statements(body)))
+    return builder.nodes(flattened(body), in_rounds=False, barrier_later=False), builder.group
+
+
+def flattened(body: Body) -> Body:
+    """``region: (a; b)``  →  ``a; b``, everywhere"""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Region():
+                out += flattened(stmt.body)
+            case If(condition, then, orelse):
+                out.append(If(condition, flattened(then), flattened(orelse)))
+            case For(name, start, stop, step, inner):
+                out.append(For(name, start, stop, step, flattened(inner)))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+class _Structure:
+    def __init__(self, strides: Strides) -> None:
+        self.group = GroupValues()
+        self._strides = strides
+        self._has_returned = False
+        """Whether some invocations may be gone at this place."""
+
+    def nodes(self, body: Body, *, in_rounds: bool, barrier_later: bool) -> tuple[Node, ...]:
+        """`in_rounds`: a jump here belongs to a loop of the workgroup. `barrier_later`: a barrier may follow `body`."""
+        out: list[Node] = []
+        open: list[Stmt] = []
+        last_barrier = max((n for n, s in enumerate(body) if has_barrier(s)), default=-1)
+        for position, stmt in enumerate(body):
+            later = barrier_later or position < last_barrier
+            if isinstance(stmt, Let) and not self._has_returned and self.group.holds(stmt.value):
+                self.group.names.add(stmt.name)
+                out.append(Once(stmt))  # before the phase that is still open: nothing there can change it
+                continue
+            node = self._of_group(stmt, in_rounds, later)
+            if node is None:
+                self._has_returned |= _contains(stmt, Return)
+                open.append(stmt)
+            elif open:
+                out.append(Phase(tuple(open)))
+                open = []
+            if node is not None and not isinstance(node, Barrier):
+                out.append(node)
+        return (*out, Phase(tuple(open))) if open else tuple(out)
+
+    def _of_group(self, stmt: Stmt, in_rounds: bool, later: bool) -> Node | Barrier | None:
+        """`stmt` as the workgroup takes it, if it does so as one."""
+        match stmt:
+            case Barrier():
+                return stmt
+            case Return() | Break() | Continue() if later or in_rounds:
+                return Once(stmt)
+            case If() if has_barrier(stmt) or (in_rounds and _jumps_out(stmt)) or (later and _contains(stmt, Return)):
+                then = self.nodes(stmt.then, in_rounds=in_rounds, barrier_later=later)
+                orelse = self.nodes(stmt.orelse, in_rounds=in_rounds, barrier_later=later)
+                return Choice(stmt.condition, then, orelse)
+            case For():
+                together = has_barrier(stmt) or (later and _contains(stmt, Return))
+                if together or self._goes_outside(stmt):
+                    self.group.names.add(stmt.name)
+                    return Rounds(stmt, self.nodes(stmt.body, in_rounds=together, barrier_later=together or later))
+        return None
+
+    def _goes_outside(self, loop: For) -> bool:
+        """Whether the workgroup should go through a loop without barriers as one."""
+        if self._has_returned or any(_contains(s, Return, Break, Continue) for s in loop.body):
+            return False
+        if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _rounds(loop) <= _UNROLLED:
+            return False
+        strides = [self._strides.of(index) for index in _indices(loop.body)]
+        return all(stride is None or abs(stride) <= 1 for stride in strides)
+
+
+def has_barrier(stmt: Stmt) -> bool:
+    return _contains(stmt, Barrier)
+
+
+def _contains(stmt: Stmt, *kinds: type[Stmt]) -> bool:
+    return any(isinstance(s, kinds) for s in statements((stmt,)))
+
+
+def _jumps_out(stmt: Stmt) -> bool:
+    """Whether a `break` or `continue` in `stmt` belongs to a loop around it."""
+    if isinstance(stmt, (Break, Continue)):
+        return True
+    return not isinstance(stmt, For) and any(_jumps_out(s) for body in bodies(stmt) for s in body)
+
+
+def _rounds(loop: For) -> int:
+    """How many rounds there are; many, where that is not known."""
+    if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
+        return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
+    return _UNROLLED + 1
+
+
+def _indices(body: Body) -> list[Expr]:
+    """The indices of all accesses to memory that neighbours share."""
+    indices: list[Expr] = []
+    for stmt in statements(body):
+        if isinstance(stmt, (Store, Atomic)) and stmt.buffer.memory is not Memory.PRIVATE:
+            indices.append(stmt.index)
+        nodes = postorder(expressions(stmt))
+        indices += [n.index for n in nodes if isinstance(n, Load) and n.buffer.memory is not Memory.PRIVATE]
+    return indices
