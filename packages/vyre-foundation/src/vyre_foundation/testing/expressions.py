@@ -56,7 +56,8 @@ class Expressions:
 
     def expr(self, dtype: DType, level: Uniformity = NONE, depth: int | None = None) -> Expr:
         """An expression of type `dtype` whose value is the same over the invocations of `level`."""
-        depth = self.rng.randint(0, self.profile.max_depth) if depth is None else depth
+        if depth is None:  # mostly flat: what is computed deep inside is easily lost on the way out
+            depth = min(self.profile.max_depth, self.rng.choice((0, 1, 1, 2, 2, 2, 3, 4, 8)))
         if depth <= 0:
             return self.leaf(dtype, level)
         draw = self.rng.random()
@@ -141,6 +142,23 @@ class Expressions:
                 return Apply(OPS["add"], first, within)
             case _:
                 return self.own_index(shared)
+
+    def others_index(self, shared: Shared) -> Expr:
+        """An element of another invocation: the neighbour's, or that of one at the other end."""
+        span = shared.limit * shared.slots
+        slot: Expr = literal(u32, self.rng.randrange(shared.slots))
+        other = Apply(
+            OPS["add"], shared.base, literal(u32, self.rng.choice((1, 1, 2, shared.limit // 2, shared.limit - 1)))
+        )
+        if shared.hold is Hold.GROUP:
+            within = Apply(OPS["rem"], Apply(OPS["sub"], other, self._first()), literal(u32, self.scope.volume))
+            other = Apply(OPS["add"], self._first(), within)
+        index = Apply(OPS["add"], Apply(OPS["mul"], other, literal(u32, shared.slots)), slot)
+        return index if shared.hold is Hold.GROUP else Apply(OPS["rem"], index, literal(u32, max(1, span)))
+
+    def _first(self) -> Expr:
+        """The number of the first invocation of the group."""
+        return Apply(OPS["mul"], GROUP, literal(u32, self.scope.volume))
 
     def own_index(self, shared: Shared) -> Expr:
         """An index of an element that this invocation owns, in any type that holds it."""

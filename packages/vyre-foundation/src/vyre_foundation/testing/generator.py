@@ -13,6 +13,7 @@ from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import IndirectDispatch, Let, Stmt, Store
 from vyre_foundation.ops import OPS
+from vyre_foundation.testing import digest
 from vyre_foundation.testing.expressions import Expressions
 from vyre_foundation.testing.profile import DEFAULT, Profile
 from vyre_foundation.testing.scope import COMMUTATIVE, GID, GROUP, LID, SID, Hold, Scope, Shared
@@ -63,6 +64,7 @@ class _Generator:
     def run(self, seed: int) -> GeneratedProgram:
         self._declare_inputs()
         self._declare_outputs()
+        self._declare_sums()
         self._declare_device_memory()
         body = self._body()
         program = Program(f"random_{seed}", self._ordered(), self.workgroup, body, self.subgroup_size)
@@ -150,6 +152,12 @@ class _Generator:
                 hold = self.rng.choice(holds)
             self._share(buffer, self.rng.choice((GID, SID)), self.total, slots, hold)
 
+    def _declare_sums(self) -> None:
+        """The output for the digests, which nobody else touches."""
+        if self.profile.digest:
+            count = max(0, self.total - self.rng.choice((0, 0, 0, 1)))
+            self.stmts.sums = self._declare("sums", u32, Access.WRITE, Memory.STORAGE, count)
+
     def _output(self, n: int, access: Access, slots: int) -> Buffer:
         dtype = self._type()
         if access is Access.READ_WRITE and self.profile.atomics and self.rng.random() < 0.5:
@@ -213,6 +221,7 @@ class _Generator:
         size = self.profile.max_statements
         together = stmts.body(place, self.rng.randint(size // 4, size // 2))
         stmts.tail = True
+        self.scope.flow = Uniformity.NONE
         stmts.budget = max(stmts.budget, size // 4)
         alone = stmts.body(place, self.rng.randint(2, max(2, size // 5)))
         return (*prologue, *together, *alone, *self._epilogue())
@@ -230,16 +239,22 @@ class _Generator:
         }
         for local in values:
             self.scope.declare(local.name, u32, Uniformity.WORKGROUP if local is GROUP else Uniformity.NONE)
-        return [*begin, *[Let(local.name, value) for local, value in values.items()]]
+        lets = [Let(local.name, value) for local, value in values.items()]
+        if not self.profile.digest:
+            return [*begin, *lets]
+        self.scope.declare(digest.DIGEST.name, u32, Uniformity.NONE)
+        return [*begin, *lets, digest.begin()]
 
     def _epilogue(self) -> list[Stmt]:
         """What was computed is shown in every output that can still be written."""
-        return [
+        shown = [digest.show(v.local) for v in self.scope.variables if v.mutable] if self.profile.digest else []
+        values = [
             Store(s.buffer, s.own(slot), self.exprs.expr(s.buffer.dtype))
             for s in self.scope.writable()
             if s.buffer.is_output
             for slot in range(s.slots)
         ]
+        return [*shown, *self.stmts.last_words(), *values]
 
 
 def _id(kind: IdKind, axis: int) -> Expr:

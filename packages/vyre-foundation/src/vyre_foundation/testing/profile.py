@@ -17,13 +17,14 @@ class Profile:
     buffers beside the outputs. `max_invocations` bounds the grid times the workgroup, `max_statements` the size of the
     program, `max_depth` the height of an expression, `max_nesting` that of blocks. `axes` is 1, 2 or 3 for the
     dimensions of workgroups and grids. `atomic_results`: atomics on an element that only one invocation touches may
-    name the old value. `wide_groups`: workgroups of up to 256 invocations (else 64).
+    name the old value. `wide_groups`: workgroups of up to 256 invocations (else 64). `digest`: an output in which most
+    of what is computed leaves a trace.
     """
 
     dtypes: tuple[DType, ...] = DTYPES
     memories: tuple[Memory, ...] = tuple(Memory)
     max_invocations: int = 96
-    max_statements: int = 30
+    max_statements: int = 36
     max_depth: int = 4
     max_nesting: int = 4
     axes: int = 3
@@ -41,6 +42,7 @@ class Profile:
     calls: bool = True
     regions: bool = True
     wide_groups: bool = False
+    digest: bool = True
 
     def without(self, *dtypes: DType) -> Profile:
         """This profile without values and buffers of some types."""

@@ -85,6 +85,7 @@ class Variable:
     local: Local
     level: Uniformity
     mutable: bool = False
+    is_counter: bool = False
 
 
 @dataclass(slots=True)
@@ -104,9 +105,11 @@ class Scope:
         self.names[stem] = self.names.get(stem, -1) + 1
         return f"{stem}{self.names[stem]}"
 
-    def declare(self, name: str, dtype: DType, level: Uniformity, *, mutable: bool = False) -> Local:
+    def declare(
+        self, name: str, dtype: DType, level: Uniformity, *, mutable: bool = False, is_counter: bool = False
+    ) -> Local:
         local = Local(name, dtype)
-        self.variables.append(Variable(local, level, mutable))
+        self.variables.append(Variable(local, level, mutable, is_counter))
         return local
 
     @contextmanager
@@ -125,6 +128,10 @@ class Scope:
     def assignable(self) -> list[Variable]:
         """Mutable locals that may change here: a uniform one only where its invocations come together."""
         return [v for v in self.variables if v.mutable and self.flow.value >= v.level.value]
+
+    def counters(self, level: Uniformity) -> list[Local]:
+        """The counters of the loops around, as uniform as `level` demands, the innermost last."""
+        return [v.local for v in self.variables if v.is_counter and v.level.value >= level.value]
 
     def writable(self) -> list[Shared]:
         return [s for s in self.shared.values() if s.hold is Hold.OWN]

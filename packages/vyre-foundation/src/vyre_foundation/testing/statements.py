@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from vyre_foundation.dtype import DType, bool_, i32, i64, u32, u64
 from vyre_foundation.ir import stmt as ir
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Expr, literal
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Load, Local, Select, literal
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
@@ -29,9 +29,11 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )
+from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
+from vyre_foundation.testing import digest
 from vyre_foundation.testing.expressions import LAUNCH, NONE, WORKGROUP, Expressions, level_of
-from vyre_foundation.testing.scope import COMMUTATIVE, Hold, Shared
+from vyre_foundation.testing.scope import COMMUTATIVE, GID, Hold, Shared
 from vyre_foundation.testing.values import random_literal
 from vyre_foundation.validate.facts import Uniformity
 
@@ -67,6 +69,8 @@ class Statements:
         self.tail = False
         """The last part of a program: no barriers or collectives follow, so invocations may leave one by one."""
         self.grid_barriers = False
+        self.sums: Buffer | None = None
+        """The output for the digests."""
 
     def body(self, place: Place, count: int) -> Body:
         """A body of about `count` statements."""
@@ -92,6 +96,7 @@ class Statements:
         # fmt: off
         optional: list[tuple[bool, Callable[[Place], None], int]] = [
             (bool(self.scope.assignable()),                                self.assign,       4),
+            (bool(self.scope.assignable()) and place.rounds > 1,           self.accumulate,   6),
             (bool(self.scope.private),                                     self.store_private, 3),
             (profile.branches and nests,                                   self.branch,       4),
             (profile.loops and nests and place.rounds < _MAX_ROUNDS,       self.loop,         4),
@@ -110,6 +115,21 @@ class Statements:
     def _may_return(self, together: bool) -> bool:
         return self.tail or (together and not self.grid_barriers)
 
+    def show(self, value: Expr, chance: float) -> None:
+        """Mix a value into the digest, with some chance."""
+        if self.profile.digest and self.rng.random() < chance:
+            self.out.append(digest.show(value))
+
+    def _seen(self, value: Expr) -> Expr:
+        """The value, which is about to be used; some part of it may leave a trace first."""
+        self.show(self._inner(value), 0.6)
+        return value
+
+    def _inner(self, value: Expr) -> Expr:
+        """Some part of an expression, so that what the rest makes of it can not hide it."""
+        parts = [node for node in postorder((value,)) if isinstance(node, (Apply, Cast, Bitcast, Select))]
+        return self.rng.choice(parts) if parts else value
+
     # ── locals ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _value(self, dtype: DType) -> tuple[Expr, Uniformity]:
@@ -122,7 +142,8 @@ class Statements:
         value, level = self._value(dtype)
         name = self.scope.fresh("t")
         self.out.append(Let(name, value))
-        self.scope.declare(name, dtype, level)
+        self.show(self.scope.declare(name, dtype, level), 0.5)
+        self.show(self._inner(value), 0.6)
 
     def var(self, place: Place) -> None:
         """A mutable local; what is assigned to it later may differ, so it is uniform over a workgroup at most."""
@@ -134,7 +155,21 @@ class Statements:
 
     def assign(self, place: Place) -> None:
         variable = self.rng.choice(self.scope.assignable())
-        self.out.append(Assign(variable.local.name, self.exprs.expr(variable.local.dtype, variable.level)))
+        value = self._seen(self.exprs.expr(variable.local.dtype, variable.level))
+        self.out.append(Assign(variable.local.name, value))
+        self.show(variable.local, 0.4)
+
+    def accumulate(self, place: Place) -> None:
+        """Make a mutable local remember how often and with which values this place was reached."""
+        variable = self.rng.choice(self.scope.assignable())
+        local, dtype = variable.local, variable.local.dtype
+        if dtype is bool_:
+            self.out.append(Assign(local.name, Apply(OPS["xor"], local, self.exprs.expr(bool_, variable.level, 2))))
+            return
+        counters = self.scope.counters(variable.level)
+        seen = self.rng.choice(counters) if counters else self.exprs.expr(u32, variable.level, 1)
+        grown = Apply(OPS["mul"], local, literal(dtype, 3))
+        self.out.append(Assign(local.name, Apply(OPS["add"], grown, Cast(dtype, seen))))
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -148,11 +183,12 @@ class Statements:
         count = shared.buffer.count
         if self.rng.random() < 0.08:
             index = self.exprs.outside(count) if isinstance(count, int) else literal(u32, 2**32 - 1)
-        self.out.append(Store(shared.buffer, index, self.exprs.expr(shared.buffer.dtype)))
+        self.out.append(Store(shared.buffer, index, self._seen(self.exprs.expr(shared.buffer.dtype))))
 
     def store_private(self, place: Place) -> None:
         buffer = self.rng.choice(self.scope.private)
         self.out.append(Store(buffer, self.exprs.index(buffer, NONE), self.exprs.expr(buffer.dtype)))
+        self.show(Load(buffer, self.exprs.index(buffer, NONE)), 0.3)
 
     def atomic(self, place: Place) -> None:
         """A commutative atomic anywhere in a buffer that is held for it, or any atomic on an own element."""
@@ -162,7 +198,7 @@ class Statements:
             return self.store(place)
         shared = self.rng.choice(free) if free and (not own or self.rng.random() < 0.7) else self.rng.choice(own)
         dtype = shared.buffer.dtype
-        value = self.exprs.expr(dtype)
+        value = self._seen(self.exprs.expr(dtype))
         if shared.hold is Hold.ATOMIC:
             self.out.append(Atomic(shared.op, shared.buffer, self.exprs.index(shared.buffer, NONE), value))
             return
@@ -171,15 +207,16 @@ class Statements:
         result = self.scope.fresh("old") if self.profile.atomic_results and self.rng.random() < 0.6 else None
         self.out.append(Atomic(op, shared.buffer, self.exprs.own_index(shared), value, expected, result))
         if result is not None:
-            self.scope.declare(result, dtype, NONE)
+            self.show(self.scope.declare(result, dtype, NONE), 0.8)
 
     # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _nested(self, inner: Place, level: Uniformity, count: int) -> Body:
-        """A body that leaves the holds of all buffers as it found them."""
+    def _nested(self, inner: Place, level: Uniformity, count: int, counter: Local | None = None) -> Body:
+        """A body that leaves the holds of all buffers as it found them; that of a loop shows its `counter`."""
         before = dict(self.scope.shared)
         with self.scope.block(level):
-            body = self.body(inner, count)
+            shown = (digest.show(counter),) if counter is not None and self.profile.digest else ()
+            body = (*shown, *self.body(inner, count))
         after, self.scope.shared = self.scope.shared, before
         if after == before or _jumps(body):
             return body
@@ -188,7 +225,7 @@ class Statements:
 
     def branch(self, place: Place) -> None:
         level = self._branch_level(0.35)
-        condition = self.exprs.expr(bool_, level)
+        condition = self._seen(self.exprs.expr(bool_, level))
         inner = replace(place, nesting=place.nesting + 1, at_top=False, conditional=True)
         then = self._nested(inner, level, self.rng.randint(1, 4))
         orelse = self._nested(inner, level, self.rng.randint(1, 3)) if self.rng.random() < 0.5 else ()
@@ -210,6 +247,8 @@ class Statements:
         level = self._branch_level(0.55)
         if place.at_top and not self.tail and self.rng.random() < (0.8 if self.grid_barriers else 0.3):
             level = LAUNCH
+        if not self.scope.assignable():
+            self.var(place)
         dtype = self.rng.choice(self.exprs.integers)
         start, stop, step, rounds = self._bounds(dtype, level)
         name = self.scope.fresh("i")
@@ -223,8 +262,8 @@ class Statements:
             holds=dict(self.scope.shared),
         )
         with self.scope.block(level):
-            self.scope.declare(name, dtype, level_of(self.scope, level))
-            body = self._nested(inner, level, self.rng.randint(1, 5))
+            counter = self.scope.declare(name, dtype, level_of(self.scope, level), is_counter=True)
+            body = self._nested(inner, level, self.rng.randint(1, 5), counter)
         self.out.append(For(name, start, stop, step, body))
 
     def _bounds(self, dtype: DType, level: Uniformity) -> tuple[Expr, Expr, int, int]:
@@ -257,8 +296,16 @@ class Statements:
         if place.conditional and self.rng.random() < 0.5:
             self.out.append(jump)
             return
-        condition = self.exprs.expr(bool_, WORKGROUP if place.breaks is not NONE else NONE)
-        self.out.append(If(condition, (jump,)))
+        self.out.append(If(self._jump_condition(WORKGROUP if place.breaks is not NONE else NONE), (jump,)))
+
+    def _jump_condition(self, level: Uniformity) -> Expr:
+        """True in some rounds: half of the time it looks at the counter."""
+        counters = self.scope.counters(level)
+        if not counters or self.rng.random() < 0.4:
+            return self.exprs.expr(bool_, level)
+        counter = counters[-1]
+        bit = Apply(OPS["and"], counter, literal(counter.dtype, self.rng.choice((1, 1, 2))))
+        return Apply(OPS["eq" if self.rng.random() < 0.7 else "ne"], bit, literal(counter.dtype, 0))
 
     def leave(self, place: Place) -> None:
         """A conditional `return`."""
@@ -266,28 +313,55 @@ class Statements:
         if level is WORKGROUP and self.scope.flow.value < WORKGROUP.value:
             return self.let(place)
         if place.conditional and self.rng.random() < 0.5:
-            self.out.append(Return())
+            self.out += [*self.last_words(), Return()]
             return
         condition = self.exprs.expr(bool_, level, 2)
         inner = replace(place, nesting=place.nesting + 1, at_top=False, in_loop=False, conditional=False)
-        self.out.append(If(condition, (*self._nested(inner, level, self.rng.randint(0, 1)), Return())))
+        body = self._nested(inner, level, self.rng.randint(0, 1))
+        self.out.append(If(condition, (*body, *self.last_words(), Return())))
+
+    def last_words(self) -> tuple[Stmt, ...]:
+        """What an invocation does before it ends."""
+        return () if self.sums is None else (Store(self.sums, GID, digest.DIGEST),)
 
     # ── meeting places ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def barrier(self, place: Place) -> None:
         """A workgroup barrier, after which buffers may be held otherwise."""
+        grouped = [s for s in self.scope.shared.values() if s.is_grouped and s.hold in (Hold.OWN, Hold.GROUP)]
+        local = [s for s in self.scope.shared.values() if s.buffer.memory is Memory.WORKGROUP]
+        self._write_before([*local, *grouped])
         self.out.append(Barrier())
-        for shared in list(self.scope.shared.values()):
-            if shared.buffer.memory is Memory.WORKGROUP:
-                self._hold_anew(shared, (Hold.OWN, Hold.ALL, Hold.ALL, Hold.ATOMIC))
-            elif shared.is_grouped and shared.hold in (Hold.OWN, Hold.GROUP):
-                self._hold_anew(shared, (Hold.OWN, Hold.GROUP))
+        for shared in local:
+            self._hold_anew(shared, (Hold.OWN, Hold.ALL, Hold.ALL, Hold.ATOMIC))
+        for shared in grouped:
+            self._hold_anew(shared, (Hold.OWN, Hold.GROUP))
+        self._read_after([*local, *grouped])
+
+    def _write_before(self, meeting: Sequence[Shared]) -> None:
+        """Something for the others to read."""
+        for shared in meeting:
+            if shared.hold is Hold.OWN and self.rng.random() < 0.6:
+                self.out.append(
+                    Store(shared.buffer, self.exprs.own_index(shared), self.exprs.expr(shared.buffer.dtype))
+                )
+
+    def _read_after(self, meeting: Sequence[Shared]) -> None:
+        """Show what others have written."""
+        for shared in meeting:
+            now = self.scope.shared[shared.buffer]
+            if now.hold in (Hold.ALL, Hold.GROUP):
+                index = self.exprs.others_index(now) if self.rng.random() < 0.7 else self.exprs.shared_index(now)
+                self.show(Load(shared.buffer, index), 0.8)
 
     def grid_barrier(self, place: Place) -> None:
         """A grid barrier, after which every shared buffer may be held otherwise."""
+        meeting = list(self.scope.shared.values())
+        self._write_before(meeting)
         self.out.append(Barrier(ir.Scope.GRID))
-        for shared in list(self.scope.shared.values()):
+        for shared in meeting:
             self._hold_anew(shared, (Hold.OWN, Hold.ALL, Hold.ALL, Hold.ATOMIC))
+        self._read_after(meeting)
 
     def _hold_anew(self, shared: Shared, holds: tuple[Hold, ...]) -> None:
         atomic = self.profile.atomics and shared.buffer.dtype in ATOMIC_TYPES
@@ -305,7 +379,7 @@ class Statements:
             lane = self.exprs.expr(u32, WORKGROUP if op is SubgroupOp.BROADCAST else NONE, 1)
         result = self.scope.fresh("sub")
         self.out.append(Subgroup(op, self.exprs.expr(dtype, depth=2), lane, result))
-        self.scope.declare(result, op.result_type(dtype), NONE)
+        self.show(self.scope.declare(result, op.result_type(dtype), NONE), 0.8)
 
     def _subgroup_type(self, op: SubgroupOp) -> DType:
         if op in (SubgroupOp.ANY, SubgroupOp.ALL, SubgroupOp.BALLOT):
