@@ -126,7 +126,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
         with Worker(backend, seconds) as worker:
             cell = judge(case, verdict, backend, worker.ask(launch))
         report.cells.append(cell)
-        console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False)
+        console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False, soft_wrap=True)
     for opinion, quarrel in verdict.disagreements.items():
         console.print(f"opinions disagree: {opinion}: {quarrel}", markup=False)
     sys.exit(Exit.DISAGREEMENT if verdict.disagreements else report.exit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -28,9 +29,14 @@ class Executor(Protocol):
     def ask(self, launch: Launch, repeats: int = 1) -> Outcome: ...
 
 
-def minimise(launch: Launch, executor: Executor, state: State, *, attempts: int = ATTEMPTS) -> Launch:
-    """The least launch on which `executor` ends as in `state`. Candidates on which the opinions disagree, that run for
-    long, or that race, do not count: their results mean nothing."""
+def minimise(
+    launch: Launch, executor: Executor, state: State, *, attempts: int = ATTEMPTS, seconds: float = math.inf
+) -> Launch:
+    """The least launch on which `executor` ends as in `state`, or the least that was found within `seconds`.
+
+    Candidates on which the opinions disagree, that run for long, or that race, do not count: their results mean
+    nothing.
+    """
 
     def still_fails(program: Program, inputs: Mapping[str, bytes]) -> bool:
         candidate = replace(launch, program=program, inputs=inputs)
@@ -41,7 +47,7 @@ def minimise(launch: Launch, executor: Executor, state: State, *, attempts: int 
         outcome = executor.ask(candidate, 1)
         return difference(candidate, verdict.expected, outcome) is not None and _kind(outcome) is state
 
-    program, inputs = shrink(launch.program, launch.inputs, still_fails, attempts=attempts)
+    program, inputs = shrink(launch.program, launch.inputs, still_fails, attempts=attempts, seconds=seconds)
     return replace(launch, program=program, inputs=inputs)
 
 

@@ -23,6 +23,7 @@ from vyre_conform.worker import Hello, Worker
 DISTRIBUTIONS = ("vyre-foundation", "vyre-driver", "vyre-reference", "vyre-conform")
 AHEAD = 16
 """Cases that are worked out before the slowest backend asks for them."""
+MINIMISE_SECONDS = 90.0
 MAX_MINIMISED = 3
 """Failing random programs of one backend that are made smaller; more would take longer than the run."""
 
@@ -138,7 +139,7 @@ class _Proof:
         launch = case.launch
         if bench.minimised < MAX_MINIMISED:
             bench.minimised += 1
-            launch = minimise(launch, bench.worker, cell.state)
+            launch = minimise(launch, bench.worker, cell.state, seconds=MINIMISE_SECONDS)
         if self.reproducers is None:
             return cell
         return replace(cell, reproducer=str(write_reproducer(self.reproducers, launch, cell)))
@@ -160,10 +161,10 @@ def judge(case: Case, verdict: Verdict, backend: str, outcome: Outcome, seconds:
     found = difference(case.launch, verdict.expected, outcome)
     if found is None:
         return Cell(address=case.address, backend=backend, state=State.PASS, seconds=seconds)
-    state, reason = State.FAIL, str(found)
+    state, reason, log = State.FAIL, str(found), ""
     match outcome:
-        case Crashed(_, words):
-            state, reason = State.CRASHED, "; ".join(filter(None, (describe(outcome), words)))
+        case Crashed(words=words):
+            state, reason, log = State.CRASHED, describe(outcome), words
         case TimedOut():
             state, reason = State.TIMEOUT, describe(outcome)
         case Raised() if outcome.error == "UnsupportedFeature":
@@ -180,6 +181,7 @@ def judge(case: Case, verdict: Verdict, backend: str, outcome: Outcome, seconds:
         got=found.got,
         expected=found.expected,
         differing=found.count,
+        log=log,
         seconds=seconds,
     )
 

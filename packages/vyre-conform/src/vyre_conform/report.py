@@ -60,6 +60,8 @@ class Cell:
     expected: str = ""
     differing: int = 0
     seconds: float = 0.0
+    log: str = ""
+    """The last words of a process that died."""
     reproducer: str = ""
     """The file that replays a random program."""
 

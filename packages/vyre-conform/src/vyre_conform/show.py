@@ -91,10 +91,10 @@ def show(report: Report, console: Console) -> None:
 
 def _backend(hello: Hello, console: Console) -> None:
     if hello.problem:
-        console.print(f"[yellow]{hello.backend}[/] is not available: {escape(hello.problem)}. Fix: {escape(hello.fix)}")
+        console.print(f"[yellow]{hello.backend}[/]: {escape(hello.problem)}. Fix: {escape(hello.fix)}", soft_wrap=True)
         return
     device = ", ".join(text for text in hello.facts.values() if text)
-    console.print(f"[bold]{hello.backend}[/] {hello.version}  {escape(device)}", highlight=False)
+    console.print(f"[bold]{hello.backend}[/] {hello.version}  {escape(device)}", highlight=False, soft_wrap=True)
 
 
 def _matrix(report: Report) -> Table:
@@ -113,7 +113,9 @@ def _counts(counts: Counter[State]) -> str:
 def _failure(cell: Cell, seed: int, console: Console) -> None:
     mark, style = MARKS[cell.state]
     console.print(f"[{style}]{mark} {cell.state.value}[/] {cell.address} on {cell.backend}", highlight=False)
-    console.print(f"    {escape(cell.reason)}", highlight=False)
+    console.print(f"    {escape(cell.reason)}", highlight=False, soft_wrap=True)
+    if cell.log:
+        console.print(f"    {escape(cell.log.splitlines()[0])}", style="dim", highlight=False, soft_wrap=True)
     console.print(f"    again: {escape(command(cell, seed))}", highlight=False, soft_wrap=True)
 
 

@@ -264,7 +264,7 @@ FAULTS = (
     Fault("fma-unfused", "fma rounds twice",
           of_expressions(instead_of("fma", _unfused)), "ops:fma"),
     Fault("contraction", "x * y + z is fused",
-          of_expressions(_fused), "programs:tiled_matmul"),
+          of_expressions(_fused), "floats:contraction"),
     Fault("excess-precision", "half-precision products are not rounded before a sum",
           of_expressions(_excess_precision), "programs:tiled_matmul"),
     Fault("flush", "subnormal results are flushed to zero",

@@ -39,7 +39,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker has its backend, or says why not (`problem`, `fix`)."""
+    """A worker has the backend that it was asked for, or says why not (`problem`, `fix`)."""
 
     backend: str
     version: str = ""

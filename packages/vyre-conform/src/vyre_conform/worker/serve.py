@@ -25,7 +25,7 @@ def main(backend_id: str) -> int:
     commands, answers = _private_streams()
     try:
         backend = _acquire(backend_id)
-        send(answers, hello_message(_hello(backend)))
+        send(answers, hello_message(_hello(backend_id, backend)))
     except VyreError as error:
         send(answers, hello_message(Hello(backend_id, problem=error.message, fix=error.fix)))
         return 1
@@ -72,10 +72,10 @@ def _acquire(backend_id: str) -> VyreBackend:
     return acquire(registration.id)
 
 
-def _hello(backend: VyreBackend) -> Hello:
+def _hello(backend_id: str, backend: VyreBackend) -> Hello:
     profile = backend.device_profile()
     facts = {name: str(getattr(profile, name)) for name in ("device", "vendor", "driver_version", "compiler")}
-    return Hello(backend.id(), backend.version(), facts)
+    return Hello(backend_id, backend.version(), facts)
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:

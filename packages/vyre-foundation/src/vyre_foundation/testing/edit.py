@@ -23,7 +23,15 @@ from vyre_foundation.ir.stmt import (
     Subgroup,
     Var,
 )
-from vyre_foundation.ir.walk import bodies, program_expressions, rewrite, statements, with_bodies, with_expressions
+from vyre_foundation.ir.walk import (
+    bodies,
+    program_expressions,
+    rewrite,
+    rewrite_body,
+    statements,
+    with_bodies,
+    with_expressions,
+)
 
 Change = Callable[[int, Stmt], Stmt | Body]
 """From the number of a statement and the statement to what replaces it."""
@@ -77,6 +85,20 @@ def _repair(body: Body, declared: dict[str, None], in_loop: bool) -> Body:
 
 def _known(node: Expr, declared: Mapping[str, None]) -> Expr:
     return Literal(node.dtype, 0) if isinstance(node, Local) and node.name not in declared else node
+
+
+def inlined(program: Program, number: int, name: str, value: Expr) -> Program:
+    """The program without one statement, and with `value` wherever it reads the local `name`."""
+    memo: dict[Expr, Expr] = {}
+
+    def in_expr(node: Expr) -> Expr:
+        return value if isinstance(node, Local) and node.name == name else node
+
+    def in_stmt(stmt: Stmt) -> Stmt:
+        return with_expressions(stmt, lambda e: rewrite(e, in_expr, memo))
+
+    without, _ = _edit(program.body, 0, lambda n, stmt: () if n == number else stmt)
+    return replace(program, body=_repair(rewrite_body(without, in_stmt), {}, False))
 
 
 def with_buffers(program: Program, changes: Mapping[Buffer, Buffer | None]) -> Program:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -10,46 +12,75 @@ from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.buffer import RUNTIME
 from vyre_foundation.ir.expr import Expr, Literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, IndirectDispatch, Let, Region, Stmt, Subgroup
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    Barrier,
+    Body,
+    For,
+    If,
+    IndirectDispatch,
+    Let,
+    Region,
+    Stmt,
+    Subgroup,
+)
 from vyre_foundation.ir.walk import expressions, postorder, rewrite, statements, with_expressions
 from vyre_foundation.ops.scalar import to_bits
-from vyre_foundation.testing.edit import edit, unused_buffers, with_buffers
+from vyre_foundation.testing.edit import edit, inlined, unused_buffers, with_buffers
 
 Inputs = Mapping[str, bytes]
 StillFails = Callable[[Program, Inputs], bool]
 
 
 def shrink(
-    program: Program, inputs: Inputs, still_fails: StillFails, *, attempts: int = 2000
+    program: Program,
+    inputs: Inputs,
+    still_fails: StillFails,
+    *,
+    attempts: int = 2000,
+    seconds: float = math.inf,
 ) -> tuple[Program, dict[str, bytes]]:
     """A program and inputs that `still_fails` accepts and that no single step makes smaller.
 
     Every candidate is valid. It may race where the original did not (a store can move to a literal index): a
     `still_fails` that compares executors should refuse programs for which the reference finds a race. Gives up after
-    `attempts` calls of `still_fails`.
+    `attempts` calls of `still_fails`, or when `seconds` have passed.
     """
-    return _Shrinker(program, dict(inputs), still_fails, attempts).run()
+    return _Shrinker(program, dict(inputs), still_fails, attempts, time.monotonic() + seconds).run()
 
 
 class _Shrinker:
-    def __init__(self, program: Program, inputs: dict[str, bytes], still_fails: StillFails, attempts: int) -> None:
+    def __init__(
+        self, program: Program, inputs: dict[str, bytes], still_fails: StillFails, attempts: int, until: float
+    ) -> None:
         self.program, self.inputs = program, inputs
-        self.still_fails, self.attempts = still_fails, attempts
+        self.still_fails, self.attempts, self.until = still_fails, attempts, until
 
     def run(self) -> tuple[Program, dict[str, bytes]]:
-        passes = (self.delete_statements, self.open_blocks, self.simplify_expressions, self.shorten_data)
+        passes = (
+            self.delete_statements,
+            self.open_blocks,
+            self.inline_locals,
+            self.simplify_expressions,
+            self.shorten_data,
+        )
         shrunk = True
-        while shrunk and self.attempts > 0:
+        while shrunk and not self.is_over:
             before = (self.program, self.inputs)
             for step in passes:
                 step()
             shrunk = (self.program, self.inputs) != before
         return self.program, self.inputs
 
+    @property
+    def is_over(self) -> bool:
+        return self.attempts <= 0 or time.monotonic() > self.until
+
     def accept(self, program: Program, inputs: dict[str, bytes] | None = None) -> bool:
         """Take a candidate if it is valid and still fails."""
         inputs = self.inputs if inputs is None else inputs
-        if self.attempts <= 0 or (program == self.program and inputs == self.inputs):
+        if self.is_over or (program == self.program and inputs == self.inputs):
             return False
         try:
             program.validate()
@@ -96,6 +127,15 @@ class _Shrinker:
 
     def _with(self, number: int, new: Stmt | Body) -> Program:
         return edit(self.program, lambda n, s: new if n == number else s)
+
+    def inline_locals(self) -> None:
+        """Put values in the place of the locals that hold them."""
+        number = 0
+        while number < self._count():
+            match self._statement(number):
+                case Let(name, value) | Assign(name, value) if self.accept(inlined(self.program, number, name, value)):
+                    continue
+            number += 1
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,122 @@
+"""The corpus: complete, addressable, reproducible, and agreed on by every opinion."""
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from vyre_conform.address import Query
+from vyre_conform.case import Case, Exactly, Spec
+from vyre_conform.cases import GROUPS, specs
+from vyre_conform.oracle import settle
+from vyre_foundation.dtype import DTYPES, bool_
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Id, IdKind, Length, Load
+from vyre_foundation.ir.stmt import (
+    Atomic,
+    AtomicOp,
+    Barrier,
+    IndirectDispatch,
+    Scope,
+    Store,
+    Subgroup,
+    SubgroupOp,
+    Trap,
+)
+from vyre_foundation.ir.walk import program_expressions, statements
+from vyre_foundation.ops import OPS, Tier
+from vyre_foundation.ops.scalar import to_bits
+
+SPECS = specs()
+LANGUAGE = [op for op in OPS.values() if op.tier is Tier.LANGUAGE]
+
+
+def test_addresses_are_unique_and_in_their_group() -> None:
+    assert max(Counter(str(spec.address) for spec in SPECS).values()) == 1
+    assert {spec.address.group for spec in SPECS} == set(GROUPS)
+    for group, cases in GROUPS.items():
+        assert {spec.address.group for spec in cases()} == {group}
+
+
+def test_every_op_has_a_case_for_every_type() -> None:
+    addresses = {str(spec.address) for spec in SPECS}
+    assert {f"ops:{op.id}:dtype={t}" for op in LANGUAGE for t in op.accepts} <= addresses
+
+
+def test_queries_choose_in_corpus_order() -> None:
+    chosen = specs([Query.parse("traps:*"), Query.parse("ops:add:dtype=u8")])
+    assert [str(spec.address) for spec in chosen][:2] == ["ops:add:dtype=u8", "traps:none"]
+    assert len(chosen) == len(specs([Query.parse("traps")])) + 1
+
+
+@cache
+def built(spec: Spec) -> Case:
+    return spec.case()
+
+
+def test_the_corpus_reaches_every_construct() -> None:
+    programs = [built(spec).launch.program for spec in SPECS]
+    nodes = [node for program in programs for node in program_expressions(program)]
+    stmts = [stmt for program in programs for stmt in statements(program.body)]
+    casts = {(n.value.dtype, n.dtype) for n in nodes if isinstance(n, Cast)}
+    assert casts == {(s, t) for s in DTYPES for t in DTYPES}
+    bitcasts = {(n.value.dtype, n.dtype) for n in nodes if isinstance(n, Bitcast)}
+    assert bitcasts == {(s, t) for s in DTYPES for t in DTYPES if s.bits == t.bits and bool_ not in (s, t)}
+    assert {n.op for n in nodes if isinstance(n, Apply)} == set(LANGUAGE)
+    assert {n.kind for n in nodes if isinstance(n, Id)} == set(IdKind)
+    assert {n.buffer.memory for n in nodes if isinstance(n, Length)} == set(Memory)
+    assert {n.buffer.memory for n in nodes if isinstance(n, Load)} == set(Memory)
+    assert {s.buffer.memory for s in stmts if isinstance(s, Store)} == set(Memory) - {Memory.UNIFORM, Memory.CONSTANT}
+    assert {s.op for s in stmts if isinstance(s, Atomic)} == set(AtomicOp)
+    assert {s.op for s in stmts if isinstance(s, Subgroup)} == set(SubgroupOp)
+    assert {s.scope for s in stmts if isinstance(s, Barrier)} == set(Scope)
+    assert any(isinstance(s, Trap) for s in stmts)
+    assert any(isinstance(s, IndirectDispatch) for s in stmts)
+
+
+def test_a_seed_gives_the_same_case() -> None:
+    for spec in SPECS[::37]:
+        one, other, third = spec.case(1), spec.case(1), spec.case(2)
+        assert one.launch == other.launch
+        assert one.expected == other.expected
+        assert one.launch.program == third.launch.program or spec.address.group == "literals"
+
+
+def test_witnesses_come_first() -> None:
+    by_name = {str(spec.address): spec for spec in SPECS}
+    for op in LANGUAGE:
+        for dtype in op.accepts:
+            witnesses = [w for w in op.witnesses if w.dtype is dtype]
+            case = built(by_name[f"ops:{op.id}:dtype={dtype}"])
+            assert isinstance(case.expected, Exactly)
+            result = op.results[dtype]
+            wanted = b"".join(to_bits(result, w.result).to_bytes(result.size, "little") for w in witnesses)
+            assert case.expected.outputs[0].startswith(wanted)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_opinions_agree(group: str) -> None:
+    quarrels = {str(s.address): settle(built(s)).disagreements for s in SPECS if s.address.group == group}
+    assert not {case: found for case, found in quarrels.items() if found}
+
+
+def named(query: str) -> Spec:
+    (spec,) = specs([Query.parse(query)])
+    return spec
+
+
+def test_numpy_has_an_opinion_of_nearly_every_op() -> None:
+    from vyre_conform.oracle.array_ops import array_opinion
+
+    ops = specs([Query.parse("ops:*"), Query.parse("casts:*")])
+    silent = {spec.address.name for spec in ops if not array_opinion(spec.case().launch)}
+    assert silent == {"fma"}
+
+
+def test_a_wrong_expectation_is_the_suites_fault() -> None:
+    case = named("ops:add:dtype=u8").case()
+    assert isinstance(case.expected, Exactly)
+    from dataclasses import replace
+
+    wrong = replace(case, expected=Exactly((bytes(len(case.expected.outputs[0])),)))
+    assert set(settle(wrong).disagreements) == {"scalar", "vector", "numpy"}

@@ -1,0 +1,86 @@
+"""The command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from vyre_conform.cli import conform
+
+pytestmark = pytest.mark.usefixtures("backends")
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(conform, words)
+
+
+def test_list_prints_addresses() -> None:
+    result = call("list", "traps:o*", "ops:add:dtype=i*")
+    assert result.exit_code == 0
+    assert result.output.split() == [*(f"ops:add:dtype=i{n}" for n in (8, 16, 32, 64)), "traps:one"]
+
+
+def test_show_prints_the_program_of_a_case() -> None:
+    result = call("show", "ops:add:dtype=u32")
+    assert result.exit_code == 0
+    assert result.output.startswith("# ops:add:dtype=u32\nprogram add_u32 workgroup(64, 1, 1) {")
+
+
+def test_a_run_that_proves(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    result = call("run", "--backend", "reference", "--cases", "traps:*", "--fuzz", "2", "--json", str(file))
+    assert result.exit_code == 0, result.output
+    assert "✓ 13" in result.output
+    assert "15 cases, 15 cells" in result.output
+    report = json.loads(file.read_text("utf-8"))
+    assert (report["exit"], report["cases"]) == (0, 15)
+
+
+def test_a_run_that_fails_says_how_to_repeat_it(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    words = ("run", "--backend", "backends:FRAGILE", "--cases", "ops:rem:dtype=u8", "--seed", "9", "--json", str(file))
+    result = call(*words)
+    assert result.exit_code == 1
+    again = "vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8 --seed 9"
+    assert f"again: {again}" in result.output
+    assert json.loads(file.read_text("utf-8"))["cells"][0]["command"] == again
+
+
+def test_an_absent_backend_is_status_3() -> None:
+    result = call("run", "--backend", "backends:ABSENT", "--cases", "traps:one")
+    assert result.exit_code == 3
+    assert "backends:ABSENT: backend 'absent' is not available: there is no device. Fix: plug one in" in result.output
+
+
+@pytest.mark.parametrize("words", [("run", "--cases", "nothing:*"), ("run", "--cases", ":"), ("list", "a:b:c")])
+def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
+    result = call(*words)
+    assert result.exit_code == 2
+    assert "Fix:" in result.output
+
+
+def test_replay_judges_a_file_again(tmp_path: Path) -> None:
+    from vyre_conform.reproducer import format_launch
+    from vyre_conform.suite import random_spec
+
+    file = tmp_path / "one.vyre"
+    file.write_text(format_launch(random_spec("narrow", 4).case().launch, "one"), "utf-8")
+    result = call("replay", str(file), "--backend", "reference", "--backend", "backends:RIGHT")
+    assert result.exit_code == 0, result.output
+    assert result.output == "pass-exact  reference  \npass-exact  backends:RIGHT  \n"
+
+
+def test_replay_of_something_else_is_status_2(tmp_path: Path) -> None:
+    file = tmp_path / "one.vyre"
+    file.write_text("program p workgroup(1, 1, 1) {\n}\n")
+    result = call("replay", str(file), "--backend", "reference")
+    assert result.exit_code == 2
+    assert "has no `# launch:` line" in result.output
+
+
+def test_the_front_door_finds_the_command() -> None:
+    from importlib.metadata import entry_points
+
+    (entry,) = entry_points(group="vyre.cli", name="conform")
+    assert entry.load() is conform

@@ -1,0 +1,131 @@
+"""Whole runs: every kind of cell, in a report that adds nothing up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vyre_conform import Exit, Query, Report, State, Suite, prove
+from vyre_conform.case import Spec
+from vyre_conform.report import Cell, Kill
+from vyre_conform.show import command
+from vyre_conform.suite import BadGapList, read_gaps
+
+pytestmark = pytest.mark.usefixtures("backends")
+
+QUERIES = [*(f"ops:{op}:dtype=u8" for op in ("add", "sub", "mul", "div", "rem")), "ops:add:dtype=f64"]
+
+
+def suite(*queries: str, **rest: object) -> Suite:
+    return Suite(queries=tuple(Query.parse(query) for query in queries), **rest)  # type: ignore[arg-type]
+
+
+def states(report: Report) -> dict[str, State]:
+    return {str(cell.address): cell.state for cell in report.cells}
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Report:
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "worker"))
+    report = prove(["backends:FRAGILE"], suite(*QUERIES, seconds=3.0))
+    monkeypatch.undo()
+    return report
+
+
+def test_the_reference_is_proven() -> None:
+    report = prove(["reference"], suite("control:*", "refusals:*", fuzz=8), seed=3)
+    assert set(states(report).values()) == {State.PASS}
+    assert report.exit is Exit.PROVEN
+    assert report.cases == len(report.cells)
+    assert report.matrix()["fuzz"]["reference"][State.PASS] == 8
+
+
+def test_every_kind_of_end_is_a_cell_of_its_own(fragile: Report) -> None:
+    assert states(fragile) == {
+        "ops:add:dtype=u8": State.PASS,
+        "ops:add:dtype=f64": State.UNSUPPORTED,
+        "ops:sub:dtype=u8": State.CRASHED,
+        "ops:mul:dtype=u8": State.TIMEOUT,
+        "ops:div:dtype=u8": State.FAIL,
+        "ops:rem:dtype=u8": State.FAIL,
+    }
+    assert fragile.exit is Exit.FAILED
+
+
+def test_a_failure_says_what_was_got_and_how_to_see_it_again(fragile: Report) -> None:
+    (cell,) = [cell for cell in fragile.cells if cell.address.name == "rem"]
+    assert cell.reason.startswith("out[0] of x=7 (0x07), y=4 (0x04): got 0 (0x00), expected 3 (0x03)") or cell.index
+    assert (cell.output, cell.got) == ("out", "0 (0x00)")
+    assert cell.differing > 100
+    again = "vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8 --seed 0"
+    assert command(cell, fragile.seed) == again
+
+
+def test_a_crash_keeps_the_last_words(fragile: Report) -> None:
+    (cell,) = [cell for cell in fragile.cells if cell.state is State.CRASHED]
+    assert cell.reason == "the process ended: signal SIGABRT"
+    assert "my last words" in cell.log
+
+
+def test_the_report_is_plain_data(fragile: Report) -> None:
+    plain = json.loads(json.dumps(fragile.to_json()))
+    assert plain["exit"] == 1
+    assert plain["backends"][0]["backend"] == "backends:FRAGILE"
+    assert [cell["state"] for cell in plain["cells"]].count("fail") == 2
+    assert set(plain["versions"]) >= {"vyre-foundation", "vyre-conform"}
+
+
+def test_known_gaps_may_fail_and_must(tmp_path: Path) -> None:
+    gaps = tmp_path / "gaps"
+    gaps.write_text("# two lines\nops:rem:*  zeros, see the issue\nops:add:dtype=u8  long repaired\n")
+    report = prove(["backends:FRAGILE"], suite("ops:rem:dtype=u8", "ops:add:dtype=u8", gaps=read_gaps(gaps)))
+    cells = {str(cell.address): cell for cell in report.cells}
+    assert cells["ops:rem:dtype=u8"].state is State.XFAIL
+    assert cells["ops:rem:dtype=u8"].reason.startswith("zeros, see the issue (out[")
+    assert cells["ops:add:dtype=u8"].state is State.FAIL
+    assert cells["ops:add:dtype=u8"].reason == "it passes: strike the known gap 'ops:add:dtype=u8'"
+
+
+def test_a_gap_without_a_reason_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "gaps").write_text("ops:rem:*\n")
+    with pytest.raises(BadGapList, match=r"gaps:1: 'ops:rem:\*' gives no reason\. Fix: write QUERY  REASON"):
+        read_gaps(tmp_path / "gaps")
+
+
+def test_a_backend_that_is_not_there_is_not_a_failure_of_the_others() -> None:
+    report = prove(["reference", "backends:ABSENT"], suite("traps:*"))
+    assert report.exit is Exit.UNAVAILABLE
+    assert {cell.backend for cell in report.cells} == {"reference"}
+    assert report.backends[1].problem == "backend 'absent' is not available: there is no device"
+
+
+def test_cells_come_in_corpus_order_whichever_backend_was_first() -> None:
+    report = prove(["reference", "backends:RIGHT"], suite("traps:*"))
+    places = [(str(cell.address), cell.backend) for cell in report.cells]
+    expected = [str(spec.address) for spec in suite("traps:*").specs(0)]
+    assert places == [(case, backend) for case in expected for backend in ("reference", "backends:RIGHT")]
+
+
+def test_opinions_that_disagree_are_nobodys_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vyre_conform.case import Exactly, Launch
+
+    spec = suite("ops:add:dtype=u8").specs(0)[0]
+    case = spec.case()
+
+    def lie(rng: object) -> tuple[Launch, Exactly]:
+        assert isinstance(case.expected, Exactly)
+        return case.launch, Exactly((bytes(len(case.expected.outputs[0])),))
+
+    monkeypatch.setattr(Suite, "specs", lambda self, seed: [Spec(case.address, lie)])
+    report = prove(["reference"])
+    assert [cell.state for cell in report.cells] == [State.SKIPPED]
+    assert {d.opinion for d in report.disagreements} == {"scalar", "vector", "numpy"}
+    assert report.exit is Exit.DISAGREEMENT
+
+
+def test_exit_codes() -> None:
+    cell = Cell(address=suite("traps:one").specs(0)[0].address, backend="b", state=State.PASS)
+    assert Report(seed=0, queries=[], cells=[cell]).exit is Exit.PROVEN
+    assert Report(seed=0, queries=[], kills=[Kill("f", "a fault", None)]).exit is Exit.FAILED
+    assert Report(seed=0, queries=[], kills=[Kill("f", "a fault", "ops:add")]).exit is Exit.PROVEN

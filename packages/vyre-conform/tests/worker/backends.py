@@ -1,0 +1,80 @@
+"""Backends that worker processes load by ``backends:NAME``: one that is right, and some that misbehave."""
+
+import os
+import sys
+import time
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver.backend.results import Inputs, Outputs
+from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.testing.mock import MockBackend
+from vyre_foundation.dtype import f64
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.walk import program_expressions
+from vyre_reference.vector import evaluate
+
+
+class Right(MockBackend, contract=1):
+    def __init__(self, id: str = "right") -> None:
+        super().__init__(evaluate, id)
+
+
+class Talkative(Right, contract=1):
+    """Prints where the protocol would be, if it were not kept apart."""
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        sys.stdout.write("hello from Python\n")
+        os.write(1, b"hello from a library\n")
+        return super().dispatch(program, inputs, config)
+
+
+class Fragile(Right, contract=1):
+    """Dies, hangs, refuses or lies, by the name of the program."""
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        if program.name == "sub_u8":
+            os.write(2, b"my last words\n")
+            os.abort()
+        if program.name == "mul_u8":
+            time.sleep(60)
+        if program.name == "div_u8":
+            raise ZeroDivisionError("not a typed error")
+        if any(node.dtype is f64 for node in program_expressions(program)):
+            raise UnsupportedFeature("f64", backend="fragile")
+        outputs = super().dispatch(program, inputs, config)
+        if program.name == "rem_u8":
+            outputs[0] = memoryview(bytes(outputs[0].nbytes))
+        return outputs
+
+
+class Forgetful(Right, contract=1):
+    """Every second dispatch gives zeros, and inputs are written to."""
+
+    def __init__(self) -> None:
+        super().__init__("forgetful")
+        self.calls = 0
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        outputs = super().dispatch(program, inputs, config)
+        self.calls += 1
+        if program.name == "add_u8":
+            memoryview(inputs[0])[0] ^= 1
+        return [memoryview(bytes(view.nbytes)) for view in outputs] if self.calls % 2 == 0 else outputs
+
+
+def registered(backend: type[Right], id: str) -> BackendRegistration:
+    def factory() -> Right:
+        return backend() if backend is Forgetful else backend(id)
+
+    return BackendRegistration(id=id, precedence=900, contract=1, factory=factory, probe=Availability.available)
+
+
+RIGHT = registered(Right, "right")
+TALKATIVE = registered(Talkative, "talkative")
+FRAGILE = registered(Fragile, "fragile")
+FORGETFUL = registered(Forgetful, "forgetful")
+ABSENT = BackendRegistration(
+    id="absent", precedence=900, contract=1, factory=Right,
+    probe=lambda: Availability.unavailable("there is no device", "plug one in"),
+)  # fmt: skip
