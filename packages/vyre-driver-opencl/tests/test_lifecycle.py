@@ -245,7 +245,7 @@ def test_a_wait_that_became_long_is_watched_again(fresh_port: OpenClPort, monkey
     for _ in range(2):
         event = fresh_port.launch(module, unit.kernels[0], (1, 1, 1), (1, 1, 1), args)
         fresh_port.wait(event)
-    kernel = module[unit.kernels[0]]
+    kernel = module.kernels[unit.kernels[0]]
     assert kernel.seconds < port.BLOCKING
     monkeypatch.setattr(port, "BLOCKING", 0.0)
     event = fresh_port.launch(module, unit.kernels[0], (1, 1, 1), (1, 1, 1), args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -66,10 +66,4 @@ class Module:
 
     def __init__(self, program: cl.Program, names: Sequence[str], *, is_flat: bool) -> None:
         self.program = program
-        self._kernels = {name: LoadedKernel(cl.Kernel(program, name), is_flat=is_flat) for name in names}
-
-    def __getitem__(self, name: str) -> LoadedKernel:
-        return self._kernels[name]
-
-    def __iter__(self) -> Iterator[LoadedKernel]:
-        return iter(self._kernels.values())
+        self.kernels = {name: LoadedKernel(cl.Kernel(program, name), is_flat=is_flat) for name in names}

@@ -5,8 +5,8 @@ of bytes, without a command in the queue (a command wakes a thread of the device
 ways: PoCL works in place on whatever it is given as a host pointer, the Intel runtime takes plain pointers as shared
 virtual memory. Other devices get buffers of their own and copy commands.
 
-Every buffer knows the last launch that uses it. The host waits for that one before it touches the bytes, which keeps
-the order of the queue for each buffer, and so for everything that can be seen.
+Every buffer knows the number of the last launch that uses it. The host waits for that one before it touches the bytes,
+which keeps the order of the queue for each buffer, and so for everything that can be seen.
 """
 
 from __future__ import annotations
@@ -49,13 +49,12 @@ class Sharing(Enum):
 
 
 class BufferMemory(ABC):
-    """Some bytes of the device. `argument` is what a kernel gets, `event` the last launch that uses them."""
+    """Some bytes of the device. `argument` is what a kernel gets, `launch` the number of the last that uses them."""
 
-    __slots__ = ("argument", "event", "size")
+    __slots__ = ("argument", "launch")
 
     argument: Argument
-    event: cl.Event | None
-    size: int
+    launch: int
 
     @abstractmethod
     def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
@@ -69,14 +68,11 @@ class BufferMemory(ABC):
     def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
         """Set the first `size` bytes. The launches before have ended."""
 
-    def release_if_idle(self) -> bool:
-        """Give the bytes back unless a launch uses them; whether they are gone. Never raises."""
-        with suppress(cl.Error):  # of a lost device everything is gone
-            if self.event is not None and self.event.command_execution_status > cl.command_execution_status.COMPLETE:
-                return False
-            if isinstance(self.argument, cl.Buffer):
+    def release(self) -> None:
+        """Give the bytes back; no launch uses them any more. Never raises."""
+        if isinstance(self.argument, cl.Buffer):
+            with suppress(cl.Error):  # of a lost device everything is gone
                 self.argument.release()
-        return True
 
 
 class HostMemory(BufferMemory):
@@ -96,7 +92,7 @@ class HostMemory(BufferMemory):
         self.argument = (
             cl.SVM(self._bytes) if sharing is Sharing.SYSTEM_POINTER else cl.Buffer(context, flags, hostbuf=self._bytes)
         )
-        self.event, self.size = None, size
+        self.launch = 0
 
     def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
         into[:] = self._view[offset : offset + into.nbytes]
@@ -117,7 +113,7 @@ class DeviceMemory(BufferMemory):
 
     def __init__(self, context: cl.Context, size: int) -> None:
         self.argument = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
-        self.event, self.size = None, size
+        self.launch = 0
 
     def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
         cl.enqueue_copy(queue, into, self.argument, src_offset=offset)

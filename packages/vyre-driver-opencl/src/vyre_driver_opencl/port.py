@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
-from vyre_driver.errors import DeviceOutOfMemory, KernelCompileFailed
+from vyre_driver.errors import BackendError, DeviceOutOfMemory, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver_opencl.api import cl
@@ -37,9 +37,9 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         self._queue = cl.CommandQueue(self._context, self._device, cl.command_queue_properties.PROFILING_ENABLE)
         self._sharing = Sharing.of(self._device)
         self._largest = self._device.max_mem_alloc_size
-        self._last: cl.Event | None = None
-        self._pending = 0.0  # seconds that the launches since the last wait are known to take together
         self._launched: list[tuple[LoadedKernel, cl.Event]] = []  # since the last wait for everything
+        self._ended = 0  # launches before those
+        self._pending = 0.0  # seconds that those are known to take together
         self._in_use: list[BufferMemory] = []  # given back while a launch used it
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
@@ -76,18 +76,24 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
 
     def fill(self, memory: BufferMemory, byte: int, size: int) -> None:
         self._wait_for(memory)
-        with translated(self._backend):
+        try:
             memory.fill(self._queue, byte, size)
+        except cl.Error as error:
+            raise self._translated(error) from error
 
     def copy_in(self, memory: BufferMemory, data: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
-        with translated(self._backend):
+        try:
             memory.write(self._queue, data, offset)
+        except cl.Error as error:
+            raise self._translated(error) from error
 
     def copy_out(self, memory: BufferMemory, into: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
-        with translated(self._backend):
+        try:
             memory.read(self._queue, into, offset)
+        except cl.Error as error:
+            raise self._translated(error) from error
 
     def free(self, memory: BufferMemory) -> None:
         self._in_use.append(memory)
@@ -105,17 +111,17 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         *,
         timed: bool = False,
     ) -> cl.Event:
-        loaded = module[kernel]
-        spans = loaded.spans(grid, workgroup_size)
+        loaded = module.kernels[kernel]
+        span, local = loaded.spans(grid, workgroup_size)
         try:
             loaded.bind(args)
-            event = cl.enqueue_nd_range_kernel(self._queue, loaded.kernel, *spans)
+            number = self._ended + len(self._launched) + 1
+            for memory in loaded.memories:  # before it is so: an interrupt may come in between
+                memory.launch = number
+            event = cl.enqueue_nd_range_kernel(self._queue, loaded.kernel, span, local)
         except cl.Error as error:
-            raise from_status(self._backend, error.code, str(error)) from error
-        for memory in loaded.memories:
-            memory.event = event
+            raise self._translated(error) from error
         self._launched.append((loaded, event))
-        self._last = event
         self._pending += loaded.seconds
         return event
 
@@ -124,12 +130,14 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
     def wait(self, event: cl.Event, timeout: float | None = None) -> bool:
         started = time.perf_counter()
         is_short = self._pending < (BLOCKING if timeout is None else min(BLOCKING, timeout))
-        if is_short:
-            with translated(self._backend):
+        try:
+            if is_short:
                 event.wait()
-        elif not self._look(event, timeout):
-            return False
-        if event is self._last:
+            elif not self._look(event, timeout):
+                return False
+        except cl.Error as error:
+            raise self._translated(error) from error
+        if self._launched and event is self._launched[-1][1]:
             self._settle(measure=not is_short or time.perf_counter() - started > BLOCKING)
         return True
 
@@ -145,30 +153,44 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        with translated(self._backend):
-            self._queue.finish()
-        self._settle(measure=False)
+        self._finish()
         self._release_unused()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _wait_for(self, memory: BufferMemory) -> None:
         """Wait for the last launch that uses this memory."""
-        if memory.event is not None:
-            self.wait(memory.event)
-            memory.event = None
+        if memory.launch > self._ended:
+            event = self._event(memory)
+            if event is None:
+                self._finish()
+            else:
+                self.wait(event)
+            memory.launch = 0
+
+    def _event(self, memory: BufferMemory) -> cl.Event | None:
+        """The event of the last launch that uses this memory; None if that launch failed or was interrupted."""
+        position = memory.launch - self._ended - 1
+        return self._launched[position][1] if position < len(self._launched) else None
+
+    def _finish(self) -> None:
+        with translated(self._backend):
+            self._queue.finish()
+        self._settle(measure=False)
+
+    def _translated(self, error: cl.Error) -> BackendError:
+        return from_status(self._backend, error.code, str(error))
 
     def _look(self, event: cl.Event, timeout: float | None) -> bool:
         """Look again and again, at most a sixteenth of the time later, so that interrupts get through in between."""
         start = time.perf_counter()
-        with translated(self._backend):
-            self._queue.flush()
-            while not self._has_ended(event):
-                waited = time.perf_counter() - start
-                if timeout is not None and waited >= timeout:
-                    return False
-                pause = min(waited / 16, LONGEST_PAUSE)
-                time.sleep(pause if timeout is None else min(pause, timeout - waited))
+        self._queue.flush()
+        while not self._has_ended(event):
+            waited = time.perf_counter() - start
+            if timeout is not None and waited >= timeout:
+                return False
+            pause = min(waited / 16, LONGEST_PAUSE)
+            time.sleep(pause if timeout is None else min(pause, timeout - waited))
         return True
 
     def _has_ended(self, event: cl.Event) -> bool:
@@ -183,9 +205,27 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
             for loaded, event in self._launched:
                 seconds = (event.profile.end - event.profile.start) / 1e9
                 loaded.seconds = seconds if seconds < BLOCKING else math.inf
+        self._ended += len(self._launched)
         self._launched.clear()
         self._pending = 0.0
 
     def _release_unused(self) -> None:
         """Give back what no launch uses any more."""
-        self._in_use = [memory for memory in self._in_use if not memory.release_if_idle()]
+        still_used = []
+        for memory in self._in_use:
+            if memory.launch > self._ended and not self._is_over(memory):
+                still_used.append(memory)
+            else:
+                memory.release()
+        self._in_use = still_used
+
+    def _is_over(self, memory: BufferMemory) -> bool:
+        """Whether the last launch has ended, well or not; with a lost device everything has."""
+        event = self._event(memory)
+        try:
+            if event is None:
+                self._queue.finish()
+                return True
+            return event.command_execution_status <= cl.command_execution_status.COMPLETE
+        except cl.Error:
+            return True
