@@ -109,7 +109,7 @@ RICH = replace(
 )
 """All that a target can have: narrow registers, f16, every op, collectives, a grid barrier."""
 
-LOOPS = replace(FULL, name="loops", groups_as_loops=True)
+LOOPS = replace(FULL, name="loops", groups_as_loops=True, wide_indices=True)
 """Everything runs as loops of one work item."""
 
 DIALECTS = {dialect.name: dialect for dialect in (POOR, SINGLE, FULL, SHUFFLING, RICH, LOOPS)}

@@ -31,7 +31,7 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )
-from vyre_foundation.ir.walk import program_expressions, statements, with_expressions
+from vyre_foundation.ir.walk import postorder, program_expressions, statements, with_expressions
 from vyre_foundation.ops import OPS
 
 
@@ -49,27 +49,22 @@ Access = Load | Store | Atomic
 class _Bounds:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
-        self._loaded = self._open(n for n in program_expressions(program) if isinstance(n, Load))
-        written = self._open(s for s in statements(program.body) if isinstance(s, (Store, Atomic)))
-        self._guards = Guards(program, self._loaded | written)
+        loads = self._open(n for n in program_expressions(program) if isinstance(n, Load))
+        writes = self._open(s for s in statements(program.body) if isinstance(s, (Store, Atomic)))
+        self._loaded = frozenset(x.index for x in loads)
+        self._guards = Guards(program, ranges, _parts([*loads, *writes]))
         self._memos: dict[Known, dict[Expr, Expr]] = {}
 
-    def _open(self, accesses: Iterable[Access]) -> frozenset[Expr]:
-        """The indices that ranges do not prove: guards matter only for them."""
-        return frozenset(x.index for x in accesses if x.checked and not self._in_range(x.buffer, x.index))
+    def _open(self, accesses: Iterable[Access]) -> list[Access]:
+        """The accesses that ranges do not prove: guards matter only for them."""
+        return [x for x in accesses if x.checked and not self._in_range(x)]
 
-    def _in_range(self, buffer: Buffer, index: Expr) -> bool:
-        low, high = self._ranges.of(index)
-        return isinstance(buffer.count, int) and low >= 0 and high < buffer.count
+    def _in_range(self, access: Access) -> bool:
+        low, high = self._ranges.of(access.index)
+        return isinstance(access.buffer.count, int) and low >= 0 and high < access.buffer.count
 
     def _proven(self, access: Access, known: Known) -> bool:
-        if not access.checked or self._in_range(access.buffer, access.index):
-            return True
-        return self._is_natural(access.index) and self._guards.proves(known, access.index, access.buffer)
-
-    def _is_natural(self, index: Expr) -> bool:
-        """Whether `index` is never negative: to be below a length is only one side of the bounds."""
-        return self._ranges.of(index).low >= 0
+        return not access.checked or self._in_range(access) or self._guards.proves(known, access.index, access.buffer)
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -95,20 +90,20 @@ class _Bounds:
         for stmt in body:
             out += self._stmt(stmt, known)
             if isinstance(stmt, If):
-                if _leaves(stmt.then):
-                    known |= frozenset(self._guards.holds(stmt.condition, False))
-                if _leaves(stmt.orelse):
-                    known |= frozenset(self._guards.holds(stmt.condition, True))
+                if leaves(stmt.then):
+                    known |= self._guards.holds(stmt.condition, False)
+                if leaves(stmt.orelse):
+                    known |= self._guards.holds(stmt.condition, True)
         return tuple(out)
 
     def _stmt(self, stmt: Stmt, known: Known) -> Body:
         match stmt:
             case If(condition, then, orelse):
-                yes = known | frozenset(self._guards.holds(condition, True))
-                no = known | frozenset(self._guards.holds(condition, False))
+                yes = known | self._guards.holds(condition, True)
+                no = known | self._guards.holds(condition, False)
                 return (If(self._expr(condition, known), self.body(then, yes), self.body(orelse, no)),)
             case For(name, start, stop, step, body):
-                inside = known | frozenset(self._guards.counts(Local(name, start.dtype), stop))
+                inside = known | self._guards.counts(Local(name, start.dtype), stop)
                 start, stop = self._expr(start, known), self._expr(stop, known)
                 return (For(name, start, stop, step, self.body(body, inside)),)
             case Region(label, body):
@@ -126,7 +121,7 @@ class _Bounds:
             return (Store(stmt.buffer, index, self._expr(stmt.value, known), checked=False),)
         setup, index = self._index(stmt, known)
         if stmt.index in self._loaded and self._guards.is_stable(stmt.index):
-            known |= {(stmt.index, Length(stmt.buffer))}
+            known |= {(stmt.index, Length(stmt.buffer), 1)}
         store = Store(stmt.buffer, index, self._expr(stmt.value, known), checked=False)
         return (*setup, If(_below_length(index, stmt.buffer), (store,)))
 
@@ -155,19 +150,25 @@ class _Bounds:
         return (Let(bound.name, index),), bound
 
 
+def _parts(accesses: Iterable[Access]) -> frozenset[Expr]:
+    """What conditions must speak of to prove accesses: indices, or for a fixed length what they are made of."""
+    fixed = (x.index for x in accesses if isinstance(x.buffer.count, int))
+    return frozenset((*postorder(fixed), *(x.index for x in accesses)))
+
+
 def _below_length(index: Expr, buffer: Buffer) -> Expr:
     length = Length(buffer)
     return Apply(OPS["lt"], index, Cast(u64, length) if index.dtype is u64 else length)
 
 
-def _leaves(body: Body) -> bool:
+def leaves(body: Body) -> bool:
     """Whether nothing after `body` runs in the same round or invocation."""
     match body[-1:]:
         case (Return() | Break() | Continue(),):
             return True
         case (Region(body=inner),):
-            return _leaves(inner)
+            return leaves(inner)
         case (If(then=then, orelse=orelse),):
-            return _leaves(then) and _leaves(orelse)
+            return leaves(then) and leaves(orelse)
         case _:
             return False

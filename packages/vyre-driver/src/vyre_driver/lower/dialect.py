@@ -48,7 +48,8 @@ class CDialect:
     only if they combine in the order of the language. Without an entry they are composed from exchanges, or go
     through workgroup memory.
 
-    `groups_as_loops`: one work item runs a workgroup, as loops over its invocations.
+    `groups_as_loops`: one work item runs a workgroup, as loops over its invocations. `wide_indices`: indices are u64
+    where they can be, so that compilers know that they do not wrap.
     """
 
     name: str
@@ -73,6 +74,7 @@ class CDialect:
     subgroups: Mapping[tuple[SubgroupOp, DType], str] = field(default_factory=dict)
     subgroup_sizes: frozenset[int] = frozenset()
     groups_as_loops: bool = False
+    wide_indices: bool = False
 
     def target(self) -> Target:
         """What legalization may use: everything that is spelled, and nothing else."""
@@ -89,6 +91,7 @@ class CDialect:
             subgroup_sizes=self.subgroup_sizes,
             grid_barrier=Scope.GRID in self.barriers,
             groups_as_loops=self.groups_as_loops,
+            wide_indices=self.wide_indices,
         )
 
 

@@ -1,7 +1,7 @@
 """What is known about the bits of floats: a NaN is canonical, or there is none at all.
 
-A NaN becomes visible in memory only, and there it must have its canonical bits; a select that makes it so is not needed
-where the value is proven clean.
+The host sees a NaN only in its memory, and a program only as bits; there it must have its canonical bits. A select that
+makes it so is not needed where the value is proven clean.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
-from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Local, Select
 
-_WRITTEN_BY_KERNELS = (Memory.SCRATCH, Memory.PERSISTENT, Memory.WORKGROUP, Memory.PRIVATE)
 _KEEP_NUMBERS = frozenset("neg abs sign copysign floor ceil trunc round".split())
 
 
@@ -67,8 +65,6 @@ class Purities:
         match node:
             case Literal():
                 return Purity.NUMBER if node.value == node.value else Purity.CANONICAL
-            case Load(buffer):
-                return Purity.CANONICAL if buffer.memory in _WRITTEN_BY_KERNELS else Purity.UNKNOWN
             case Select():
                 return min(answers)
             case Local():

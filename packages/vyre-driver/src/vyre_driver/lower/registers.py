@@ -62,11 +62,12 @@ class _Registers:
         return with_expressions(stmt, self._expr)
 
     def _encoded(self, buffer: Buffer, value: Expr) -> Expr:
-        """The value as memory holds it, where a NaN is canonical."""
+        """The value as memory holds it; where the host sees it, a NaN is canonical."""
         dtype, stored = buffer.dtype, self.memory[buffer].dtype
         x = Term(self._forms, self._expr(value))
         if x.dtype is stored:
-            dirty = dtype.is_float and self._purities.of(value) is Purity.UNKNOWN
+            visible = dtype.is_float and buffer.memory.is_host_visible
+            dirty = visible and self._purities.of(value) is Purity.UNKNOWN
             return x.differs(x).where(Term(self._forms, Literal(dtype, dtype.nan_bits)), x).expr if dirty else x.expr
         if dtype.is_float:
             x = half.pattern(dtype, self._forms.widened(x))

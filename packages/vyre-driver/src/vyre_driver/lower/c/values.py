@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vyre_driver.lower.c.literals import spell
 from vyre_driver.lower.c.placement import Life, Placement
 from vyre_driver.lower.dialect import CDialect
-from vyre_foundation.dtype import u32
+from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Select, literal
 
 _MAX_DEPTH = 24
@@ -165,6 +165,8 @@ class Values:
         return _joined(self._dialect.select, args)
 
     def _cast(self, node: Cast, args: list[Text]) -> Text:
+        if isinstance(node.value, Id) and node.dtype is u64 and (id := self._index_id(node.value)) is not None:
+            return id
         return _joined(self._dialect.casts[node.value.dtype, node.dtype], args)
 
     def _bitcast(self, node: Bitcast, args: list[Text]) -> Text:
@@ -186,10 +188,12 @@ class Values:
         return Text(f"({index.text} < {self._length(node)} ? {array}[{index.text}] : {zero})", 2, index.size + _COSTLY)
 
     def _index(self, index: Expr, printed: Text) -> Text:
+        return (self._index_id(index) if isinstance(index, Id) else None) or printed
+
+    def _index_id(self, id: Id) -> Text | None:
         """A coordinate may have a form that needs no conversion to address memory."""
-        if isinstance(index, Id):
-            return Text(self._dialect.index_ids.get((index.kind, index.axis), printed.text))
-        return printed
+        text = self._dialect.index_ids.get((id.kind, id.axis))
+        return None if text is None else Text(text)
 
     def _length(self, node: Load) -> str:
         if isinstance(node.buffer.count, int):

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 
 from vyre_driver.lower.coordinates import add, multiply
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.groups.crossing import crossing_locals, named_locals, someone_leaves
+from vyre_driver.lower.groups.full_groups import FullGroup, full_group
 from vyre_driver.lower.groups.invocation import Invocation, Workgroup
-from vyre_driver.lower.groups.lanes import end_of_loop, split_guard
+from vyre_driver.lower.groups.lanes import Guarded, end_of_loop, split_guard
 from vyre_driver.lower.groups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.lower.groups.returns import without_returns
 from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds, structure
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Target
-from vyre_foundation.dtype import bool_, u32
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Local, literal
+from vyre_foundation.dtype import bool_, u32, u64
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Barrier, Body, Continue, For, If, Let, Scope, Stmt, Subgroup, Var
 from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
 
@@ -36,7 +39,7 @@ def groups_as_loops(program: Program, ranges: Ranges, target: Target) -> Program
     """
     if not target.groups_as_loops or program.workgroup_volume == 1 or not _can_loop(program):
         return program
-    grouper = _Grouper(_flat(program), ranges)
+    grouper = _Grouper(_flat(program), ranges, target)
     return grouper.program() if grouper.memory.bytes <= MAX_BYTES else program
 
 
@@ -63,8 +66,9 @@ def _flat(program: Program) -> Program:
 
 
 class _Grouper:
-    def __init__(self, program: Program, ranges: Ranges) -> None:
+    def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._program, self._ranges, self._fresh = program, ranges, Fresh(program)
+        self._is_wide = target.wide_indices and u64 in target.arithmetic
         self._nodes, self._group = structure(program.body)
         self._lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._mutable = mutable_locals(program.body)
@@ -107,14 +111,30 @@ class _Grouper:
                     yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
 
     def _phase(self, body: Body, *, is_last: bool) -> Body:
-        """Loops over the invocations around `body`."""
+        """Loops over the invocations around `body`; for a full workgroup on one axis without the checks it passes."""
         guarded = split_guard(body, self._group, self._lets, frozenset(self._crossing))
+        full = full_group(guarded, self._group, self._lets) if self._axes == [0] and self._is_wide else None
+        every = self._loops(guarded, None, is_last=is_last)
+        if full is None:
+            return every
+        return (If(self._is_full(full), self._loops(full.guarded, full, is_last=is_last), every),)
+
+    def _is_full(self, full: FullGroup) -> Expr:
+        """Whether the last invocation is below all limits, in numbers that do not wrap."""
+        last = add(Cast(u64, self._first[0]), literal(u64, self._program.workgroup_size[0] - 1))
+        terms = [
+            Apply(OPS["lt"], add(last, literal(u64, offset)) if offset else last, Cast(u64, self._at_group(limit)))
+            for limit, offset in full.limits.items()
+        ]
+        return reduce(lambda a, b: Apply(OPS["and"], a, b), terms)
+
+    def _loops(self, guarded: Guarded, full: FullGroup | None, *, is_last: bool) -> Body:
         ids = self._counters()
-        lane = self._lane(ids)
         here, declared = named_locals(guarded.body), declared_locals(guarded.body)
         taken = {name: self._fresh(name) for name in self._crossing if name in here and name not in declared}
-        names = {**taken, **{name: name for name in declared}}
-        invocation = Invocation(self._workgroup, ids, lane, names)
+        own = {name: name if full is None else self._fresh(name) for name in declared}
+        names = {**taken, **own}
+        invocation = Invocation(self._workgroup, ids, self._lane(ids), names, full)
         ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
         stmts = (*self._take(invocation, taken), *invocation.body(ends), *self._leave(invocation, guarded.body, names))
         for axis in reversed(self._axes):
@@ -133,10 +153,13 @@ class _Grouper:
         return ids
 
     def _lane(self, ids: dict[int, Expr]) -> Expr:
+        """The number of an invocation in its workgroup, as an index."""
+        dtype = u64 if self._is_wide else u32
         lane: Expr | None = None
         for axis in self._axes:
-            size = literal(u32, self._program.workgroup_size[axis])
-            lane = ids[axis] if lane is None else add(multiply(lane, size), ids[axis])
+            id = ids[axis] if dtype is u32 else Cast(dtype, ids[axis])
+            size = literal(dtype, self._program.workgroup_size[axis])
+            lane = id if lane is None else add(multiply(lane, size), id)
         assert lane is not None
         self._ranges.learn(lane, 0, self._program.workgroup_volume - 1)
         return lane

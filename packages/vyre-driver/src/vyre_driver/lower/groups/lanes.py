@@ -63,17 +63,22 @@ def _conjunction(condition: Expr) -> list[Expr]:
 
 
 def _limit(term: Expr, group: GroupValues, lets: Mapping[str, Expr]) -> tuple[int, IdKind, Expr] | None:
-    """``id < limit`` (or the other way round) with a limit that is one for the workgroup."""
-    if not isinstance(term, Apply) or term.op.id not in ("lt", "gt"):
+    """``id < limit`` (or the other way round) with a limit that is one for the workgroup; ``id == 0`` is ``id < 1``."""
+    if not isinstance(term, Apply) or term.op.id not in ("lt", "gt", "eq"):
         return None
     id, limit = term.args if term.op.id == "lt" else tuple(reversed(term.args))
-    id = _resolved(id, lets)
+    id = resolved(id, lets)
+    if term.op.id == "eq":
+        id, limit = (limit, id) if isinstance(id, Literal) else (id, limit)
+        if limit is not literal(u32, 0):
+            return None
+        limit = literal(u32, 1)
     if isinstance(id, Id) and id.kind in (IdKind.LOCAL_ID, IdKind.GLOBAL_ID) and group.holds(limit):
         return id.axis, id.kind, limit
     return None
 
 
-def _resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
+def resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
     while isinstance(node, Local) and node.name in lets:
         node = lets[node.name]
     return node

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from vyre_driver.lower.coordinates import add, multiply
 from vyre_driver.lower.fresh import Fresh
-from vyre_foundation.dtype import DType
+from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Load, Select, literal
 from vyre_foundation.ir.program import Program
@@ -48,7 +48,7 @@ class GroupMemory:
             own = self.index(load.buffer, index, lane)
             if load.checked:
                 inside = Apply(OPS["lt"], index, literal(index.dtype, _count(load.buffer)))
-                own = Select(inside, own, literal(index.dtype, _count(array)))
+                own = Select(inside, own, literal(own.dtype, _count(array)))
             index = own
         return Load(array, index, checked=load.checked)
 
@@ -56,8 +56,9 @@ class GroupMemory:
         """Where the element `index` of an invocation is, for an index within bounds."""
         if buffer.memory is not Memory.PRIVATE:
             return index
-        lane = lane if index.dtype is lane.dtype else Cast(index.dtype, lane)
-        return add(multiply(index, literal(index.dtype, self._volume)), lane)
+        wide = u64 if u64 in (index.dtype, lane.dtype) else u32
+        index, lane = (x if x.dtype is wide else Cast(wide, x) for x in (index, lane))
+        return add(multiply(index, literal(wide, self._volume)), lane)
 
 
 def _private(name: str, dtype: DType, count: int) -> Buffer:
