@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 ANSWER = "\x1eanswer "
 """Starts the lines of the protocol among whatever a library prints."""
 
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = 2
 """Turns of a trial however long they take."""
 
 Record = dict[str, Any]

@@ -1,13 +1,12 @@
 """Handling of programs, stage by stage, over their size: no stage may be worse than linear.
 
 Three shapes: one expression of n operators in a row; n operators that are all used twice, so that the tree behind the
-graph is exponential; and n / 34 short statements, each with a chain of 30 operators. Every run meets a program that
-nothing has seen, and stages that bring expressions into being meet none that is alive.
+graph is exponential; and n / 34 short statements, each with a chain of 30 operators. Stages that bring expressions
+into being meet none of them alive.
 """
 
 from __future__ import annotations
 
-import gc
 import io
 import itertools
 import operator
@@ -35,8 +34,8 @@ PEERS = {
     "tinygrad": Peer(modules=("tinygrad",), environment={"DEV": "PYTHON"}),
     "xDSL": Peer(modules=("xdsl", "blake3")),
 }
-SLOW = {"tinygrad": 10_000, "xDSL": 1_000}
-"""Peers that take minutes beyond this size."""
+LARGEST = {"xDSL": 1_000}
+"""Nodes that peers get at most: beyond this size some take minutes."""
 CLOCK = time.process_time
 CHAIN = 30
 OPS = (operator.xor, operator.add, operator.mul, operator.or_, operator.sub, operator.and_)
@@ -50,7 +49,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def takes_part(peer: str, case: Case) -> bool:
     """Peers have the third shape only: it is what all of them can say."""
-    return PEERS[peer].is_vyre or (case.name == "statements" and case.size <= SLOW.get(peer, case.size))
+    return PEERS[peer].is_vyre or (case.name == "statements" and case.size <= LARGEST.get(peer, 10_000))
 
 
 def prepare(peer: str, case: Case) -> dict[str, Trial]:
@@ -98,59 +97,45 @@ def build(case: Case, seed: int) -> Program:
         return p.build_unchecked()
 
 
-class Fresh:
-    """What a stage starts from: something derived from a program that nothing has seen."""
+class Made:
+    """What a stage brings into being, until it is forgotten: then none of its expressions is alive."""
 
-    def __init__(self, case: Case, derive: Callable[[Any], Any] = lambda program: program) -> None:
-        self._case, self._derive, self._seed = case, derive, 0
-        self.given: Any = None
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self.latest: Any = None
 
-    def next(self) -> None:
-        self.given = None
-        self.given = self._derive(self.build())
+    def run(self) -> None:
+        self.latest = self._make()
 
-    def next_forgotten(self) -> None:
-        """As `next`, with none of the program's expressions alive."""
-        self.next()
-        gc.collect()
+    def forget(self) -> None:
+        self.latest = None
         interned_count()  # counts after it has swept
 
-    def build(self) -> Program:
-        self._seed += 1_000_003
-        return build(self._case, self._seed % 2**31)
+    def trial(self, amount: float, is_right: Callable[[], bool] = lambda: True) -> Trial:
+        return Trial(before=self.forget, run=self.run, is_right=is_right, amount=amount, clock=CLOCK)
 
 
-def nodes(program: Program) -> int:
-    return len(program_expressions(program)) + sum(1 for _ in statements(program.body))
+def nodes(program: Program) -> float:
+    return float(len(program_expressions(program)) + sum(1 for _ in statements(program.body)))
 
 
 def _stages(case: Case) -> dict[str, Trial]:
-    amount = float(nodes(build(case, 1)))
-    made, wire, text = Fresh(case), Fresh(case, encode), Fresh(case, print_program)
+    program = build(case, 1)
+    wire, text = encode(build(case, 2)), print_program(build(case, 3))
+    amount = nodes(program)
+    built, decoded, parsed = Made(lambda: build(case, 4)), Made(lambda: decode(wire)), Made(lambda: parse(text))
 
-    def after(stage: Callable[[Any], Any]) -> Trial:
-        return Trial(before=made.next, run=lambda: stage(made.given), amount=amount, clock=CLOCK)
+    def of_program(stage: Callable[[Program], object]) -> Trial:
+        return Trial(run=lambda: stage(program), amount=amount, clock=CLOCK)
 
     return {
-        "build": Trial(run=made.build, amount=amount, clock=CLOCK),
-        "validate": after(validate),
-        "encode": after(encode),
-        "decode": Trial(
-            before=wire.next_forgotten,
-            run=lambda: decode(wire.given),
-            is_right=lambda: encode(decode(wire.given)) == wire.given,
-            amount=amount,
-            clock=CLOCK,
-        ),
-        "fingerprint": after(fingerprint),
-        "print": after(print_program),
-        "parse": Trial(
-            before=text.next_forgotten,
-            run=lambda: parse(text.given),
-            is_right=lambda: print_program(parse(text.given)) == text.given,
-            amount=amount,
-            clock=CLOCK,
-        ),
+        "build": built.trial(amount),
+        "validate": of_program(validate),
+        "encode": of_program(encode),
+        "decode": decoded.trial(amount, lambda: encode(decoded.latest) == wire),
+        "fingerprint": of_program(fingerprint),
+        "print": of_program(print_program),
+        "parse": parsed.trial(amount, lambda: print_program(parsed.latest) == text),
     }
 
 
@@ -161,15 +146,12 @@ def _lowering(case: Case) -> dict[str, Trial]:
     from vyre_driver_opencl.opened import open_device
 
     dialect = open_device("opencl").dialect
-    target = dialect.target()
-    amount = float(nodes(build(case, 1)))
-    checked = Fresh(case, lambda program: (program, validate(program)))
-    lowered = Fresh(case, lambda program: legalize(program, validate(program), target))
+    program, target = build(case, 1), dialect.target()
+    facts, amount = validate(program), nodes(program)
+    lowered = legalize(build(case, 2), validate(build(case, 2)), target)
     return {
-        "legalize": Trial(
-            before=checked.next, run=lambda: legalize(*checked.given, target), amount=amount, clock=CLOCK
-        ),
-        "emit": Trial(before=lowered.next, run=lambda: emit(lowered.given, dialect, ()), amount=amount, clock=CLOCK),
+        "legalize": Made(lambda: legalize(program, facts, target)).trial(amount),
+        "emit": Trial(run=lambda: emit(lowered, dialect, ()), amount=amount, clock=CLOCK),
     }
 
 
@@ -198,8 +180,10 @@ def rows(size: int, seed: int) -> list[tuple[str, int, int]]:
 
 
 def _peer_stages(stages: Stages, size: int) -> dict[str, Trial]:
+    """Some peers intern as vyre does or keep digests, so what is built, decoded or digested is new each time."""
     seeds = itertools.count(1, 1_003)
     fresh: dict[str, Any] = {}
+    made = stages.build(rows(size, 0))
 
     def next_rows() -> None:
         fresh.clear()
@@ -216,8 +200,8 @@ def _peer_stages(stages: Stages, size: int) -> dict[str, Trial]:
     amount = float(len(rows(size, 0)))
     return {
         "build": Trial(before=next_rows, run=lambda: stages.build(fresh["rows"]), amount=amount, clock=CLOCK),
-        "validate": Trial(before=next_program, run=lambda: stages.validate(fresh["made"]), amount=amount, clock=CLOCK),
-        "encode": Trial(before=next_program, run=lambda: stages.encode(fresh["made"]), amount=amount, clock=CLOCK),
+        "validate": Trial(run=lambda: stages.validate(made), amount=amount, clock=CLOCK),
+        "encode": Trial(run=lambda: stages.encode(made), amount=amount, clock=CLOCK),
         "decode": Trial(before=next_wire, run=lambda: stages.decode(fresh["wire"]), amount=amount, clock=CLOCK),
         "fingerprint": Trial(
             before=next_program, run=lambda: stages.fingerprint(fresh["made"]), amount=amount, clock=CLOCK
