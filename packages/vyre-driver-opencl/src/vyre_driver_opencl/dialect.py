@@ -39,6 +39,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         atomics=proven.atomics,
         subgroups=proven.collectives,
         subgroup_sizes=proven.subgroup_sizes,
+        groups_as_loops=reported.groups_as_loops,
     )
 
 
