@@ -1,6 +1,6 @@
 """Collectives of every type, size and workgroup shape, native or through workgroup memory, against the reference.
 
-Through workgroup memory each step of a collective is a barrier, and PoCL compiles a tenth of a second for each: there,
+Through workgroup memory each step of a collective is a round of all invocations, and long texts compile slowly: there,
 one type has every collective, and every type has one of each kind.
 """
 
