@@ -9,12 +9,9 @@ from __future__ import annotations
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 class Kind(Enum):
@@ -96,12 +93,13 @@ class DType:
         return _BY_NAME[f"u{max(8, self.bits)}"]
 
     @cached_property
-    def numpy(self) -> npt.DTypeLike:
+    def numpy(self) -> np.dtype[Any]:
         """The NumPy type that holds this type on the host."""
         if self.name == "bf16":
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
+            bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+            return bfloat16
         return np.dtype(_NUMPY_NAMES[self.name])
 
 
