@@ -7,6 +7,7 @@ import pytest
 
 from vyre_conform import Exit, Query, Report, State, Suite, prove
 from vyre_conform.case import Spec
+from vyre_conform.prove import Watch
 from vyre_conform.report import Cell, Kill
 from vyre_conform.show import command
 from vyre_conform.suite import BadGapList, read_gaps
@@ -122,6 +123,15 @@ def test_opinions_that_disagree_are_nobodys_failure(monkeypatch: pytest.MonkeyPa
     assert [cell.state for cell in report.cells] == [State.SKIPPED]
     assert {d.opinion for d in report.disagreements} == {"scalar", "vector", "numpy"}
     assert report.exit is Exit.DISAGREEMENT
+
+
+def test_an_error_of_the_suite_itself_ends_the_run() -> None:
+    class Broken(Watch):
+        def judged(self, cell: Cell) -> None:
+            raise RuntimeError("the watch is broken")
+
+    with pytest.raises(RuntimeError, match="the watch is broken"):
+        prove(["reference"], suite("ops:a*", "traps:*"), watch=Broken())
 
 
 def test_exit_codes() -> None:

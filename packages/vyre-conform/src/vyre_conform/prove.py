@@ -50,6 +50,8 @@ class _Bench:
     cases: queue.Queue[tuple[Case, Verdict] | None] = field(default_factory=lambda: queue.Queue(AHEAD))
     thread: threading.Thread | None = None
     minimised: int = 0
+    error: Exception | None = None
+    """What went wrong in the suite itself."""
 
 
 def prove(
@@ -92,6 +94,9 @@ class _Proof:
         for bench in working:
             assert bench.thread is not None
             bench.thread.join()
+        for bench in working:
+            if bench.error is not None:
+                raise bench.error
         order = {spec.address: n for n, spec in enumerate(specs)}
         self.report.cells.sort(key=lambda cell: (order[cell.address], list(backends).index(cell.backend)))
         self.report.seconds = time.perf_counter() - started
@@ -115,12 +120,20 @@ class _Proof:
             bench.cases.put((case, verdict))
 
     def _work(self, bench: _Bench) -> None:
+        """Judge cases until there are no more. After an error of the suite itself the rest is taken and dropped, so
+        that nobody waits for this backend."""
         with bench.worker:
             while (item := bench.cases.get()) is not None:
-                cell = self._judge(bench, *item)
-                with self.lock:
-                    self.report.cells.append(cell)
-                    self.watch.judged(cell)
+                if bench.error is None:
+                    try:
+                        self._note(self._judge(bench, *item))
+                    except Exception as error:
+                        bench.error = error
+
+    def _note(self, cell: Cell) -> None:
+        with self.lock:
+            self.report.cells.append(cell)
+            self.watch.judged(cell)
 
     def _judge(self, bench: _Bench, case: Case, verdict: Verdict) -> Cell:
         backend = bench.worker.backend
