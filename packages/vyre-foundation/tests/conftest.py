@@ -4,9 +4,12 @@
 """
 
 import os
+import sys
 from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from blake3 import blake3
@@ -43,3 +46,27 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 def seal() -> Seal:
     """A payload with the header that belongs to it."""
     return lambda payload: b"VYRE\x01\x00" + blake3(payload).digest() + payload
+
+
+@pytest.fixture(scope="session")
+def instructions() -> Callable[[Callable[[], Any]], int]:
+    """How many bytecode instructions a function runs: a measure of time that does not depend on the machine."""
+
+    def count(function: Callable[[], Any]) -> int:
+        total = 0
+
+        def trace(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal total
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            total += event == "opcode"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            function()
+        finally:
+            sys.settrace(before)
+        return total
+
+    return count

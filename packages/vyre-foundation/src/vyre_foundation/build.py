@@ -16,25 +16,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from vyre_foundation import dialect
-from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.dtype import DType, bf16, bool_, u32
 from vyre_foundation.errors import BuildError, TypeMismatch
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Count, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Load, Local, literal
 from vyre_foundation.ir.expr import Select as SelectExpr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
-    Assign, Atomic, AtomicOp, Barrier, Body, Break, Continue, For, If, IndirectDispatch, Let, Region, Return, Scope,
-    Stmt, Store, Subgroup, SubgroupOp, Trap, Var,
+    Assign,
+    Atomic,
+    AtomicOp,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    IndirectDispatch,
+    Let,
+    Region,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    Subgroup,
+    SubgroupOp,
+    Trap,
+    Var,
 )  # fmt: skip
-from vyre_foundation.ir.walk import expressions, postorder, statements, with_bodies, with_expressions
+from vyre_foundation.ir.walk import (
+    bodies,
+    expressions,
+    postorder,
+    rewrite,
+    rewrite_body,
+    statements,
+    with_expressions,
+)
 from vyre_foundation.ops import OPS, Op
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Number: TypeAlias = "bool | int | float"
 Operand: TypeAlias = "Operators | Number"
@@ -102,7 +131,6 @@ class Value(Operators):
             fix="use p.if_(…), select(…), or & and | instead of `and` and `or`",
         )
 
-
     def cast(self, dtype: DType) -> Value:
         """This value converted to `dtype`: integers wrap, floats to integers saturate, NaN gives 0."""
         return self if dtype is self.dtype else Value(Cast(dtype, self.expr))
@@ -160,7 +188,9 @@ class Array:
         return Value(Length(self.decl))
 
     def __len__(self) -> NoReturn:
-        raise BuildError(f"the length of {self.decl.name!r} is not known while the program is built", fix="use `.length`")
+        raise BuildError(
+            f"the length of {self.decl.name!r} is not known while the program is built", fix="use `.length`"
+        )
 
     def __iter__(self) -> NoReturn:
         raise BuildError(f"{self.decl.name!r} has no length yet", fix="loop with p.range(0, buffer.length)")
@@ -183,8 +213,11 @@ class Array:
     def atomic_xor(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.XOR, index, value)
     def atomic_min(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.MIN, index, value)
     def atomic_max(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.MAX, index, value)
-    def atomic_exchange(self, index: Operand, value: Operand) -> Value: return self._atomic(AtomicOp.EXCHANGE, index, value)
     # fmt: on
+
+    def atomic_exchange(self, index: Operand, value: Operand) -> Value:
+        """Write `value`; gives the old value, as all atomics do."""
+        return self._atomic(AtomicOp.EXCHANGE, index, value)
 
     def atomic_compare_exchange(self, index: Operand, expected: Operand, value: Operand) -> Value:
         """Write `value` where the old value equals `expected`; gives the old value."""
@@ -216,7 +249,9 @@ class ProgramBuilder:
     def __enter__(self) -> ProgramBuilder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None and len(self._bodies) != 1:
             raise BuildError("a block is still open at the end of the program", fix="leave every `with p.if_(…)` block")
 
@@ -256,8 +291,8 @@ class ProgramBuilder:
 
     def constant(self, name: str, dtype: DType, values: npt.ArrayLike) -> Array:
         """A table embedded in the program."""
-        table = np.ascontiguousarray(np.asarray(values).astype(dtype.numpy, casting="same_kind" if dtype.is_float else "unsafe"))
-        if not dtype.is_float and not np.array_equal(table, np.asarray(values)):
+        table = _table(dtype, np.asarray(values))
+        if table is None:
             raise BuildError(f"the values of {name!r} do not fit {dtype}", fix="use a wider type for the table")
         return self._declare(name, dtype, Access.READ, Memory.CONSTANT, table.size, None, data=table.tobytes())
 
@@ -273,7 +308,9 @@ class ProgramBuilder:
         """Memory of the dispatch that the host does not see, zero at first."""
         return self._declare(name, dtype, Access.READ_WRITE, Memory.SCRATCH, count, like)
 
-    def persistent(self, name: str, dtype: DType, count: int | LengthOf | None = None, *, like: Array | None = None) -> Array:
+    def persistent(
+        self, name: str, dtype: DType, count: int | LengthOf | None = None, *, like: Array | None = None
+    ) -> Array:
         """Memory that a compiled pipeline keeps on the device between dispatches, zero at first."""
         return self._declare(name, dtype, Access.READ_WRITE, Memory.PERSISTENT, count, like)
 
@@ -323,7 +360,9 @@ class ProgramBuilder:
         self._bodies[-1][-1] = If(before.condition, before.then, tuple(body))
 
     @contextmanager
-    def range(self, start: Operand, stop: Operand, step: int = 1, dtype: DType | None = None, name: str = "i") -> Iterator[Value]:
+    def range(
+        self, start: Operand, stop: Operand, step: int = 1, dtype: DType | None = None, name: str = "i"
+    ) -> Iterator[Value]:
         """Count from `start` while below `stop`; both are read once. The counter has the type of the bounds, or u32."""
         known = [x.dtype for x in (start, stop) if isinstance(x, (Value, Mutable))]
         dtype = dtype or (known[0] if known else u32)
@@ -392,7 +431,14 @@ class ProgramBuilder:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _declare(
-        self, name: str, dtype: DType, access: Access, memory: Memory, count: Count | None, like: Array | None, **rest: Any
+        self,
+        name: str,
+        dtype: DType,
+        access: Access,
+        memory: Memory,
+        count: Count | None,
+        like: Array | None,
+        **rest: Any,
     ) -> Array:
         if count is not None and like is not None:
             raise BuildError(f"{name!r} has both a count and a buffer it is like", fix="give one of them")
@@ -458,8 +504,8 @@ def constant(dtype: DType, value: Number) -> Value:
 
 def call(callee: str, *operands: Operand) -> Value:
     """An op of a registered dialect."""
-    dtype = _common_dtype(operands)
-    return Value(dialect.call(callee, *[_operand(x, dtype) for x in operands]))
+    dtypes = [x.dtype if isinstance(x, (Value, Mutable)) else _common_dtype(operands) for x in operands]
+    return Value(dialect.call(callee, *map(_operand, operands, dtypes)))
 
 
 def _binary(op: str, x: Operand, y: Operand) -> Value:
@@ -473,7 +519,7 @@ def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
     if (sign == "/") != dtype.is_float or dtype.is_signed:
         raise BuildError(
             f"Python's `{sign}` means something else than the program's division of {dtype}",
-            fix='write apply("div", x, y) or apply("rem", x, y), which truncate; `/` is for floats, `//` and `%` for unsigned',
+            fix='write apply("div", x, y) or apply("rem", x, y), which truncate; / is for floats, // and % unsigned',
         )
     return apply("rem" if sign == "%" else "div", x, y)
 
@@ -497,33 +543,38 @@ def _operand(x: Operand, dtype: DType | None) -> Expr:
         if dtype is None:
             raise BuildError(f"{x!r} has no type here", fix="pass a dtype, or constant(dtype, number)")
         return literal(dtype, x.item() if isinstance(x, np.generic) else x)
-    raise BuildError(f"got {type(x).__name__}, expected a value or a number", fix="pass values of this program or numbers")
+    raise BuildError(
+        f"got {type(x).__name__}, expected a value or a number", fix="pass values of this program or numbers"
+    )
 
 
 def _index(x: Operand) -> Expr:
-    if isinstance(x, int) and x < 0:
+    is_number = isinstance(x, (int, np.integer))
+    if is_number and x < 0:
         raise BuildError(f"index {x} is out of bounds", fix="indices do not count from the end: use buffer.length - 1")
-    return _operand(x, u32 if isinstance(x, int) else None)
+    return _operand(x, u32 if is_number else None)
 
 
-def _uses(body: Body) -> dict[str, int]:
-    """How many statements use each local, counting a statement once for each of its expressions."""
-    counts: dict[str, int] = {}
-    for stmt in statements(body):
-        for root in expressions(stmt):
-            for node in postorder((root,)):
-                if isinstance(node, Local):
-                    counts[node.name] = counts.get(node.name, 0) + 1
-    return counts
+def _table(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """`values` in `dtype`: floats are rounded; None if an integer or bool would not keep its value."""
+    if dtype is bf16 and values.dtype.itemsize > 4:  # its own conversion rounds twice, to f32 first
+        return np.array([literal(bf16, value).bits for value in values.ravel().tolist()], np.uint16).view(dtype.numpy)
+    if dtype.is_float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values.astype(dtype.numpy)
+    if values.dtype.kind == "f" and not ((values >= dtype.lowest) & (values < dtype.highest + 1)).all():
+        return None
+    try:
+        table = values.astype(dtype.numpy)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return table if np.array_equal(table, values) else None
 
 
 def _drop_unused_results(body: Body) -> Body:
     """Results of atomics and collectives that nobody reads lose their names: not used means not observed."""
-    from dataclasses import replace
-
-    from vyre_foundation.ir.walk import rewrite_body
-
-    used = _uses(body)
+    nodes = postorder([e for stmt in statements(body) for e in expressions(stmt)])
+    used = {node.name for node in nodes if isinstance(node, Local)}
 
     def drop(stmt: Stmt) -> Stmt:
         if isinstance(stmt, (Atomic, Subgroup)) and stmt.result is not None and stmt.result not in used:
@@ -535,26 +586,51 @@ def _drop_unused_results(body: Body) -> Body:
 
 def _inline_adjacent_lets(body: Body) -> Body:
     """``let t0 = e; use(t0)`` → ``use(e)`` where that is the only use: nothing happens between the two."""
-    from vyre_foundation.ir.walk import rewrite
+    inlined = _adjacent_lets(body, _only_users(body))
+    values: dict[Expr, Expr] = {}
+    memo: dict[Expr, Expr] = {}  # one for all: a local that is replaced has one use
 
-    uses = _uses(body)
+    def with_values(root: Expr) -> Expr:
+        return rewrite(root, lambda node: values.get(node, node), memo)
 
-    def inline(body: Body) -> Body:
-        out: list[Stmt] = []  # in reverse
-        for stmt in reversed(body):
-            stmt = with_bodies(stmt, inline)
-            if isinstance(stmt, Let) and stmt.name.startswith("t") and uses.get(stmt.name) == 1 and out:
-                target = Local(stmt.name, stmt.value.dtype)
-                value = stmt.value
-                memo: dict[Expr, Expr] = {}
-                after = with_expressions(
-                    out[-1], lambda e: rewrite(e, lambda n: value if n is target else n, memo)
-                )
-                if after is not out[-1]:
-                    out[-1] = after
-                    continue
-            out.append(stmt)
-        out.reverse()
-        return tuple(out)
+    def inline(stmt: Stmt) -> Stmt | Body:
+        if isinstance(stmt, Let) and id(stmt) in inlined:
+            values[Local(stmt.name, stmt.value.dtype)] = with_values(stmt.value)
+            return ()
+        return with_expressions(stmt, with_values)
 
-    return inline(body)
+    return rewrite_body(body, inline) if inlined else body
+
+
+def _only_users(body: Body) -> dict[str, int]:
+    """The identity of the one statement that uses a local, and in one expression only, for each local that has one."""
+    owners: dict[Expr, int] = {}
+    users = [(id(stmt), root) for stmt in statements(body) for root in expressions(stmt)]
+    for number, (_, root) in enumerate(users):
+        stack = [(root, number)]
+        while stack:
+            node, owner = stack.pop()
+            known = owners.get(node)
+            if known != owner and known != _SEVERAL:
+                owners[node] = owner = owner if known is None else _SEVERAL
+                stack.extend((operand, owner) for operand in node.args)
+    locals = ((node.name, owner) for node, owner in owners.items() if isinstance(node, Local))
+    return {name: users[owner][0] for name, owner in locals if owner != _SEVERAL}
+
+
+_SEVERAL = -1
+
+
+def _adjacent_lets(body: Body, users: dict[str, int]) -> set[int]:
+    """The identities of the temporaries that the statement behind them uses, or one that goes into it itself."""
+    found: set[int] = set()
+    behind: set[int] = set()
+    for stmt in reversed(body):
+        for nested in bodies(stmt):
+            found |= _adjacent_lets(nested, users)
+        if isinstance(stmt, Let) and stmt.name.startswith("t") and users.get(stmt.name) in behind:
+            found.add(id(stmt))
+            behind.add(id(stmt))
+        else:
+            behind = {id(stmt)}
+    return found

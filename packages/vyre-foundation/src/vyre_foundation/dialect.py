@@ -39,7 +39,7 @@ class SignatureMismatch(VyreError, TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """One op: `id` is ``dialect.op``, `signatures` maps operand types to the result type, `expand` builds the meaning."""
+    """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning."""
 
     id: str
     signatures: dict[tuple[DType, ...], DType]
@@ -63,7 +63,9 @@ def register(rows: Iterable[Composition]) -> None:
     with _registry.lock:
         taken = sorted(new.keys() & _registry.rows.keys())
         if taken:
-            raise DuplicateOpId(f"op id {taken[0]!r} is registered already", fix="prefix op ids with the dialect's name")
+            raise DuplicateOpId(
+                f"op id {taken[0]!r} is registered already", fix="prefix op ids with the dialect's name"
+            )
         _registry.rows.update(new)
 
 
@@ -88,7 +90,8 @@ def lookup(callee: str) -> Composition:
         except KeyError:
             known = ", ".join(sorted(_registry.rows)) or "none"
             raise UnknownCallee(
-                f"no installed dialect defines {callee!r} (known: {known})", fix="install the distribution that defines it"
+                f"no installed dialect defines {callee!r} (known: {known})",
+                fix="install the distribution that defines it",
             ) from None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from vyre_foundation.build import Operand, Value, apply
 from vyre_foundation.ops import OPS
 
+
 # fmt: off
 def add(x: Operand, y: Operand) -> Value: return apply("add", x, y)
 def sub(x: Operand, y: Operand) -> Value: return apply("sub", x, y)

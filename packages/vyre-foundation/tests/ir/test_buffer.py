@@ -9,7 +9,14 @@ from vyre_foundation.dtype import f32, u8, u32
 from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir import RUNTIME, Access, Buffer, LengthOf, Memory, Per, PerLaunch
 
-BASE: dict[str, Any] = {"name": "b", "dtype": u32, "access": Access.READ, "memory": Memory.STORAGE, "count": 4, "binding": 0}
+BASE: dict[str, Any] = {
+    "name": "b",
+    "dtype": u32,
+    "access": Access.READ,
+    "memory": Memory.STORAGE,
+    "count": 4,
+    "binding": 0,
+}
 OUTPUT = BASE | {"access": Access.WRITE}
 OWN = BASE | {"access": Access.READ_WRITE, "binding": None}
 
@@ -33,7 +40,8 @@ ALLOWED = [
     BASE | {"count": RUNTIME}, OUTPUT, OUTPUT | {"count": LengthOf("a", 3, 4, 1)}, OUTPUT | {"output_range": (0, 0)},
     OUTPUT | {"access": Access.READ_WRITE, "count": RUNTIME, "output_range": (4, 8)}, BASE | {"count": 0},
     BASE | {"count": 2**32 - 1, "binding": 2**16 - 1}, BASE | {"memory": Memory.UNIFORM, "count": RUNTIME},
-    OWN | {"memory": Memory.WORKGROUP}, OWN | {"memory": Memory.PRIVATE}, OWN | {"memory": Memory.SCRATCH, "binding": 1},
+    OWN | {"memory": Memory.WORKGROUP}, OWN | {"memory": Memory.PRIVATE},
+    OWN | {"memory": Memory.SCRATCH, "binding": 1},
     OWN | {"memory": Memory.SCRATCH, "binding": 1, "count": PerLaunch(Per.WORKGROUP, 2)},
     OWN | {"memory": Memory.PERSISTENT, "binding": 1, "count": LengthOf("a")},
     BASE | {"memory": Memory.CONSTANT, "binding": None, "data": bytes(16)},
@@ -54,12 +62,12 @@ REFUSED = [
     (OUTPUT | {"count": LengthOf("a", 1, 0)},                "can not be resolved"),
     (OUTPUT | {"count": LengthOf("a", 1, 1, -1)},            "can not be resolved"),
     (OUTPUT | {"count": PerLaunch(Per.WORKGROUP)},           "does not size storage memory"),
-    (OWN | {"memory": Memory.SCRATCH, "binding": 0, "count": PerLaunch(Per.INVOCATION, 0)}, "does not size scratch memory"),
+    (OWN | {"memory": Memory.SCRATCH, "binding": 0, "count": PerLaunch(Per.INVOCATION, 0)}, "does not size scratch"),
     (OUTPUT | {"count": RUNTIME},                            "no input is bound to it"),
     (OWN | {"memory": Memory.SCRATCH, "binding": 0, "count": RUNTIME}, "no input is bound to it"),
     (BASE | {"data": bytes(16)},                             "data belongs to constant memory, and only there"),
     (BASE | {"memory": Memory.CONSTANT, "binding": None},    "data belongs to constant memory, and only there"),
-    (BASE | {"memory": Memory.CONSTANT, "binding": None, "data": bytes(15)}, "got 15 bytes of data for 4 elements of 4 bytes"),
+    (BASE | {"memory": Memory.CONSTANT, "binding": None, "data": bytes(15)}, "got 15 bytes of data for 4 elements"),
     (BASE | {"memory": Memory.UNIFORM, "access": Access.READ_WRITE}, "uniform memory can not be written"),
     (OUTPUT | {"memory": Memory.CONSTANT, "binding": None, "data": bytes(16)}, "constant memory can not be written"),
     (OWN | {"memory": Memory.PRIVATE, "access": Access.READ}, "private memory is both read and written"),

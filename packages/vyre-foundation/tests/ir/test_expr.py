@@ -104,21 +104,21 @@ def test_names_of_the_operands() -> None:
 
 # fmt: off
 REFUSED = [
-    (lambda: Apply(OPS["add"], X),                        "add got 1 operands (u32), expected 2"),
-    (lambda: Apply(OPS["neg"]),                           "neg got 0 operands (), expected 1"),
-    (lambda: Apply(OPS["add"], X, Local("f", f32)),       "add got (u32, f32), expected operands of one type"),
-    (lambda: Apply(OPS["sqrt"], X),                       "sqrt got u32, expected one of f16 bf16 f32 f64"),
-    (lambda: Apply(OPS["add"], FLAG, FLAG),               "add got bool, bool, expected one of u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64"),
-    (lambda: Apply(OPS["fma"], *[Local("h", f16)] * 3),   "fma got f16, f16, f16, expected one of f32 f64"),
-    (lambda: Select(X, X, Y),                             "select got (u32, u32, u32), expected (bool, T, T)"),
-    (lambda: Select(FLAG, X, Local("f", f32)),            "select got (bool, u32, f32), expected (bool, T, T)"),
-    (lambda: Bitcast(u64, X),                             "bitcast got u32 (32 bits), expected a type of the 64 bits of u64"),
-    (lambda: Bitcast(bool_, Local("b", u8)),              "bitcast got u8 (8 bits), expected a type of the 1 bits of bool"),
-    (lambda: Load(A, Local("f", f32)),                    "the index of 'a' got f32, expected an integer type"),
-    (lambda: Load(A, FLAG),                               "the index of 'a' got bool, expected an integer type"),
-    (lambda: Id(IdKind.GLOBAL_ID, 3),                     "global_id has no axis 3"),
-    (lambda: Id(IdKind.GLOBAL_ID, -1),                    "global_id has no axis -1"),
-    (lambda: Id(IdKind.SUBGROUP_SIZE, 1),                 "subgroup_size has no axis 1"),
+    (lambda: Apply(OPS["add"], X),                      "add got 1 operands (u32), expected 2"),
+    (lambda: Apply(OPS["neg"]),                         "neg got 0 operands (), expected 1"),
+    (lambda: Apply(OPS["add"], X, Local("f", f32)),     "add got (u32, f32), expected operands of one type"),
+    (lambda: Apply(OPS["sqrt"], X),                     "sqrt got u32, expected one of f16 bf16 f32 f64"),
+    (lambda: Apply(OPS["rem"], FLAG, FLAG),        "rem got bool, bool, expected one of u8 u16 u32 u64 i8 i16 i32 i64"),
+    (lambda: Apply(OPS["fma"], *[Local("h", f16)] * 3), "fma got f16, f16, f16, expected one of f32 f64"),
+    (lambda: Select(X, X, Y),                           "select got (u32, u32, u32), expected (bool, T, T)"),
+    (lambda: Select(FLAG, X, Local("f", f32)),          "select got (bool, u32, f32), expected (bool, T, T)"),
+    (lambda: Bitcast(u64, X),                           "bitcast got u32 (32 bits), expected one of 64 bits, as u64"),
+    (lambda: Bitcast(bool_, Local("b", u8)),            "bitcast got u8 (8 bits), expected one of 1 bits, as bool"),
+    (lambda: Load(A, Local("f", f32)),                  "the index of 'a' got f32, expected an integer type"),
+    (lambda: Load(A, FLAG),                             "the index of 'a' got bool, expected an integer type"),
+    (lambda: Id(IdKind.GLOBAL_ID, 3),                   "global_id has no axis 3"),
+    (lambda: Id(IdKind.GLOBAL_ID, -1),                  "global_id has no axis -1"),
+    (lambda: Id(IdKind.SUBGROUP_SIZE, 1),               "subgroup_size has no axis 1"),
 ]
 # fmt: on
 
@@ -142,9 +142,10 @@ def test_bitcasts_between_types_of_one_width() -> None:
 
 # fmt: off
 VALUES = [
-    (u32, 5, 5), (u32, True, 1), (u32, 5.0, 5), (i32, -1, 2**32 - 1), (bool_, True, 1), (bool_, 0, 0), (u64, 2**64 - 1, 2**64 - 1),
+    (u32, 5, 5), (u32, True, 1), (u32, 5.0, 5), (i32, -1, 2**32 - 1), (bool_, True, 1), (bool_, 0, 0),
+    (u64, 2**64 - 1, 2**64 - 1), (f64, 0.1, 0x3FB999999999999A),
     (f32, 1, 0x3F800000), (f32, 0.1, 0x3DCCCCCD), (f32, -0.0, 0x80000000), (f32, math.nan, 0x7FC00000),
-    (f32, math.inf, 0x7F800000), (f32, 1e39, 0x7F800000), (f16, 65520, 0x7C00), (bf16, 257.0, 0x4380), (f64, 0.1, 0x3FB999999999999A),
+    (f32, math.inf, 0x7F800000), (f32, 1e39, 0x7F800000), (f16, 65520, 0x7C00), (bf16, 257.0, 0x4380),
     (f32, 2**60 + 2**36 + 1, 0x5D800001), (f32, 10**400, 0x7F800000), (f64, -(10**400), 0xFFF0000000000000),
 ]
 # fmt: on
@@ -159,7 +160,17 @@ def test_literals_of_values(dtype: object, value: float, bits: int) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "value"),
-    [(u8, 256), (u8, -1), (i8, 128), (u32, 0.5), (bool_, 2), (u32, math.nan), (i32, math.inf), (u64, 2**64), (u16, 1e300)],
+    [
+        (u8, 256),
+        (u8, -1),
+        (i8, 128),
+        (u32, 0.5),
+        (bool_, 2),
+        (u32, math.nan),
+        (i32, math.inf),
+        (u64, 2**64),
+        (u16, 1e300),
+    ],
 )
 def test_values_that_a_type_has_not(dtype: object, value: float) -> None:
     with pytest.raises(LiteralOutOfRange, match=rf"is not a value of {dtype}\. Fix: use "):

@@ -66,7 +66,7 @@ def test_operands_of_a_held_expression_stay() -> None:
 @pytest.mark.parametrize("make", [lambda op, *args: Apply(op, *args), None])
 def test_threads_agree_on_identity(make: Callable[..., Expr] | None) -> None:
     """All threads make the same expressions at once while the table is swept; each must get the same objects."""
-    threads, rounds, size = 4, 30, 200
+    threads, rounds, size = 4, 12, 200
     start = threading.Barrier(threads)
     results: list[list[Expr]] = [[] for _ in range(threads)]
     errors: list[BaseException] = []

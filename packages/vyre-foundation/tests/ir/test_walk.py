@@ -55,7 +55,11 @@ def graph(seed: int) -> list[Expr]:
     pool: list[Expr] = [X, Y, Literal(u32, 1), Literal(u32, 2)]
     for _ in range(60):
         first, second = random.choice(pool), random.choice(pool[-5:])
-        pool.append(Apply(OPS[random.choice(("add", "mul"))], first, second) if random.random() < 0.8 else Select(TRUE, first, second))
+        pool.append(
+            Apply(OPS[random.choice(("add", "mul"))], first, second)
+            if random.random() < 0.8
+            else Select(TRUE, first, second)
+        )
     return random.choices(pool, k=5)
 
 

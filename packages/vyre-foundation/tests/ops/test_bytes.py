@@ -1,4 +1,4 @@
-"""Every integer op on every operand of eight bits, against formulas of other make; and the laws, by looking at all of it."""
+"""Every integer op on all operands of eight bits, against formulas of another make; and the laws, on all of them."""
 
 from collections.abc import Callable
 from functools import cache

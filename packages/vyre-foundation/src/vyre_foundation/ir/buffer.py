@@ -29,7 +29,7 @@ class Access(Enum):
 
 
 class Memory(Enum):
-    """Where a buffer lives and for how long. All memory that the host does not fill is zero at the start of its life."""
+    """Where a buffer lives and for how long. Memory that the host does not fill is zero at the start of its life."""
 
     STORAGE = "storage"
     """The host's: an input, an output, or both, by its access."""
@@ -213,9 +213,14 @@ def _check(
         refuse(f"got {len(data)} bytes of data for {count} elements of {dtype.size} bytes", "make count and data agree")
     if memory in (Memory.UNIFORM, Memory.CONSTANT) and access is not Access.READ:
         refuse(f"{memory.value} memory can not be written", "declare it as read")
-    if memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH, Memory.PERSISTENT) and access is not Access.READ_WRITE:
+    if (
+        memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH, Memory.PERSISTENT)
+        and access is not Access.READ_WRITE
+    ):
         refuse(f"{memory.value} memory is both read and written", "declare it as read_write")
     if output_range is not None:
         start, stop = output_range
         if memory is not Memory.STORAGE or not access.writes or not 0 <= start <= stop:
-            refuse(f"output range {output_range} is not a range of an output", "use 0 <= start <= stop on a written buffer")
+            refuse(
+                f"output range {output_range} is not a range of an output", "use 0 <= start <= stop on a written buffer"
+            )

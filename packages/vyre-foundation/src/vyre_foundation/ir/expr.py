@@ -260,8 +260,9 @@ _set_op: Any = Apply.op.__set__  # type: ignore[attr-defined, misc]
 
 @contextmanager
 def applying() -> Iterator[Callable[[Op, Expr, Expr], Apply]]:
-    """A function that does what `Apply` does with two operands, in half the time. For batches of some thousands, because
-    other threads that need a new expression wait for the end of the block.
+    """A function that does what `Apply` does with two operands, in half the time.
+
+    For batches of some thousands: other threads that need a new expression wait for the end of the block.
     """
     known, new = _live.get, _new
 
@@ -358,7 +359,7 @@ class Bitcast(Expr):
             return known  # type: ignore[return-value]
         if dtype.bits != value.dtype.bits or (dtype is bool_) != (value.dtype is bool_):
             raise TypeMismatch(
-                f"bitcast got {value.dtype} ({value.dtype.bits} bits), expected a type of the {dtype.bits} bits of {dtype}",
+                f"bitcast got {value.dtype} ({value.dtype.bits} bits), expected one of {dtype.bits} bits, as {dtype}",
                 fix="cast to change the width, bitcast to keep it",
             )
         return _intern(key, _new(cls), dtype, (value,))  # type: ignore[no-any-return]
@@ -424,7 +425,9 @@ def result_type(op: Op, args: tuple[Expr, ...]) -> DType:
     if len(args) != op.arity:
         raise TypeMismatch(f"{op.id} got {len(args)} operands ({got}), expected {op.arity}", fix="pass all operands")
     if any(a.dtype is not args[0].dtype for a in args):
-        raise TypeMismatch(f"{op.id} got ({got}), expected operands of one type", fix=f"cast to {args[0].dtype} or another")
+        raise TypeMismatch(
+            f"{op.id} got ({got}), expected operands of one type", fix=f"cast to {args[0].dtype} or another"
+        )
     accepted = " ".join(t.name for t in op.accepts)
     raise TypeMismatch(f"{op.id} got {got}, expected one of {accepted}", fix="cast the operand first")
 

@@ -152,7 +152,7 @@ class SubgroupOp(Enum):
 
     @property
     def family(self) -> str:
-        """"reduce", "inclusive_scan", "exclusive_scan", or the op itself."""
+        """ "reduce", "inclusive_scan", "exclusive_scan", or the op itself."""
         for family in ("reduce", "inclusive_scan", "exclusive_scan"):
             if self.value.startswith(family):
                 return family

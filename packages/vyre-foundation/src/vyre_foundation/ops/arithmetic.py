@@ -62,8 +62,10 @@ def fused_multiply_add(dtype: DType, x: float, y: float, z: float) -> float:
     if not math.isfinite(z):
         return z  # x * y is finite, even where it overflows as a double
     exact = Fraction(x) * Fraction(y) + Fraction(z)
+    if exact:
+        return round_rational(dtype, exact)
     # An exact zero takes its sign from the doubles: the product's sign is right even where it underflows.
-    return round_rational(dtype, exact) if exact else math.copysign(0.0, x) * math.copysign(1.0, y) + z if z == 0 else 0.0
+    return math.copysign(0.0, x) * math.copysign(1.0, y) + z if z == 0 else 0.0
 
 
 def square_root(dtype: DType, x: float) -> float:

@@ -39,7 +39,9 @@ def is_declaration(cursor: Cursor) -> bool:
 
 def declaration(cursor: Cursor) -> tuple[str, Buffer]:
     """One buffer, and what the text calls it."""
-    word = cursor.take()
+    word = cursor.kind(Kind.WORD)
+    if word.text not in BUFFER_WORDS:
+        cursor.refuse(f"got {word}, expected a kind of buffer", f"use one of {' '.join(BUFFER_WORDS)}", word)
     memory, access = BUFFER_WORDS[word.text]
     name = cursor.name("a buffer")
     called = cursor.name("a buffer") if cursor.skip("as") else name

@@ -9,7 +9,14 @@ from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode_expressions import Machine
 from vyre_foundation.wire.decode_statements import StatementReader
 from vyre_foundation.wire.decode_tables import BufferTable, StringTable
-from vyre_foundation.wire.errors import BadMagic, DigestMismatch, Malformed, TrailingBytes, Truncated, UnsupportedVersion
+from vyre_foundation.wire.errors import (
+    BadMagic,
+    DigestMismatch,
+    Malformed,
+    TrailingBytes,
+    Truncated,
+    UnsupportedVersion,
+)
 from vyre_foundation.wire.fingerprint import digest
 from vyre_foundation.wire.reader import Reader
 

@@ -1,0 +1,570 @@
+"""The builder: Python in, the program that it says out."""
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from vyre_foundation import (
+    BuildError,
+    DeclarationError,
+    InvalidProgram,
+    LengthOf,
+    LiteralOutOfRange,
+    Per,
+    PerLaunch,
+    ProgramBuilder,
+    TypeMismatch,
+    Value,
+    apply,
+    call,
+    constant,
+    dialect,
+    program,
+    select,
+)
+from vyre_foundation.dialect import Composition
+from vyre_foundation.dtype import DTYPES, bf16, bool_, f16, f32, f64, i8, i32, i64, u8, u16, u32, u64
+from vyre_foundation.ir import Apply, Cast, Expr, Literal
+from vyre_foundation.ops import OPS
+
+
+def text(p: ProgramBuilder) -> str:
+    """The statements of the program so far."""
+    lines = str(p.build_unchecked()).splitlines()
+    start = lines.index("") + 1 if "" in lines else 1
+    return dedent("\n".join(lines[start:-1]))
+
+
+def lines(source: str) -> str:
+    return dedent(source).strip("\n")
+
+
+@pytest.fixture
+def p() -> ProgramBuilder:
+    return program("p")
+
+
+# ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_operators_are_rows_of_the_op_table(p: ProgramBuilder) -> None:
+    a, out = p.read("a", u32), p.write("out", u32, 4)
+    f, flag = p.read("f", f32), p.read("flag", bool_)
+    x, y = a[0], a[1]
+    values = [
+        *(x + y, x - y, x * y, x // y, x % y, f[0] / f[1], x & y, x | y, x ^ y, x << y, x >> y),
+        *(x == y, x != y, x < y, x <= y, x > y, x >= y, -x, ~x, abs(x), ~flag[0], flag[0] & flag[1]),
+    ]
+    assert [repr(v.expr) for v in values] == [
+        *("a[0] + a[1]", "a[0] - a[1]", "a[0] * a[1]", "a[0] / a[1]", "a[0] % a[1]", "f[0] / f[1]", "a[0] & a[1]"),
+        *("a[0] | a[1]", "a[0] ^ a[1]", "a[0] << a[1]", "a[0] >> a[1]", "a[0] == a[1]", "a[0] != a[1]", "a[0] < a[1]"),
+        *(
+            "a[0] <= a[1]",
+            "a[0] > a[1]",
+            "a[0] >= a[1]",
+            "-a[0]",
+            "~a[0]",
+            "abs(a[0])",
+            "!flag[0]",
+            "flag[0] & flag[1]",
+        ),
+    ]
+    out[0] = x
+    assert p.build().name == "p"
+
+
+def test_numbers_take_the_type_of_the_other_operand(p: ProgramBuilder) -> None:
+    x, f, b = p.read("x", u32)[0], p.read("f", f16)[0], p.read("b", i8)[0]
+    shown = [2 + x, 2 - x, 2 * x, 7 // x, 7 % x, 1 / f, 3 & x, 3 | x, 3 ^ x, 1 << x, 1 >> x, f * 0.1, b - -128, x > 5]
+    assert [repr(v.expr) for v in shown] == [
+        *("2 + x[0]", "2 - x[0]", "2 * x[0]", "7 / x[0]", "7 % x[0]", "1.0 / f[0]", "3 & x[0]", "3 | x[0]", "3 ^ x[0]"),
+        *("1 << x[0]", "1 >> x[0]", "f[0] * 0.1", "b[0] - -128", "x[0] > 5"),
+    ]
+    assert all(a.dtype is f16 for a in (f * 2).expr.args)
+    with pytest.raises(LiteralOutOfRange, match="256 is not a value of i8"):
+        b + 256
+    with pytest.raises(LiteralOutOfRange, match=r"0\.5 is not a value of u32"):
+        x + 0.5
+
+
+@pytest.mark.parametrize("number", [np.uint32(7), np.int64(7), np.uint8(7), np.float32(7), np.bool_(True), 7])
+def test_numpy_scalars_are_numbers(p: ProgramBuilder, number: float) -> None:
+    x = p.read("x", u32)[0]
+    assert (x + number).expr is Apply(OPS["add"], x.expr, Literal(u32, int(number)))
+    assert (number + x).expr is Apply(OPS["add"], Literal(u32, int(number)), x.expr)
+
+
+def test_division_says_what_it_means(p: ProgramBuilder) -> None:
+    u, i, f = p.read("u", u32)[0], p.read("i", i32)[0], p.read("f", f32)[0]
+    for divide in (
+        lambda: i // 2,
+        lambda: i / 2,
+        lambda: i % 2,
+        lambda: u / 2,
+        lambda: f // 2,
+        lambda: f % 2,
+        lambda: 2 / i,
+    ):
+        with pytest.raises(BuildError, match=r"means something else .*Fix: write apply\(\"div\", x, y\)"):
+            divide()
+    assert repr(apply("div", i, 2).expr) == "i[0] / 2"
+
+
+def test_values_have_no_truth_and_no_hash(p: ProgramBuilder) -> None:
+    x = p.read("x", u32)[0]
+    v = p.var(0, u32)
+    for truth in (lambda: bool(x == 1), lambda: x and x, lambda: not x, lambda: 0 < x < 5, lambda: x in [1, 2]):
+        with pytest.raises(BuildError, match=r"is not known while the program is built\. Fix: use p\.if_"):
+            truth()
+    for value in (x, v):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(value)
+    with pytest.raises(BuildError, match="is not known while"):
+        bool(v)
+
+
+def test_types_do_not_mix(p: ProgramBuilder) -> None:
+    u, i = p.read("u", u32)[0], p.read("i", i32)[0]
+    with pytest.raises(TypeMismatch, match=r"add got \(u32, i32\), expected operands of one type"):
+        u + i
+    with pytest.raises(TypeMismatch, match=r"got a value of i32, expected u32\. Fix: convert it with \.cast\(u32\)"):
+        p.write("out", u32, 4)[0] = i
+    with pytest.raises(BuildError, match="got str, expected a value or a number"):
+        u + "1"  # type: ignore[operator]
+    with pytest.raises(BuildError, match=r"none of the operands has a type\. Fix: .*constant"):
+        apply("add", 1, 2)
+
+
+def test_conversions(p: ProgramBuilder) -> None:
+    x = p.read("x", u32)[0]
+    assert x.cast(u32) is x
+    assert x.bitcast(u32) is x
+    assert x.cast(f32).expr is Cast(f32, x.expr)
+    assert repr(x.bitcast(f32)) == "<f32 bitcast<f32>(x[0])>"
+    assert constant(i64, -5).dtype is i64
+    with pytest.raises(TypeMismatch, match="bitcast got u32"):
+        x.bitcast(f64)
+
+
+def test_selection(p: ProgramBuilder) -> None:
+    x = p.read("x", f32)[0]
+    assert repr(select(x < 0, -1, x).expr) == "select(x[0] < 0.0, -1.0, x[0])"
+    assert repr(select(True, x, 2).expr) == "select(true, x[0], 2.0)"
+    with pytest.raises(TypeMismatch, match="got a value of f32, expected bool"):
+        select(x, x, x)
+    with pytest.raises(BuildError, match="none of the operands has a type"):
+        select(x < 0, 1, 2)
+
+
+# ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_declarations() -> None:
+    p = program("declarations", (8, 4), 16)
+    a = p.read("a", u32)
+    p.read("b", f32, 16)
+    p.write("c", u64, like=a)
+    p.write("d", u8, LengthOf("a", 3, 2, 1), output_range=(0, 4))
+    p.read_write("e", i32)
+    p.uniform("f", f64, 2)
+    p.workgroup("g", u16, 32)
+    p.private("h", i8, 3)
+    p.scratch("i", u32, PerLaunch(Per.WORKGROUP, 2))
+    p.persistent("j", u32, like=a)
+    p.constant("k", u16, [1, 2, 65535])
+    assert (
+        str(p.build_unchecked())
+        == lines(
+            """
+        program declarations workgroup(8, 4, 1) subgroup(16) {
+          read a: u32[] @0;
+          read b: f32[16] @1;
+          write c: u64[len(a)] @2;
+          write d: u8[ceil(len(a) * 3 / 2) + 1] @3 bytes(0, 4);
+          read_write e: i32[] @4;
+          uniform f: f64[2] @5;
+          scratch i: u32[2 per workgroup] @6;
+          persistent j: u32[len(a)] @7;
+          workgroup g: u16[32];
+          private h: i8[3];
+          constant k: u16[3] = hex
+            "01000200ffff";
+        }
+        """
+        )
+        + "\n"
+    )
+
+
+def test_declarations_that_are_refused(p: ProgramBuilder) -> None:
+    a = p.read("a", u32)
+    with pytest.raises(BuildError, match="the name 'a' is taken"):
+        p.write("a", u32, 4)
+    with pytest.raises(BuildError, match="has both a count and a buffer"):
+        p.write("b", u32, 4, like=a)
+    with pytest.raises(DeclarationError, match="no input is bound to it"):
+        p.write("b", u32)
+    for sizes in ((), (1, 2, 3, 4)):
+        with pytest.raises(BuildError, match=f"workgroup_size has {len(sizes)} axes"):
+            program("p", sizes)
+
+
+def test_what_may_be_done_with_memory(p: ProgramBuilder) -> None:
+    a, b = p.read("a", u32), p.write("b", u32, 4)
+    with pytest.raises(BuildError, match="'a' is read-only"):
+        a[0] = 1
+    with pytest.raises(BuildError, match="'b' is write-only"):
+        b[0]
+    with pytest.raises(BuildError, match=r"index -1 is out of bounds\. Fix: .*buffer\.length - 1"):
+        a[-1]
+    with pytest.raises(BuildError, match="index -1 is out of bounds"):
+        a[np.int64(-1)]
+    with pytest.raises(TypeMismatch, match="the index of 'a' got bool"):
+        a[a[0] == 1]
+    with pytest.raises(BuildError, match=r"not known while the program is built\. Fix: use `\.length`"):
+        len(a)
+    with pytest.raises(BuildError, match=r"loop with p\.range"):
+        list(a)  # type: ignore[call-overload]
+    assert repr(a.length.expr) == "len(a)"
+    assert repr(a[np.int64(3)].expr) == "a[3]"
+    assert repr(a[a[0].cast(i64)].expr) == "a[i64(a[0])]"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tables_of_every_type(p: ProgramBuilder, dtype: object) -> None:
+    table = p.constant("t", dtype, [0, 1, 1, 0])  # type: ignore[arg-type]
+    assert table.decl.data == np.array([0, 1, 1, 0]).astype(table.dtype.numpy).tobytes()
+    assert p.constant("e", dtype, []).decl.count == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "data"),
+    [
+        (u16, np.array([[1, 2], [3, 4]], ">u2"), "0100020003000400"),
+        (u64, [2**64 - 1], "ff" * 8),
+        (i64, [-(2**63), 1], "00" * 7 + "80" + "01" + "00" * 7),
+        (u8, [True, False], "0100"),
+        (i8, np.arange(-2, 2), "feff0001"),
+        (u32, [2.0], "02000000"),
+        (f32, [1, -2], "0000803f000000c0"),
+        (f16, [0.1, np.inf], "662e007c"),
+        (bf16, [0.1, 1e39], "cd3d807f"),
+        (f16, [1e6], "007c"),
+        (bf16, [1 + 2**-8 + 2**-40], "813f"),
+        (bf16, [2**60 + 2**52 + 1], "815d"),
+        (bool_, [0, 1], "0001"),
+        (f64, np.float32([0.1]), "000000a09999b93f"),
+    ],
+)
+def test_tables(p: ProgramBuilder, dtype: object, values: object, data: str) -> None:
+    decl = p.constant("t", dtype, values).decl  # type: ignore[arg-type]
+    assert decl.data is not None
+    assert decl.data.hex() == data
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (u8, [256]),
+        (u8, [-1]),
+        (u32, [0.5]),
+        (i8, [1, 200]),
+        (bool_, [2]),
+        (u32, [np.nan]),
+        (i32, [1e20]),
+        (u64, [2**64]),
+        (u64, [2.0**64]),
+    ],
+)
+def test_tables_that_do_not_fit(p: ProgramBuilder, dtype: object, values: object) -> None:
+    with pytest.raises(BuildError, match="the values of 't' do not fit"):
+        p.constant("t", dtype, values)  # type: ignore[arg-type]
+
+
+# ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_reads_of_memory_that_can_change_are_bound_where_they_stand(p: ProgramBuilder) -> None:
+    a, m = p.read("a", u32), p.read_write("m", u32)
+    x = m[0]
+    m[0] = a[0]
+    m[1] = x + x
+    assert text(p) == lines(
+        """
+        let t0 = m[0];
+        m[0] = a[0];
+        m[1] = t0 + t0;
+        """
+    )
+
+
+def test_a_value_that_is_used_at_once_needs_no_name(p: ProgramBuilder) -> None:
+    m = p.read_write("m", u32)
+    m[0] += 1
+    m[m[1]] = m[2]
+    assert text(p) == lines(
+        """
+        m[0] = m[0] + 1;
+        m[m[1]] = m[2];
+        """
+    )
+
+
+def test_a_value_is_not_moved_over_a_store_or_into_a_body(p: ProgramBuilder) -> None:
+    m = p.read_write("m", u32)
+    x = m[0]
+    m[1] = 5
+    m[2] = x
+    y = m[3]
+    with p.range(0, 4) as i:
+        m[i] = y
+    z = m[4]
+    with p.if_(z == 0):
+        p.return_()
+    assert text(p) == lines(
+        """
+        let t0 = m[0];
+        m[1] = 5;
+        m[2] = t0;
+        let t1 = m[3];
+        for i0 in 0..4 {
+          m[i0] = t1;
+        }
+        if m[4] == 0 {
+          return;
+        }
+        """
+    )
+
+
+def test_mutable_locals(p: ProgramBuilder) -> None:
+    out = p.write("out", u32, 4)
+    v = p.var(1, u32)
+    w = p.var(v, name="w")
+    before = v.get()
+    v.set(v * 3 + w)
+    v.set(5)
+    out[v] = before + v.cast(f32).cast(u32) + (1 - v)
+    assert text(p) == lines(
+        """
+        var v0 = 1;
+        var w0 = v0;
+        let t1 = v0;
+        v0 = v0 * 3 + w0;
+        v0 = 5;
+        out[v0] = t1 + u32(f32(v0)) + (1 - v0);
+        """
+    )
+
+
+def test_names(p: ProgramBuilder) -> None:
+    p.read("t0", u32)
+    assert [repr(p.let(1, u32, name=name).expr) for name in ("t", "t", "x", "t")] == ["t1", "t2", "x0", "t3"]
+    with pytest.raises(BuildError, match="has no type here"):
+        p.let(1)
+
+
+def test_control(p: ProgramBuilder) -> None:
+    a, out = p.read("a", i32), p.write("out", i32, 4)
+    with p.if_(a[0] < 0), p.range(a[0], 10, 2) as i:
+        out[i] = i
+        with p.if_(i == 4):
+            p.continue_()
+        with p.else_():
+            p.break_()
+    with p.else_(), p.region("other"):
+        p.trap(7, "negative")
+    p.barrier()
+    p.grid_barrier()
+    with p.range(0, 8, dtype=u8, name="k"):
+        pass
+    p.return_()
+    assert text(p) == lines(
+        """
+        if a[0] < 0 {
+          for i0 in a[0]..10 step 2 {
+            out[i0] = i0;
+            if i0 == 4 {
+              continue;
+            } else {
+              break;
+            }
+          }
+        } else {
+          region "other" {
+            trap(7, "negative");
+          }
+        }
+        barrier workgroup;
+        barrier grid;
+        for k0 in 0:u8..8 {
+        }
+        return;
+        """
+    )
+
+
+def test_else_belongs_to_an_if(p: ProgramBuilder) -> None:
+    def otherwise() -> None:
+        with p.else_():
+            p.return_()
+
+    with pytest.raises(BuildError, match="else_ does not follow an if_ block"):
+        otherwise()
+    with p.if_(True):
+        pass
+    otherwise()
+    with pytest.raises(BuildError, match="else_ does not follow an if_ block"):
+        otherwise()
+
+
+def test_atomics(p: ProgramBuilder) -> None:
+    m, w = p.read_write("m", u32), p.workgroup("w", i32, 4)
+    old = m.atomic_add(0, 1)
+    m.atomic_max(1, old)
+    for atomic in (w.atomic_and, w.atomic_or, w.atomic_xor, w.atomic_min, w.atomic_exchange):
+        atomic(2, -1)
+    seen = m.atomic_compare_exchange(3, 4, 5)
+    m[0] = seen
+    assert text(p) == lines(
+        """
+        let old0 = atomic add(m[0], 1);
+        atomic max(m[1], old0);
+        atomic and(w[2], -1);
+        atomic or(w[2], -1);
+        atomic xor(w[2], -1);
+        atomic min(w[2], -1);
+        atomic exchange(w[2], -1);
+        let old7 = atomic compare_exchange(m[3], 5, expected = 4);
+        m[0] = old7;
+        """
+    )
+
+
+def test_collectives() -> None:
+    p = program("p", 64, 32)
+    a, out = p.read("a", f32), p.write("out", f32, 64)
+    total = p.subgroup("reduce_add", a[p.global_id()])
+    out[p.subgroup_lane()] = total + p.subgroup("shuffle_xor", total, 1)
+    p.subgroup("ballot", True)
+    assert p.subgroup("ballot", a[0] < 1).dtype is u64
+    out[p.subgroup_size_()] = 1
+    assert text(p) == lines(
+        """
+        let sub0 = subgroup reduce_add(a[global_id.x]);
+        let sub1 = subgroup shuffle_xor(sub0, 1);
+        out[subgroup_lane()] = sub0 + sub1;
+        subgroup ballot(true);
+        subgroup ballot(a[0] < 1.0);
+        out[subgroup_size()] = 1.0;
+        """
+    )
+    with pytest.raises(ValueError, match="reduce_sum"):
+        p.subgroup("reduce_sum", total)
+    with pytest.raises(BuildError, match="has no type here"):
+        p.subgroup("reduce_add", 1)
+
+
+def test_places(p: ProgramBuilder) -> None:
+    places = [p.global_id(), p.local_id(1), p.workgroup_id(2), p.num_workgroups(0)]
+    assert [repr(place.expr) for place in places] == ["global_id.x", "local_id.y", "workgroup_id.z", "num_workgroups.x"]
+    assert all(place.dtype is u32 for place in places)
+    with pytest.raises(TypeMismatch, match="has no axis 3"):
+        p.global_id(3)
+
+
+def test_indirect_dispatch(p: ProgramBuilder) -> None:
+    p.indirect_dispatch(p.read("grid", u32), 3)
+    assert text(p) == "indirect_dispatch grid[3];"
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def scale() -> object:
+    def expand(x: Expr, n: Expr) -> Expr:
+        return Apply(OPS["mul"], x, Cast(f32, n))
+
+    dialect.register([Composition("test.scale", {(f32, u32): f32}, expand, "x * n")])
+    yield
+    dialect.unregister(["test.scale"])
+
+
+def test_calls_take_operands_of_their_own_types(p: ProgramBuilder, scale: object) -> None:
+    x, n = p.read("x", f32)[0], p.read("n", u32)[0]
+    assert repr(call("test.scale", x, n).expr) == "call<f32> test.scale(x[0], n[0])"
+    with pytest.raises(dialect.SignatureMismatch, match=r"test\.scale got \(u32, u32\), expected \(f32, u32\)"):
+        call("test.scale", n, n)
+    with pytest.raises(dialect.UnknownCallee, match=r"no installed dialect defines 'test\.scales'"):
+        call("test.scales", x)
+
+
+# ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_building_validates() -> None:
+    with program("p") as p:
+        p.break_()
+    assert p.build_unchecked().body
+    with pytest.raises(InvalidProgram):
+        p.build()
+
+
+def test_blocks_must_be_closed(p: ProgramBuilder) -> None:
+    block = p.if_(True)
+    block.__enter__()
+    with pytest.raises(BuildError, match="a block is still open"):
+        p.build_unchecked()
+    with pytest.raises(BuildError, match="a block is still open at the end"):
+        p.__exit__(None, None, None)
+
+
+def test_errors_come_through_blocks(p: ProgramBuilder) -> None:
+    def fail() -> None:
+        with p, p.if_(True), p.range(0, 4):
+            raise KeyError("own")
+
+    with pytest.raises(KeyError, match="own"):
+        fail()
+    assert p.build_unchecked().body == ()
+
+
+def test_building_twice_gives_equal_programs(p: ProgramBuilder) -> None:
+    out = p.write("out", u32, 4)
+    out[0] = 1
+    first = p.build()
+    assert p.build() == first
+    out[1] = 2
+    assert p.build() != first
+
+
+def chained(p: ProgramBuilder, size: int) -> Value:
+    m = p.read_write("m", u32, 64)
+    total = p.let(0, u32)
+    for i in range(size):
+        total = total + m[i % 64]
+    return total
+
+
+def shared(p: ProgramBuilder, size: int) -> Value:
+    a, out = p.read("a", u32, 64), p.write("out", u32, 64)
+    total = a[0]
+    for i in range(size):
+        total = total * 3 + a[i % 64]
+        out[i % 64] = total
+    return total
+
+
+@pytest.mark.parametrize("shape", [chained, shared])
+def test_large_programs_are_built_in_linear_time(
+    shape: Callable[[ProgramBuilder, int], Value], instructions: Callable[..., int]
+) -> None:
+    def build(size: int) -> int:
+        p = program("p")
+        p.let(shape(p, size), name="result")
+        return instructions(p.build_unchecked)
+
+    assert build(2000) < 4.4 * build(500)

@@ -1,0 +1,84 @@
+"""Dialects: registration, signatures, expansion."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from vyre_foundation import dialect
+from vyre_foundation.dialect import Composition, DuplicateOpId, SignatureMismatch, UnknownCallee, call, expand
+from vyre_foundation.dtype import f32, f64, u32
+from vyre_foundation.ir import Apply, Call, Cast, Expr, Local
+from vyre_foundation.ops import OPS
+
+X, Y, N = Local("x", f32), Local("y", f32), Local("n", u32)
+
+
+def square(x: Expr) -> Expr:
+    return Apply(OPS["mul"], x, x)
+
+
+def norm(x: Expr, y: Expr) -> Expr:
+    return Apply(OPS["sqrt"], Apply(OPS["add"], call("t.square", x), call("t.square", y)))
+
+
+def wrong(x: Expr) -> Expr:
+    return Cast(f64, x)
+
+
+ROWS = [
+    Composition("t.square", {(f32,): f32, (u32,): u32}, square),
+    Composition("t.norm", {(f32, f32): f32}, norm, "the length of (x, y)"),
+    Composition("t.wrong", {(f32,): f32}, wrong),
+]
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    dialect.register(ROWS)
+    yield
+    dialect.unregister([row.id for row in ROWS])
+
+
+def test_calls_take_their_type_from_the_signature() -> None:
+    assert call("t.square", N).dtype is u32
+    assert call("t.norm", X, Y) is Call("t.norm", f32, X, Y)
+    with pytest.raises(SignatureMismatch, match=r"t\.norm got \(f32, u32\), expected \(f32, f32\)\. Fix: cast"):
+        call("t.norm", X, N)
+
+
+def test_unknown_callees_name_the_known_ones() -> None:
+    with pytest.raises(UnknownCallee, match=r"no installed dialect defines 't\.cube' \(known: .*t\.square.*\)"):
+        call("t.cube", X)
+
+
+def test_ids_are_taken_once_and_all_or_none_are_added() -> None:
+    new = Composition("t.new", {(f32,): f32}, square)
+    with pytest.raises(DuplicateOpId, match=r"op id 't\.square' is registered already"):
+        dialect.register([new, ROWS[0]])
+    with pytest.raises(UnknownCallee):
+        dialect.lookup("t.new")
+    assert dialect.lookup("t.norm") is ROWS[1]
+
+
+def test_expansion_reaches_into_compositions_and_operands() -> None:
+    expanded = expand(call("t.norm", call("t.square", X), Y), {})
+    x2 = Apply(OPS["mul"], X, X)
+    x4, y2 = Apply(OPS["mul"], x2, x2), Apply(OPS["mul"], Y, Y)
+    assert expanded is Apply(OPS["sqrt"], Apply(OPS["add"], x4, y2))
+    assert expand(X, {}) is X
+
+
+def test_a_composition_gives_the_type_that_it_declares() -> None:
+    with pytest.raises(SignatureMismatch, match=r"the composition of t\.wrong gives f64, its signature says f32"):
+        expand(call("t.wrong", X), {})
+
+
+def test_deep_calls() -> None:
+    e: Expr = X
+    for _ in range(20_000):
+        e = call("t.square", e)
+    expanded = expand(e, {})
+    for _ in range(20_000):
+        assert expanded.args[0] is expanded.args[1]
+        expanded = expanded.args[0]
+    assert expanded is X
