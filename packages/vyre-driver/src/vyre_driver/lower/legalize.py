@@ -34,7 +34,7 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     launched = drop_indirect_dispatch(program)
     expanded = expand_calls(launched, target)
     collected = lower_subgroups(expanded, target)
-    recorded = lower_traps(collected)
+    recorded = lower_traps(collected, target)
     split = split_at_grid_barriers(recorded, target)
     return Lowered(
         source=program,

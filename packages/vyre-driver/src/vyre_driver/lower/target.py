@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
@@ -36,3 +37,9 @@ class Target:
 
     def spells(self, op: str, operand: DType) -> bool:
         return (op, operand) in self.ops
+
+
+def unsupported(target: Target, what: str) -> UnsupportedFeature:
+    """The error for what neither the target nor anything made of its words can do."""
+    fix = "compute with types and ops that the device supports, or choose a backend whose capabilities list them"
+    return UnsupportedFeature(what, backend=target.name, fix=fix)

@@ -11,6 +11,7 @@ from itertools import count
 from vyre_driver.lower.coordinates import add, invocation
 from vyre_driver.lower.declare import declare, next_binding, scratch
 from vyre_driver.lower.lowered import TRAPS
+from vyre_driver.lower.target import Target, unsupported
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, literal
 from vyre_foundation.ir.program import Program
@@ -19,11 +20,13 @@ from vyre_foundation.ir.walk import rewrite_body, statements
 from vyre_foundation.ops import OPS
 
 
-def lower_traps(program: Program) -> Program:
+def lower_traps(program: Program, target: Target) -> Program:
     """``trap code``  →  ``atomic_min traps[n], invocation << 32 | code``, for the n-th trap statement"""
     tags = trap_tags(program)
     if not tags:
         return program
+    if (AtomicOp.MIN, u64) not in target.atomics:
+        raise unsupported(target, "traps: they need atomic min on u64")
     sidecar = scratch(TRAPS, u64, len(tags), next_binding(program))
     high = Apply(OPS["shl"], invocation(program, u64), literal(u64, 32))
     numbers = count()

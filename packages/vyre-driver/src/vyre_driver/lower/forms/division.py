@@ -6,17 +6,18 @@ the operands make unnecessary is not written.
 
 from __future__ import annotations
 
+from vyre_driver.lower.forms import soft
 from vyre_driver.lower.forms.term import Term
 from vyre_foundation.dtype import f32, f64
 
 
-def div(x: Term, y: Term) -> Term | None:
+def div(x: Term, y: Term) -> Term:
+    """Rounding the double quotient of floats again is harmless: 53 >= 2 * 24 + 2."""
     if x.dtype.is_integer:
         return x.op("raw_div", sanitised_divisor(x, y))
     if x.dtype is f32 and ("div", f64) in x.forms.target.ops:
-        # Rounding the double quotient again is harmless: 53 >= 2 * 24 + 2.
         return (x.cast(f64).op("div", y.cast(f64))).cast(f32)
-    return None
+    return soft.quotient(x, y)
 
 
 def rem(x: Term, y: Term) -> Term:

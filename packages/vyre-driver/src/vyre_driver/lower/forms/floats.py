@@ -1,14 +1,15 @@
-"""Classification and signs of floats by comparisons and bits; sqrt and fma of f32 through f64."""
+"""Classification and signs of floats by comparisons and bits; sqrt and fma through wider floats, or integers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 
+from vyre_driver.lower.forms import soft
 from vyre_driver.lower.forms.odd import to_odd
 from vyre_driver.lower.forms.sign import magnitude, with_sign_of
 from vyre_driver.lower.forms.term import Term
-from vyre_foundation.dtype import f32, f64
+from vyre_foundation.dtype import f32, f64, u64
 
 
 def is_nan(x: Term) -> Term:
@@ -33,17 +34,19 @@ def copysign(x: Term, y: Term) -> Term:
     return with_sign_of(magnitude(x), y.differs(y).where(0.0, y))
 
 
-def sqrt(x: Term) -> Term | None:
+def sqrt(x: Term) -> Term:
     """Rounding the double root again is harmless: 53 >= 2 * 24 + 2."""
     if x.dtype is f32 and ("sqrt", f64) in x.forms.target.ops:
         return x.cast(f64).op("sqrt").cast(f32)
-    return None
+    return soft.root(x)
 
 
 def fma(x: Term, y: Term, z: Term) -> Term | None:
     """The double product is exact, the double sum rounded to odd: rounding it to f32 is the only real rounding."""
-    if x.dtype is not f32 or ("mul", f64) not in x.forms.target.ops:
+    if x.dtype is not f32:
         return None
+    if ("mul", f64) not in x.forms.target.ops:
+        return soft.fused(x, y, z) if u64 in x.forms.target.arithmetic else None
     product, addend = x.cast(f64) * y.cast(f64), z.cast(f64)
     total = product + addend
     # Knuth's two-sum: total + error is exactly product + addend.

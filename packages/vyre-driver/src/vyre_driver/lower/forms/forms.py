@@ -11,7 +11,7 @@ from collections.abc import Callable
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.forms import bits, compare, division, floats, integers, narrow, rounding, saturation, shifts
 from vyre_driver.lower.forms.term import Term
-from vyre_driver.lower.target import Target
+from vyre_driver.lower.target import Target, unsupported
 from vyre_foundation.dtype import DType, bf16, bool_, f16, f32, i8, i16, i32, u8, u16, u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Select, literal
 from vyre_foundation.ops import OPS, Result
@@ -59,6 +59,7 @@ class Forms:
 
     def storage(self, dtype: DType) -> DType:
         """The type of the memory that holds values of `dtype`: itself, or the unsigned integers of its size."""
+        self.carrier(dtype)
         if dtype in self.target.memory and dtype in self.target.arithmetic:
             return dtype
         stored = dtype if dtype.is_integer and dtype in self.target.memory else dtype.unsigned
@@ -67,8 +68,7 @@ class Forms:
         return stored
 
     def unsupported(self, what: str) -> UnsupportedFeature:
-        fix = "compute with types and ops that the device supports, or choose a backend whose capabilities list them"
-        return UnsupportedFeature(what, backend=self.target.name, fix=fix)
+        return unsupported(self.target, what)
 
     def apply(self, op: str, *operands: Term) -> Expr:
         """``op(operands…)`` for operands of a register type."""

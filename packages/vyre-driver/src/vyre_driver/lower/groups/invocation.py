@@ -55,7 +55,7 @@ class Invocation:
             if node in self._full.decided:
                 return literal(bool_, self._full.decided[node])
             if isinstance(node, Load) and node in self._full.loads:
-                return Load(node.buffer, args[0], checked=False)
+                return self._image(Load(node.buffer, node.index, checked=False), args)
         return self._workgroup.ranges.carry(node, self._image(node, args))
 
     def _image(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
