@@ -4,6 +4,7 @@ import _thread
 import gc
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from vyre_driver.lower.legalize import legalize
 from vyre_driver_opencl import launch, opened, port
 from vyre_driver_opencl.backend import OpenClBackend
 from vyre_driver_opencl.emit import OpenClSource
+from vyre_driver_opencl.memory import Sharing
 from vyre_driver_opencl.opened import open_device
 from vyre_driver_opencl.port import OpenClPort
 from vyre_foundation.build import program
@@ -52,7 +54,17 @@ GIVEN = [np.arange(1000, dtype=np.uint32), np.full(1000, 77, np.uint32)]
 
 
 @pytest.fixture
-def fresh_port(backend_id: str):
+def fresh_port(backend_id: str) -> Iterator[OpenClPort]:
+    port = OpenClPort(backend_id, open_device(backend_id))
+    yield port
+    port.close()
+
+
+@pytest.fixture(params=["as the device has it", "copied"])
+def any_port(backend_id: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[OpenClPort]:
+    """A port whose buffers are what they are on the device, and one as for a device with memory of its own."""
+    if request.param == "copied":
+        monkeypatch.setattr(Sharing, "of", lambda device: Sharing.NONE)
     port = OpenClPort(backend_id, open_device(backend_id))
     yield port
     port.close()
@@ -83,39 +95,42 @@ def test_too_much_is_refused_before_the_runtime_is_asked(fresh_port: OpenClPort)
 
 
 @pytest.mark.parametrize("size", [1, 3, 4096, 100_000, 4 << 20])
-def test_bytes_go_in_and_come_out(fresh_port: OpenClPort, size: int) -> None:
-    memory = fresh_port.allocate(size)
+def test_bytes_go_in_and_come_out(any_port: OpenClPort, size: int) -> None:
+    memory = any_port.allocate(size)
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
-    fresh_port.copy_in(memory, data.data)
+    any_port.copy_in(memory, data.data)
     got = np.zeros(size, np.uint8)
-    fresh_port.copy_out(memory, got.data)
+    any_port.copy_out(memory, got.data)
     assert (got == data).all()
-    fresh_port.fill(memory, 0xA5, size - size // 2)
-    fresh_port.copy_in(memory, memoryview(b"\x09"), size - 1)
-    fresh_port.copy_out(memory, got.data)
+    any_port.fill(memory, 0xA5, size - size // 2)
+    any_port.copy_in(memory, memoryview(b"\x09"), size - 1)
+    any_port.copy_out(memory, got.data)
     expected = data.copy()
     expected[: size - size // 2] = 0xA5
     expected[-1] = 9
     assert (got == expected).all()
-    fresh_port.free(memory)
+    part = np.zeros(1, np.uint8)
+    any_port.copy_out(memory, part.data, size - 1)
+    assert part[0] == 9
+    any_port.free(memory)
 
 
-def test_the_queue_keeps_its_order_for_each_buffer(fresh_port: OpenClPort) -> None:
+def test_the_queue_keeps_its_order_for_each_buffer(any_port: OpenClPort) -> None:
     """Copies between launches see what was before them, and change nothing that was."""
-    unit = fresh_port.emit(legalized(fresh_port, spin(200_000)), EmitOptions())
-    module = fresh_port.compile(unit)
-    first, second = fresh_port.allocate(4), fresh_port.allocate(4)
+    unit = any_port.emit(legalized(any_port, spin(200_000)), EmitOptions())
+    module = any_port.compile(unit)
+    first, second = any_port.allocate(4), any_port.allocate(4)
     results = []
     for memory, start in ((first, 1), (second, 1), (first, 1)):
-        fresh_port.copy_in(memory, np.array([start], np.uint32).view(np.uint8).data)
+        any_port.copy_in(memory, np.array([start], np.uint32).view(np.uint8).data)
         for _ in range(3):
-            fresh_port.launch(module, unit.kernels[0], (1, 1, 1), (1, 1, 1), (memory,))
+            any_port.launch(module, unit.kernels[0], (1, 1, 1), (1, 1, 1), (memory,))
         got = np.zeros(4, np.uint8)
-        fresh_port.copy_out(memory, got.data)
+        any_port.copy_out(memory, got.data)
         results.append(bytes(got))
     assert len(set(results)) == 1
     for memory in (first, second):
-        fresh_port.free(memory)
+        any_port.free(memory)
 
 
 def test_memory_in_use_is_freed_later(fresh_port: OpenClPort) -> None:

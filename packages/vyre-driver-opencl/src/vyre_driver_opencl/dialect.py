@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from vyre_driver.device.profile import Extent
@@ -47,7 +46,7 @@ def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:
     """The table for kernels that use subgroups of `size` in workgroups of this shape."""
     required = spelling.REQUIRED_SUBGROUP_SIZE.format(size=size)
     if not needs_flat(size, workgroup):
-        return replace(dialect, kernel=dialect.kernel.replace("__attribute__", f"{required}__attribute__", 1))
+        return replace(dialect, kernel=f"{required} {spelling.KERNEL}")
     x, y, _ = workgroup
     linear = "((uint)get_local_id(0))"
     local = (f"({linear} % {x}u)", f"({linear} / {x}u % {y}u)", f"({linear} / {x * y}u)")
@@ -56,9 +55,7 @@ def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:
         group = ids[IdKind.WORKGROUP_ID, axis]
         ids[IdKind.LOCAL_ID, axis] = local[axis]
         ids[IdKind.GLOBAL_ID, axis] = f"({group} * {workgroup[axis]}u + {local[axis]})"
-    flat = f"{required}__attribute__((reqd_work_group_size({math.prod(workgroup)}, 1, 1)))"
-    kernel = f"__kernel {flat} void {{name}}({{parameters}})"
-    return replace(dialect, kernel=kernel, ids=ids, index_ids={})
+    return replace(dialect, kernel=f"{required} {spelling.FLAT}", ids=ids, index_ids={})
 
 
 def needs_flat(size: int, workgroup: Extent) -> bool:

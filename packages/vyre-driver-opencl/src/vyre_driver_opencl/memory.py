@@ -44,7 +44,10 @@ class Sharing(Enum):
             return cls.NONE
         if "PoCL" in device.platform.version:
             return cls.HOST_POINTER
-        in_place = device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
+        try:
+            in_place = bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
+        except cl.LogicError:  # before OpenCL 2
+            in_place = False
         return cls.SYSTEM_POINTER if in_place else cls.NONE
 
 

@@ -53,6 +53,7 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def emit(self, lowered: Lowered, options: EmitOptions) -> OpenClSource:
+        """Exact, whatever the budget: no function of the device's own is spelled."""
         return emit(lowered, self._opened.dialect, self._opened.reported.options)
 
     def compile(self, unit: SourceUnit) -> Module:

@@ -40,6 +40,7 @@ EXTENSIONS = {
 }
 
 KERNEL     = "__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void {name}({parameters})"
+FLAT       = "__kernel __attribute__((reqd_work_group_size({x} * {y} * {z}, 1, 1))) void {name}({parameters})"
 WORKGROUP  = "__local {type} {name}[{count}];"
 CONSTANT   = "__constant {type} {name}[{count}] = {{{values}}};"
 LENGTH     = "const uint {name}"
@@ -149,8 +150,8 @@ ATOMICS = {(op, t): _atomic(op, t) for op in AtomicOp for t in INTEGERS}
 # ── subgroups ──
 
 SUBGROUP_SIZES = (4, 8, 16, 32, 64)
-REQUIRED_SUBGROUP_SIZE = "__attribute__((intel_reqd_sub_group_size({size}))) "
-"""In front of a kernel, where the device reports `cl_intel_required_subgroup_size`."""
+REQUIRED_SUBGROUP_SIZE = "__attribute__((intel_reqd_sub_group_size({size})))"
+"""Of a kernel, where the device reports `cl_intel_required_subgroup_size`."""
 
 SUBGROUPS = {
     **{(SubgroupOp.SHUFFLE, t): "sub_group_shuffle({0}, {1})" for t in (*INTEGERS, f16, f32, f64)},
