@@ -14,10 +14,12 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import IndirectDispatch, Let, Stmt, Store
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import digest
+from vyre_foundation.testing.emitter import Place
 from vyre_foundation.testing.expressions import Expressions
 from vyre_foundation.testing.profile import DEFAULT, Profile
 from vyre_foundation.testing.scope import COMMUTATIVE, GID, GROUP, LID, SID, Hold, Scope, Shared
-from vyre_foundation.testing.statements import ATOMIC_TYPES, Place, Statements
+from vyre_foundation.testing.simple import ATOMIC_TYPES
+from vyre_foundation.testing.statements import Statements
 from vyre_foundation.testing.values import random_bytes
 from vyre_foundation.validate.facts import Uniformity
 
