@@ -20,13 +20,37 @@ from vyre_driver.engine.bounds import evaluate as bound
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.lower import (
-    COUNTERS, TRAPS, CDialect, Kernel, Lowered, Target, c_casts, c_operators, legalize, print_unit,
+    COUNTERS,
+    TRAPS,
+    CDialect,
+    Kernel,
+    Lowered,
+    Target,
+    c_casts,
+    c_operators,
+    legalize,
+    print_unit,
 )  # fmt: skip
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, OutputLayout, plan_launch
 from vyre_driver.plan.lengths import launch_lengths
 from vyre_foundation.dtype import (
-    FLOATS, INTEGERS, NUMBERS, DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    DType,
+    bool_,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
 )  # fmt: skip
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind

@@ -31,7 +31,11 @@ def test_any_index_of_any_type_is_safe(dtype, dialect, dialects, case, check):
         loaded, stored = p.write("loaded", u32, like=at), p.write("stored", u32, 4)
         counted = p.read_write("counted", u32)
         found = p.write("found", u32, like=at)
-        table, shared, own = p.constant("table", u32, [7, 8, 9]), p.workgroup("shared", u32, 3), p.private("own", u32, 3)
+        table, shared, own = (
+            p.constant("table", u32, [7, 8, 9]),
+            p.workgroup("shared", u32, 3),
+            p.private("own", u32, 3),
+        )
         i = p.global_id(0)
         index = p.let(at[i])
         own[index] = i + 1

@@ -25,7 +25,10 @@ def fourth(x: ir.Expr) -> ir.Expr:
 
 @pytest.fixture(autouse=True)
 def dialect() -> Iterator[None]:
-    rows = [Composition("lowering.square", {(f32,): f32}, square), Composition("lowering.fourth", {(f32,): f32}, fourth)]
+    rows = [
+        Composition("lowering.square", {(f32,): f32}, square),
+        Composition("lowering.fourth", {(f32,): f32}, fourth),
+    ]
     register(rows)
     yield
     unregister(row.id for row in rows)

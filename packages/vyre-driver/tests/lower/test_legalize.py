@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,11 @@ from vyre_foundation.ir.buffer import RUNTIME, Access, Memory
 def kernel_of(build, dialect, dialects, case):
     with program("kernel", 8) as p:
         build(p)
-    return case(p.build(), {b.name: bytes(64 * b.dtype.size) for b in p.build().inputs}).lower(
-        dialects[dialect].target()
-    ).kernels[0]
+    return (
+        case(p.build(), {b.name: bytes(64 * b.dtype.size) for b in p.build().inputs})
+        .lower(dialects[dialect].target())
+        .kernels[0]
+    )
 
 
 def test_arguments_are_the_buffers_that_are_touched_then_lengths(dialects, case):
@@ -79,9 +82,8 @@ def test_workgroup_memory_is_cleared_by_its_invocations(count, volume, dialects,
         w = p.workgroup("w", u16, count)
         out = p.write("out", u16, 40)
         l = p.local_id(0)
-        with p.range(0, 40) as k:
-            with p.if_(l == 0):
-                out[k] = w[k] + 1
+        with p.range(0, 40) as k, p.if_(l == 0):
+            out[k] = w[k] + 1
     lowered = check(case(p.build(), {}, grid=(1, 1, 1)), "full")
     assert str(lowered.kernels[0].program).count("barrier") == 1
 
@@ -112,13 +114,14 @@ def test_equal_programs_give_equal_texts_in_every_process():
             program = generate(seed, EVERYTHING).program
             for name in ("full", "shuffling", "loops", "rich"):
                 dialect = words.DIALECTS[name]
-                digest.update(print_unit(legalize(program, program.validate(), dialect.target()), dialect).text.encode())
+                lowered = legalize(program, program.validate(), dialect.target())
+                digest.update(print_unit(lowered, dialect).text.encode())
         sys.stdout.write(digest.hexdigest())
     """
     digests = set()
     for seed in ("0", "1", "random"):
         run = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(source), os.path.join(os.path.dirname(__file__), "conftest.py")],
+            [sys.executable, "-c", textwrap.dedent(source), str(Path(__file__).with_name("conftest.py"))],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,

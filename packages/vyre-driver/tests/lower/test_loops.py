@@ -16,7 +16,13 @@ from vyre_foundation.ops.scalar import clamp
 def test_loops_end_at_the_edges_of_their_type(dtype, step, dialect, case, check):
     """Bounds come from memory, so that nothing is known about them."""
     highest, lowest = dtype.highest, dtype.lowest
-    pairs = [(highest - 250, highest), (highest - 1, highest), (highest, highest), (highest, lowest), (lowest, lowest + 3)]
+    pairs = [
+        (highest - 250, highest),
+        (highest - 1, highest),
+        (highest, highest),
+        (highest, lowest),
+        (lowest, lowest + 3),
+    ]
     pairs += [(lowest, clamp(dtype, lowest + 255)), (3, 3), (5, 2), (0, 100)]
     bounds = [clamp(dtype, x) for pair in pairs for x in pair]
     with program("loop", 3) as p:

@@ -1,4 +1,4 @@
-"""Translation validation: random programs give the same bytes before and after legalization, on all kinds of targets."""
+"""Translation validation: random programs give the same bytes before and after legalization, on every target."""
 
 from __future__ import annotations
 
