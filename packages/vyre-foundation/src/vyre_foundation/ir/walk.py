@@ -31,18 +31,21 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
     done = set() if done is None else done
     order: list[Expr] = []
     finish, see = order.append, done.add
-    unfinished: list[tuple[Expr, Iterator[Expr]]] = []
+    unfinished: list[Expr] = []
+    places: list[int] = []  # how many operands of each unfinished node are done
     for root in roots:
         if root in done:
             continue
-        node, operands = root, iter(root.args)
+        node, place, operands = root, 0, root.args
         while True:
             for operand in operands:
+                place += 1
                 if operand in done:
                     continue
-                if operand.args:
-                    unfinished.append((node, operands))
-                    node, operands = operand, iter(operand.args)
+                if below := operand.args:
+                    unfinished.append(node)
+                    places.append(place)
+                    node, place, operands = operand, 0, below
                     break
                 see(operand)
                 finish(operand)
@@ -51,7 +54,8 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
                 finish(node)
                 if not unfinished:
                     break
-                node, operands = unfinished.pop()
+                node, place = unfinished.pop(), places.pop()
+                operands = node.args[place:]
     return order
 
 

@@ -16,10 +16,12 @@ from collections.abc import Iterable
 
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, Let, Region, Stmt, Subgroup, Var
-from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.stmt import Body, Region, Stmt
+from vyre_foundation.ir.walk import postorder, rewrite, rewrite_body, with_expressions
+from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode import decode
-from vyre_foundation.wire.encode import encode_as
+from vyre_foundation.wire.encode import assemble
+from vyre_foundation.wire.encode_statements import StatementColumns
 from vyre_foundation.wire.operand_order import COMMUTATIVE, commutative, swapped
 
 
@@ -30,37 +32,22 @@ def canonical(program: Program) -> Program:
 
 def encode_canonical(program: Program) -> bytes:
     """The wire form of the canonical form. Expressions are built only where two become one."""
-    body = rewrite_body(program.body, without_region)
-    nodes = evaluated(body)
+    body = StatementColumns(program.body)
+    if f.REGION in body.tags:
+        body = StatementColumns(rewrite_body(program.body, without_region))
+    nodes = postorder(body.roots)
     if has_equals(nodes):
-        body = merged(body)
-        nodes = evaluated(body)
+        body = StatementColumns(merged(rewrite_body(program.body, without_region)))
+        nodes = postorder(body.roots)
     buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))
-    locals = local_numbers(body)
+    locals = {name: number for number, name in enumerate(dict.fromkeys(body.locals))}
+    head = Program("canonical", buffers, program.workgroup_size, (), program.subgroup_size)
     wrong = swapped(nodes, locals, buffers)
-    plain = Program("canonical", buffers, program.workgroup_size, body, program.subgroup_size)
-    return encode_as(plain, wrong, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
-
-
-def evaluated(body: Body) -> list[Expr]:
-    """Every expression of `body`, operands before what they are operands of."""
-    return postorder([e for stmt in statements(body) for e in expressions(stmt)])
+    return assemble(head, body, wrong, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
 
 
 def without_region(stmt: Stmt) -> Stmt | Body:
     return stmt.body if isinstance(stmt, Region) else stmt
-
-
-def local_numbers(body: Body) -> dict[str, int]:
-    """The locals of `body`, numbered in the order of the statements that declare them."""
-    numbers: dict[str, int] = {}
-    for stmt in statements(body):
-        match stmt:
-            case (
-                Let(name) | Var(name) | Assign(name) | For(name) | Atomic(result=str(name)) | Subgroup(result=str(name))
-            ):
-                numbers.setdefault(name, len(numbers))
-    return numbers
 
 
 def has_equals(nodes: Iterable[Expr]) -> bool:

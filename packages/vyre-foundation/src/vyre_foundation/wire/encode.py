@@ -19,7 +19,7 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    return encode_as(program, frozenset(), str)
+    return assemble(program, StatementColumns(program.body), frozenset(), str)
 
 
 def encode_expr(expr: Expr) -> bytes:
@@ -27,9 +27,8 @@ def encode_expr(expr: Expr) -> bytes:
     return encode(Program("", (), (1, 1, 1), (Let("", expr),)))
 
 
-def encode_as(program: Program, swapped: Set[Expr], rename: Callable[[str], str]) -> bytes:
-    """The wire form of `program` with the operands of all in `swapped` the other way round, and locals renamed."""
-    statements = StatementColumns(program.body)
+def assemble(program: Program, statements: StatementColumns, swapped: Set[Expr], rename: Callable[[str], str]) -> bytes:
+    """The wire form of `program` with the body `statements`, operands of all in `swapped` the other way round."""
     expressions = ExpressionColumns(statements.roots, swapped)
     used = dict.fromkeys((*expressions.buffers, *statements.buffers))
     undeclared = used.keys() - set(program.buffers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,27 +97,35 @@ def stack_code(roots: Iterable[Expr], swapped: Set[Expr]) -> tuple[Iterable[Expr
     reused_after: list[int] = []
     references: list[int] = []
     unfinished: list[Expr] = []
-    unfinished_operands: list[Iterator[Expr]] = []
+    places: list[int] = []  # how many operands of each unfinished expression are pushed
     for root in roots:
-        node, operands = root, iter((root,))
+        if root in made:
+            reused_after.append(len(made))
+            references.append(len(made) - made[root])
+            continue
+        node, place = root, 0
+        operands = root.args if root not in swapped else root.args[::-1]
         while True:
             for operand in operands:
+                place += 1
                 if operand in made:
                     count = len(made)
                     reused_after.append(count)
                     references.append(count - made[operand])
                 elif below := operand.args:
                     unfinished.append(node)
-                    unfinished_operands.append(operands)
-                    node, operands = operand, iter(below if operand not in swapped else below[::-1])
+                    places.append(place)
+                    node, place = operand, 0
+                    operands = below if operand not in swapped else below[::-1]
                     break
                 else:
                     made[operand] = len(made)
             else:
+                made[node] = len(made)
                 if not unfinished:
                     break
-                made[node] = len(made)
-                node, operands = unfinished.pop(), unfinished_operands.pop()
+                node, place = unfinished.pop(), places.pop()
+                operands = node.args[place:] if node not in swapped else node.args[::-1][place:]
     return made, reused_after, references
 
 

@@ -38,21 +38,28 @@ def swapped(nodes: Sequence[Expr], locals: Mapping[str, int], buffers: Sequence[
     `nodes` are all expressions of a program, operands first; `locals` numbers its locals and `buffers` its buffers.
     """
     order = _Order(nodes, locals, buffers)
-    return {node for node in commutative(nodes) if order.is_wrong(*node.args)}
+    wrong: set[Expr] = set()
+    first: Any
+    second: Any
+    for node in commutative(nodes):
+        first, second = node.args
+        kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
+        other = second.op.tag if second.__class__ is Apply else _KINDS[second.__class__]
+        if kind > other or (kind == other and order.is_after(first, second)):
+            wrong.add(node)
+    return wrong
 
 
 class _Order:
+    """The order of operands of one kind."""
+
     def __init__(self, nodes: Sequence[Expr], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> None:
         self._nodes, self._locals = nodes, locals
         self._buffers = {buffer: number for number, buffer in enumerate(buffers)}
 
-    def is_wrong(self, first: Any, second: Any) -> bool:
+    def is_after(self, first: Expr, second: Expr) -> bool:
         """Whether `second` belongs before `first`."""
-        kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
-        other = second.op.tag if second.__class__ is Apply else _KINDS[second.__class__]
-        if kind != other:
-            return bool(kind > other)
-        if kind >= _KINDS[Load]:
+        if first.__class__ is not Apply:
             fields, others = self._fields(first), self._fields(second)
             if fields != others:
                 return fields > others
