@@ -227,4 +227,4 @@ def _numba(case: Case, work: Work) -> Callable[[Array], object]:
 def tables(records: Sequence[Record]) -> list[Table]:
     named = [{**row, "case": f"{row['case']}, {UNITS[row['case']]}"} for row in records]
     shown = pivot(named, rows=("case",), columns=("peer", "variant"), show=with_best(partial(rate, scale=1e-9)))
-    return [shown.titled("work a second, median (best): more is better")]
+    return [shown.titled("work a second, median (best); more is better")]
