@@ -64,9 +64,7 @@ class Cursor:
     def name(self, what: str) -> str:
         """Go past a name."""
         if self.token.kind is Kind.WORD and self.token.text in RESERVED:
-            self.refuse(
-                f"got the word {self.token}, expected the name of {what}", f"write it as \\`{self.token.text}\\`"
-            )
+            self.refuse(f"got the word {self.token}, expected the name of {what}", "write it between backticks")
         if self.token.kind not in (Kind.WORD, Kind.NAME):
             self.refuse(f"got {self.token}, expected the name of {what}", "write a word, or anything between backticks")
         return self.take().text
