@@ -8,9 +8,12 @@ from random import Random
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack
-from vyre_foundation.build import program
-from vyre_foundation.dtype import u32
+from vyre_foundation.build import apply, program
+from vyre_foundation.dtype import FLOATS, DType, u32
 from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ops import OPS
+from vyre_foundation.ops.scalar import from_bits
+from vyre_foundation.testing.values import random_bits
 
 
 def specs() -> Iterator[Spec]:
@@ -25,6 +28,8 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("barriers", "uniform_return"), _uniform_return)
     yield fixed(address("barriers", "locals_live_across"), _locals)
     yield seeded(address("barriers", "in_2d_groups"), _transpose)
+    for dtype in FLOATS:
+        yield seeded(address("barriers", "signs_live_across", dtype=dtype), _signs, dtype)
 
 
 def _reverse(group: int, rng: Random) -> tuple[Launch, Expected]:
@@ -174,6 +179,31 @@ def _locals() -> tuple[Launch, Expected]:
     for step in range(4):
         totals = [(totals[n] + n * (step + 1) + step + totals[n ^ 1]) % 2**32 for n in range(32)]
     return Launch(program=p.build(), inputs={}), Exactly((pack(u32, [t + n * 3 for n, t in enumerate(totals)]),))
+
+
+def _signs(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """What only changes a sign before a barrier is still changed after it, also where it came from private memory."""
+    group, names = 33, ("negated", "kept", "truncated")
+    with program(f"signs_{dtype}", group) as p:
+        x = p.read("x", dtype)
+        negated, kept, truncated = (p.write(name, dtype, like=x) for name in names)
+        own = p.private("own", dtype, 4)
+        i = p.let(p.global_id(0))
+        own[0] = x[i]
+        own[3] = x[0]
+        minus = p.let(-x[i])
+        private = p.let(-own[p.local_id(0)])
+        whole = p.let(apply("trunc", minus))
+        p.barrier()
+        negated[i] = minus
+        kept[i] = private
+        truncated[i] = whole
+    values = [from_bits(dtype, random_bits(rng, dtype)) for _ in range(group * 3)]
+    held = [values[n] if n % group == 0 else values[0] if n % group == 3 else 0.0 for n in range(len(values))]
+    negative = [-v for v in values]
+    whole_ = [OPS["trunc"].evaluate(dtype, v) for v in negative]
+    launch = Launch(program=p.build(), inputs={"x": pack(dtype, values)})
+    return launch, Exactly(tuple(pack(dtype, row) for row in (negative, [-v for v in held], whole_)))
 
 
 def _transpose(rng: Random) -> tuple[Launch, Expected]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre_conform.case import Launch
+from vyre_conform.oracle.precise import HAS_MPFR, fused_multiply_add
 from vyre_foundation.dtype import DType, bf16, bool_, f16, f32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Load, Select
 from vyre_foundation.ir.program import Program
@@ -192,6 +193,19 @@ def _copysign(t: DType, x: Array, y: Array) -> Array:
     return np.where(np.signbit(y) & ~np.isnan(y), -positive, positive)
 
 
+def _fma(t: DType, x: Array, y: Array, z: Array) -> Array | None:
+    """f32 by way of f64: the product is exact there, and a sum that is rounded to odd rounds to f32 as if it were."""
+    if t is not f32:
+        return np.array(fused_multiply_add(x.tolist(), y.tolist(), z.tolist())) if HAS_MPFR else None
+    product, addend = x.astype(np.float64) * y, z.astype(np.float64)
+    total = product + addend
+    shifted = total - product
+    error = (product - (total - shifted)) + (addend - shifted)
+    inexact = np.isfinite(total) & (error != 0) & (total.view(np.uint64) & np.uint64(1) == 0)
+    towards = np.where(error > 0, np.inf, -np.inf)
+    return np.asarray(np.where(inexact, np.nextafter(total, towards), total).astype(np.float32))
+
+
 def _compare(op: Callable[..., Any]) -> Callable[..., Array]:
     return lambda t, x, y: op(x, y)
 
@@ -213,6 +227,7 @@ FORMULAS: Mapping[str, Callable[..., Array | None]] = {
     "min":       lambda t, x, y: _extreme(t, x, y, 1),
     "max":       lambda t, x, y: _extreme(t, x, y, -1),
     "sqrt":      _ieee(np.sqrt),
+    "fma":       _fma,
     "sign":      lambda t, x: np.where(np.isnan(x) | (x == 0), x, np.where(x < 0, -1, 1).astype(t.numpy)),
     "copysign":  _copysign,
     "and":       _ieee(np.bitwise_and),
