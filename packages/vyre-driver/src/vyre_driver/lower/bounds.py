@@ -10,6 +10,7 @@ from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.guards import NOTHING, Guards, Known
 from vyre_driver.lower.indices import proven_index, unsigned_index
 from vyre_driver.lower.ranges import Ranges
+from vyre_driver.lower.scopes import find_scopes
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.transform import rebuilt, transform
 from vyre_foundation.dtype import u64
@@ -31,7 +32,7 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )
-from vyre_foundation.ir.walk import postorder, program_expressions, statements, with_expressions
+from vyre_foundation.ir.walk import postorder, statements, with_expressions
 from vyre_foundation.ops import OPS
 
 
@@ -47,36 +48,44 @@ Access = Load | Store | Atomic
 
 
 class _Bounds:
+    """Decides about every load once, at the first statement at the level of all its uses: what is proven there is
+    proven for all of them, and may be computed there for all of them."""
+
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
-        loads = self._open(n for n in program_expressions(program) if isinstance(n, Load))
-        writes = self._open(s for s in statements(program.body) if isinstance(s, (Store, Atomic)))
-        self._loaded = frozenset(x.index for x in loads)
-        self._guards = Guards(program, ranges, _parts([*loads, *writes]))
-        self._memos: dict[Known, dict[Expr, Expr]] = {}
+        scopes = find_scopes(program.body, guarded_values=True)
+        loads = [n for n in scopes.first if isinstance(n, Load)]
+        writes = [s for s in statements(program.body) if isinstance(s, (Store, Atomic))]
+        self._proven = {n for n in loads if self._is_in_range(n)}
+        open_loads = [n for n in loads if n not in self._proven]
+        self._guards = Guards(program, ranges, _parts([*open_loads, *(s for s in writes if not self._is_in_range(s))]))
+        self._pending: dict[int, list[Load]] = {}
+        for load in open_loads:
+            self._pending.setdefault(scopes.place(load), []).append(load)
+        self._memo: dict[Expr, Expr] = {}
+        self._number = 0
 
-    def _open(self, accesses: Iterable[Access]) -> list[Access]:
-        """The accesses that ranges do not prove: guards matter only for them."""
-        return [x for x in accesses if x.checked and not self._in_range(x)]
-
-    def _in_range(self, access: Access) -> bool:
+    def _is_in_range(self, access: Access) -> bool:
+        """Whether nothing but ranges is needed: guards matter for the others."""
         low, high = self._ranges.of(access.index)
-        return isinstance(access.buffer.count, int) and low >= 0 and high < access.buffer.count
+        return not access.checked or (isinstance(access.buffer.count, int) and low >= 0 and high < access.buffer.count)
 
-    def _proven(self, access: Access, known: Known) -> bool:
-        return not access.checked or self._in_range(access) or self._guards.proves(known, access.index, access.buffer)
+    def _decide(self, number: int, known: Known) -> None:
+        """Prove what can be of the loads that belong to a place, where `known` holds."""
+        for load in self._pending.get(number, ()):
+            if self._guards.proves(known, load.index, load.buffer):
+                self._proven.add(load)
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _expr(self, root: Expr, known: Known) -> Expr:
-        """`root` with every load checked or proven by `known`."""
-        memo = self._memos.setdefault(known, {})
-        return transform(root, lambda node, args: self._node(node, args, known), memo)
+    def _expr(self, root: Expr) -> Expr:
+        """`root` with every load checked or proven, all of which is decided."""
+        return transform(root, self._node, self._memo)
 
-    def _node(self, node: Expr, args: tuple[Expr, ...], known: Known) -> Expr:
+    def _node(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
         if not isinstance(node, Load):
             return self._ranges.carry(node, rebuilt(node, args))
-        if self._proven(node, known):
+        if node in self._proven:
             return self._ranges.carry(node, Load(node.buffer, proven_index(args[0]), checked=False))
         return self._ranges.carry(node, Load(node.buffer, self._unsigned(node.index, args[0])))
 
@@ -88,7 +97,10 @@ class _Bounds:
     def body(self, body: Body, known: Known) -> Body:
         out: list[Stmt] = []
         for stmt in body:
-            out += self._stmt(stmt, known)
+            number = self._number
+            self._number += 1
+            self._decide(number, known)
+            out += self._stmt(stmt, known, ~number)
             if isinstance(stmt, If):
                 if leaves(stmt.then):
                     known |= self._guards.holds(stmt.condition, False)
@@ -96,44 +108,37 @@ class _Bounds:
                     known |= self._guards.holds(stmt.condition, True)
         return tuple(out)
 
-    def _stmt(self, stmt: Stmt, known: Known) -> Body:
+    def _stmt(self, stmt: Stmt, known: Known, inside: int) -> Body:
+        """`inside` is the place behind the guard of a store or an atomic."""
         match stmt:
             case If(condition, then, orelse):
                 yes = known | self._guards.holds(condition, True)
                 no = known | self._guards.holds(condition, False)
-                return (If(self._expr(condition, known), self.body(then, yes), self.body(orelse, no)),)
+                return (If(self._expr(condition), self.body(then, yes), self.body(orelse, no)),)
             case For(name, start, stop, step, body):
-                inside = known | self._guards.counts(Local(name, start.dtype), stop)
-                start, stop = self._expr(start, known), self._expr(stop, known)
-                return (For(name, start, stop, step, self.body(body, inside)),)
+                counted = known | self._guards.counts(Local(name, start.dtype), stop)
+                return (For(name, self._expr(start), self._expr(stop), step, self.body(body, counted)),)
             case Region(label, body):
                 return (Region(label, self.body(body, known)),)
             case Store():
-                return self._store(stmt, known)
+                return self._store(stmt, known, inside)
             case Atomic():
-                return self._atomic(stmt, known)
+                return self._atomic(stmt, known, inside)
             case _:
-                return (with_expressions(stmt, lambda e: self._expr(e, known)),)
+                return (with_expressions(stmt, self._expr),)
 
-    def _store(self, stmt: Store, known: Known) -> Body:
-        if self._proven(stmt, known):
-            index = proven_index(self._expr(stmt.index, known))
-            return (Store(stmt.buffer, index, self._expr(stmt.value, known), checked=False),)
-        setup, index = self._index(stmt, known)
-        if stmt.index in self._loaded and self._guards.is_stable(stmt.index):
-            known |= {(stmt.index, Length(stmt.buffer), 1)}
-        store = Store(stmt.buffer, index, self._expr(stmt.value, known), checked=False)
-        return (*setup, If(_below_length(index, stmt.buffer), (store,)))
+    def _store(self, stmt: Store, known: Known, inside: int) -> Body:
+        proven, setup, index = self._write(stmt, known, inside)
+        store = Store(stmt.buffer, index, self._expr(stmt.value), checked=False)
+        return (store,) if proven else (*setup, If(_below_length(index, stmt.buffer), (store,)))
 
-    def _atomic(self, stmt: Atomic, known: Known) -> Body:
+    def _atomic(self, stmt: Atomic, known: Known, inside: int) -> Body:
         """An old value that is used is 0 where nothing is done."""
-        value = self._expr(stmt.value, known)
-        expected = None if stmt.expected is None else self._expr(stmt.expected, known)
-        if self._proven(stmt, known):
-            index = proven_index(self._expr(stmt.index, known))
-            return (replace(stmt, index=index, value=value, expected=expected, checked=False),)
-        setup, index = self._index(stmt, known)
-        atomic = replace(stmt, index=index, value=value, expected=expected, checked=False)
+        proven, setup, index = self._write(stmt, known, inside)
+        expected = None if stmt.expected is None else self._expr(stmt.expected)
+        atomic = replace(stmt, index=index, value=self._expr(stmt.value), expected=expected, checked=False)
+        if proven:
+            return (atomic,)
         if stmt.result is None:
             return (*setup, If(_below_length(index, stmt.buffer), (atomic,)))
         old = Local(self._fresh(f"{stmt.result}_found"), stmt.buffer.dtype)
@@ -141,13 +146,20 @@ class _Bounds:
         zero = Var(stmt.result, literal(stmt.buffer.dtype, 0))
         return (*setup, zero, If(_below_length(index, stmt.buffer), done))
 
-    def _index(self, stmt: Store | Atomic, known: Known) -> tuple[Body, Expr]:
-        """The unsigned index, which the guard and the access share: bound to a local if memory could change it."""
-        index = self._unsigned(stmt.index, self._expr(stmt.index, known))
+    def _write(self, stmt: Store | Atomic, known: Known, inside: int) -> tuple[bool, Body, Expr]:
+        """Whether the bounds are proven, and the index, which a guard and the access share: bound to a local if memory
+        could change it. The loads behind the guard are decided."""
+        index = self._expr(stmt.index)
+        if self._is_in_range(stmt) or self._guards.proves(known, stmt.index, stmt.buffer):
+            self._decide(inside, known)
+            return True, (), proven_index(index)
+        index = self._unsigned(stmt.index, index)
         if self._guards.is_stable(stmt.index):
-            return (), index
+            self._decide(inside, known | {(stmt.index, Length(stmt.buffer), 1)})
+            return False, (), index
+        self._decide(inside, known)
         bound = Local(self._fresh(f"{stmt.buffer.name}_index"), index.dtype)
-        return (Let(bound.name, index),), bound
+        return False, (Let(bound.name, index),), bound
 
 
 def _parts(accesses: Iterable[Access]) -> frozenset[Expr]:

@@ -38,19 +38,19 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     split = split_at_grid_barriers(recorded, target)
     return Lowered(
         source=program,
-        kernels=tuple(_kernel(piece, Ranges(facts), forms) for piece in split.kernels),
+        kernels=tuple(_kernel(piece, program, Ranges(facts), forms) for piece in split.kernels),
         schedule=split.schedule,
         buffers={b.name: b for b in split.buffers},
         traps=trap_tags(expanded),
     )
 
 
-def _kernel(program: Program, ranges: Ranges, forms: Forms) -> Kernel:
+def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms) -> Kernel:
     """One kernel in the words of the target."""
     counted = count_steps(program, ranges, forms)
     guarded = guard_accesses(counted, ranges, forms.target)
     addressed = widen_indices(guarded, ranges, forms.target)
     grouped = groups_as_loops(addressed, ranges, forms.target)
-    filled = fill_with_zeros(grouped)
+    filled = fill_with_zeros(grouped, source)
     spelled = to_registers(filled, ranges, forms)
     return Kernel(spelled.name, spelled, lengths_read(spelled))

@@ -7,7 +7,7 @@ from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.transform import rebuilt, transform
 from vyre_foundation.dtype import u32, u64
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Literal, Load, literal
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Stmt, Store
 from vyre_foundation.ir.walk import postorder, rewrite_body, with_expressions
@@ -56,9 +56,9 @@ class _Widener:
         return Cast(u64, node) if node.dtype is u32 else node
 
     def _is_exact(self, node: Expr) -> bool:
-        """Whether `node` is a coordinate, or a sum or product of numbers that does not wrap."""
+        """Whether `node` is a global id, or a sum or product of numbers that does not wrap."""
         if not isinstance(node, Apply):
-            return isinstance(node, Id)
+            return isinstance(node, Id) and node.kind is IdKind.GLOBAL_ID
         if node.dtype is not u32 or node.op.id not in ("add", "mul"):
             return False
         x, y = (self._ranges.of(a) for a in node.args)

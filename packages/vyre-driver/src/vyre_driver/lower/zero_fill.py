@@ -14,10 +14,13 @@ from vyre_foundation.ir.stmt import Barrier, Body, For, If, Stmt, Store
 from vyre_foundation.ops import OPS
 
 
-def fill_with_zeros(program: Program) -> Program:
-    """``…``  →  ``for k in [local, count) step volume: w[k] = 0; barrier; …``, for each workgroup array"""
+def fill_with_zeros(program: Program, source: Program) -> Program:
+    """``…``  →  ``for k in [local, count) step volume: w[k] = 0; barrier; …``, for each workgroup array of `source`
+
+    Arrays that lowering has added are written before they are read.
+    """
     used = read_buffers(program) | written_buffers(program)
-    arrays = [b for b in program.buffers if b.memory is Memory.WORKGROUP and b in used]
+    arrays = [b for b in program.buffers if b.memory is Memory.WORKGROUP and b in used and b in source.buffers]
     if not arrays:
         return program
     fresh = Fresh(program)

@@ -154,7 +154,7 @@ class _Grouper:
 
     def _lane(self, ids: dict[int, Expr]) -> Expr:
         """The number of an invocation in its workgroup, as an index."""
-        dtype = u64 if self._is_wide else u32
+        dtype = u64 if self._is_wide and len(self._axes) > 1 else u32
         lane: Expr | None = None
         for axis in self._axes:
             id = ids[axis] if dtype is u32 else Cast(dtype, ids[axis])

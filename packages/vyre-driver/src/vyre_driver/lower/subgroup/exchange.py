@@ -80,12 +80,14 @@ class Memory(Exchange):
 
     def fetch(self, value: Expr, lane: Expr) -> Expr:
         assert isinstance(self._array.count, int)
-        half = literal(self._index.dtype, self._rounds % 2 * self._array.count // 2)
+        half = self._rounds % 2 * self._array.count // 2
         self._rounds += 1
-        stored = _converted(value, self._array.dtype)
-        self.out.append(Store(self._array, add(half, self._index), stored, checked=False))
+        mine, other = (
+            add(index, literal(u32, half)) if half else index for index in (self._index, add(self._first, lane))
+        )
+        self.out.append(Store(self._array, mine, _converted(value, self._array.dtype), checked=False))
         self.out.append(Barrier())
-        fetched = self.bind("fetched", Load(self._array, add(half, add(self._first, lane)), checked=False))
+        fetched = self.bind("fetched", Load(self._array, other, checked=False))
         return _converted(fetched, value.dtype)
 
     def closing(self) -> Body:

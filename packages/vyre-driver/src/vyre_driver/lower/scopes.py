@@ -1,0 +1,120 @@
+"""Where expressions are used: in which statements first, and the innermost block around all uses.
+
+Numbers count the statements of a program in its order, outer before inner. A region is no block: its statements are in
+the block around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.stmt import Atomic, Body, Region, Stmt, Store
+from vyre_foundation.ir.walk import bodies, expressions
+
+Blocks = tuple[int, ...]
+"""A block, as the numbers of all blocks that it is in, outermost first, and its own."""
+
+
+class Visit(NamedTuple):
+    """Expressions of a statement: the block where they are evaluated, and the statements around, itself the last."""
+
+    blocks: Blocks
+    numbers: tuple[int, ...]
+    roots: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    """`first` has every expression with its first visit, children before parents; `uses` counts its parents and
+    statements; `homes` are the innermost blocks around all uses."""
+
+    first: dict[Expr, Visit]
+    uses: dict[Expr, int]
+    homes: dict[Expr, Blocks]
+
+    def place(self, node: Expr) -> int:
+        """The number of the statement at the level of the home of `node` that has its first use."""
+        return self.first[node].numbers[len(self.homes[node])]
+
+
+def find_scopes(body: Body, *, guarded_values: bool) -> Scopes:
+    """`guarded_values`: what a store or an atomic writes counts as a block of its own, with the complement of the
+    statement's number, because a guard may come around it."""
+    visits = list(_visits(body, guarded_values))
+    first = _first_uses(visits)
+    uses, homes = _uses(visits, first)
+    return Scopes(first, uses, homes)
+
+
+def _visits(body: Body, guarded_values: bool) -> Iterator[Visit]:
+    number, block = 0, 0
+
+    def walk(body: Body, blocks: Blocks, around: tuple[int, ...]) -> Iterator[Visit]:
+        nonlocal number, block
+        for stmt in body:
+            own, numbers = number, (*around, number)
+            number += 1
+            roots, guarded = _split(stmt) if guarded_values else (expressions(stmt), ())
+            yield Visit(blocks, numbers, roots)
+            if guarded:
+                yield Visit((*blocks, ~own), (*numbers, ~own), guarded)
+            for nested in bodies(stmt):
+                if isinstance(stmt, Region):
+                    yield from walk(nested, blocks, around)
+                else:
+                    block += 1
+                    yield from walk(nested, (*blocks, block), numbers)
+
+    return walk(body, (), ())
+
+
+def _split(stmt: Stmt) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """The expressions of `stmt` that are evaluated in any case, and those behind a guard."""
+    if isinstance(stmt, (Store, Atomic)):
+        index, *values = expressions(stmt)
+        return (index,), tuple(values)
+    return expressions(stmt), ()
+
+
+def _first_uses(visits: list[Visit]) -> dict[Expr, Visit]:
+    first: dict[Expr, Visit] = {}
+    for visit in visits:
+        stack = [root for root in reversed(visit.roots) if root not in first]
+        while stack:
+            node = stack[-1]
+            todo = [a for a in node.args if a not in first] if node not in first else ()
+            if todo:
+                stack.extend(reversed(todo))
+            else:
+                first.setdefault(node, visit)
+                stack.pop()
+    return first
+
+
+def _uses(visits: list[Visit], first: dict[Expr, Visit]) -> tuple[dict[Expr, int], dict[Expr, Blocks]]:
+    """Parents before children, so that the uses of a node are known when it comes to its operands."""
+    uses = dict.fromkeys(first, 0)
+    homes: dict[Expr, Blocks] = {}
+    for visit in visits:
+        for root in visit.roots:
+            uses[root] += 1
+            homes[root] = _around(homes.get(root, visit.blocks), visit.blocks)
+    for node in reversed(first):
+        home = homes[node]
+        for arg in node.args:
+            uses[arg] += 1
+            homes[arg] = _around(homes.get(arg, home), home)
+    return uses, homes
+
+
+def _around(a: Blocks, b: Blocks) -> Blocks:
+    """The innermost block around two blocks."""
+    if a == b:
+        return a
+    level = 0
+    while level < min(len(a), len(b)) and a[level] == b[level]:
+        level += 1
+    return a[:level]
