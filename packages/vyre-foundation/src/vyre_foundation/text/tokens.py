@@ -66,6 +66,12 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
+def end_of(text: str, token: Token) -> int:
+    """The offset behind `token`, which stands in `text`."""
+    found = _TOKEN.match(text, token.at)
+    return len(text) if found is None else found.end()
+
+
 def _unreadable(character: str) -> str:
     if character in '`"':
         return f"a {character} is not closed on its line"
