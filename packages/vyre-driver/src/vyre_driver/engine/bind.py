@@ -8,7 +8,8 @@ from vyre_driver.engine.device import Allocation, Code, Device
 from vyre_driver.engine.prepared import BoundKernel, Prepared
 from vyre_driver.engine.schedule import straight
 from vyre_driver.errors import InvalidInput
-from vyre_driver.lower.lowered import COUNTERS, TRAPS, Kernel
+from vyre_driver.lower.lowered import COUNTERS, TRAPS
+from vyre_driver.pipeline.executable import Entry
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_room
@@ -21,7 +22,7 @@ def bind(device: Device, plan: LaunchPlan, code: Code, kept: dict[str, Allocatio
     Refuses before it allocates, and when the device has no room, what was allocated is freed again.
     """
     lengths = _lengths(code, plan)
-    buffers = {name: buffer for name, buffer in code.lowered.buffers.items() if buffer.memory.is_bound}
+    buffers = code.executable.buffers
     sizes = {name: lengths[name] * buffer.dtype.size for name, buffer in buffers.items()}
     held = kept or {}
     _require_kept_sizes(sizes, held)
@@ -44,10 +45,10 @@ def bind(device: Device, plan: LaunchPlan, code: Code, kept: dict[str, Allocatio
 
 def _lengths(code: Code, plan: LaunchPlan) -> Mapping[str, int]:
     """The element counts of all buffers of the code. Code may come from an equal program with other names."""
-    pairs = zip(code.lowered.source.buffers, plan.program.buffers, strict=True)
-    known = {ours.name: plan.lengths[theirs.name] for ours, theirs in pairs}
+    pairs = zip(code.executable.declared, plan.program.buffers, strict=True)
+    known = {ours: plan.lengths[theirs.name] for ours, theirs in pairs}
     groups = plan.num_workgroups
-    return known | launch_lengths(code.lowered.buffers, known, groups, groups * plan.program.workgroup_volume)
+    return known | launch_lengths(code.executable.buffers, known, groups, groups * plan.program.workgroup_volume)
 
 
 def _require_kept_sizes(sizes: Mapping[str, int], held: Mapping[str, Allocation]) -> None:
@@ -77,13 +78,13 @@ def _prepared(
     allocations: Mapping[str, Allocation],
     persistent: Mapping[str, Allocation],
 ) -> Prepared:
-    source = code.lowered.source
-    positions = {buffer.name: position for position, buffer in enumerate(source.inputs)}
+    executable = code.executable
+    positions = {name: position for position, name in enumerate(executable.inputs)}
     zeroed = allocations.keys() - positions.keys() - persistent.keys() - {COUNTERS, TRAPS}
     fills = [(allocations[name], 0, sizes[name]) for name in allocations if name in zeroed]
     if TRAPS in allocations:
         fills.append((allocations[TRAPS], 0xFF, sizes[TRAPS]))
-    outputs = zip(source.outputs, plan.outputs, strict=True)
+    outputs = zip(executable.outputs, plan.outputs, strict=True)
     return Prepared(
         device=device,
         code=code,
@@ -91,20 +92,15 @@ def _prepared(
         owned=tuple(allocation for name, allocation in allocations.items() if name not in persistent),
         uploads=tuple((allocations[name], position) for name, position in positions.items()),
         fills=tuple(fills),
-        kernels=tuple(
-            _bound(kernel, entry, lengths, allocations)
-            for kernel, entry in zip(code.lowered.kernels, code.unit.kernels, strict=True)
-        ),
-        readbacks=tuple((allocations[buffer.name], layout.start, layout.stop) for buffer, layout in outputs),
+        kernels=tuple(_bound(entry, lengths, allocations) for entry in executable.entries),
+        readbacks=tuple((allocations[name], layout.start, layout.stop) for name, layout in outputs),
         lengths=lengths,
-        straight=straight(code.lowered.schedule),
+        straight=straight(executable.schedule),
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )
 
 
-def _bound(
-    kernel: Kernel, entry: str, lengths: Mapping[str, int], allocations: Mapping[str, Allocation]
-) -> BoundKernel:
-    memories = [allocations[buffer.name].memory for buffer in kernel.program.buffers if buffer.memory.is_bound]
-    return BoundKernel(entry, kernel.program.workgroup_size, (*memories, *(lengths[name] for name in kernel.lengths)))
+def _bound(entry: Entry, lengths: Mapping[str, int], allocations: Mapping[str, Allocation]) -> BoundKernel:
+    memories = [allocations[name].memory for name in entry.buffers]
+    return BoundKernel(entry.name, entry.workgroup_size, (*memories, *(lengths[name] for name in entry.lengths)))

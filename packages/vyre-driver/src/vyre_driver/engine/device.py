@@ -14,6 +14,7 @@ from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.cache import PipelineCache
+from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
 from vyre_foundation.validate.facts import Facts
 
@@ -28,11 +29,10 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """A compiled program: what was lowered, printed and loaded. It serves every program with the same key."""
+    """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
 
     key: PipelineCacheKey
-    lowered: Lowered
-    unit: SourceUnit
+    executable: Executable
     module: Any
 
 
@@ -59,7 +59,7 @@ class Device:
         if code is None:
             lowered, unit = self.emit(facts, config)
             self.counters.compiles += 1
-            code = Code(key, lowered, unit, self.port.compile(unit))
+            code = Code(key, Executable.of(lowered, unit.kernels), self.port.compile(unit))
             self.code.put(key, code)
         return code
 

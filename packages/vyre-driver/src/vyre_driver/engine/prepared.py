@@ -132,7 +132,7 @@ class Prepared:
 
     def _walk(self) -> Iterator[int]:
         """The same with loops of the host: their counters are written to the device as the launches are taken."""
-        schedule = self.code.lowered.schedule
+        schedule = self.code.executable.schedule
         subgroup_size = self.plan.program.subgroup_size or 1
         values = LaunchValues(self.lengths, self.plan.grid, subgroup_size, [0] * counters_of(schedule))
         for _ in range(self.plan.repeats):
@@ -158,7 +158,7 @@ class Prepared:
 
     def _raise_trap(self) -> None:
         if self.traps is not None:
-            tags = self.code.lowered.traps
+            tags = self.code.executable.traps
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
             raise_trap(tags, sidecar, f"program {self.plan.program.name!r}")

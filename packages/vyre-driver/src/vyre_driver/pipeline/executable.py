@@ -1,0 +1,116 @@
+"""What a dispatch must know about compiled kernels: names, sizes, order. No body, no expression but the host's bounds.
+
+It is much smaller than what it comes from, and has bytes: code that is loaded from a store needs no lowering.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from vyre_driver.device.profile import Extent
+from vyre_driver.lower.lowered import Launch, Lowered, Repeat, Step
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Body, For, Region
+from vyre_foundation.wire import decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some."""
+
+    name: str
+    workgroup_size: Extent
+    buffers: tuple[str, ...]
+    lengths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executable:
+    """`declared`, `inputs` and `outputs` are buffers of the source program by name, in its order. `buffers` are all
+    bound ones of the kernels with their declarations, also those that lowering added. `schedule` counts `entries`.
+    `traps` are the tags of the trap statements in program order.
+    """
+
+    declared: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    buffers: Mapping[str, Buffer]
+    entries: tuple[Entry, ...]
+    schedule: tuple[Step, ...]
+    traps: tuple[str, ...]
+
+    @classmethod
+    def of(cls, lowered: Lowered, names: Sequence[str]) -> Executable:
+        """What stays of `lowered` when its kernels are compiled under these names."""
+        source = lowered.source
+        return cls(
+            declared=_names(source.buffers),
+            inputs=_names(source.inputs),
+            outputs=_names(source.outputs),
+            buffers={name: buffer for name, buffer in lowered.buffers.items() if buffer.memory.is_bound},
+            entries=tuple(
+                Entry(name, kernel.program.workgroup_size, _bound(kernel.program), kernel.lengths)
+                for name, kernel in zip(names, lowered.kernels, strict=True)
+            ),
+            schedule=lowered.schedule,
+            traps=lowered.traps,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Equal executables have equal bytes. Declarations and schedule are written in the wire form of a program."""
+        host = Program("", tuple(self.buffers.values()), (1, 1, 1), tuple(_statements(self.schedule)))
+        names = {
+            "declared": self.declared,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "entries": [[e.name, e.workgroup_size, e.buffers, e.lengths] for e in self.entries],
+            "traps": self.traps,
+        }
+        return json.dumps(names, separators=(",", ":")).encode() + b"\0" + encode(host)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Executable:
+        """The executable that `to_bytes` wrote. ValueError, LookupError or `WireError` for other bytes."""
+        text, _, host = data.partition(b"\0")
+        names, program = json.loads(text), decode(host)
+        return cls(
+            declared=tuple(names["declared"]),
+            inputs=tuple(names["inputs"]),
+            outputs=tuple(names["outputs"]),
+            buffers={buffer.name: buffer for buffer in program.buffers},
+            entries=tuple(Entry(n, (x, y, z), tuple(b), tuple(ls)) for n, (x, y, z), b, ls in names["entries"]),
+            schedule=tuple(_steps(program.body)),
+            traps=tuple(names["traps"]),
+        )
+
+
+def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
+    return tuple(buffer.name for buffer in buffers)
+
+
+def _bound(program: Program) -> tuple[str, ...]:
+    return tuple(buffer.name for buffer in program.buffers if buffer.memory.is_bound)
+
+
+def _statements(schedule: Sequence[Step]) -> Iterator[For | Region]:
+    """A schedule as statements: a loop of the host is a loop, a launch an empty region. Labels are numbers."""
+    for step in schedule:
+        match step:
+            case Launch(kernel):
+                yield Region(str(kernel), ())
+            case Repeat():
+                yield For(str(step.counter), step.start, step.stop, step.step, tuple(_statements(step.body)))
+
+
+def _steps(body: Body) -> Iterator[Step]:
+    for stmt in body:
+        match stmt:
+            case Region(label):
+                yield Launch(int(label))
+            case For():
+                yield Repeat(int(stmt.name), stmt.start, stmt.stop, stmt.step, tuple(_steps(stmt.body)))
+            case _:
+                raise ValueError(f"a schedule has no {type(stmt).__name__}")
