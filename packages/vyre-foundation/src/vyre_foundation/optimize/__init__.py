@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vyre_foundation.optimize.analysis import facts_after
+from vyre_foundation.ir.program import Program
+from vyre_foundation.optimize.analysis import facts_after, finish
+from vyre_foundation.optimize.copies import COPIES
 from vyre_foundation.optimize.regions import REGIONS
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.facts import Facts
@@ -11,12 +13,17 @@ __all__ = ["PASSES", "Pass", "optimize"]
 
 PASSES: tuple[Pass, ...] = (
     REGIONS,
+    COPIES,
 )  # fmt: skip
-"""In the order in which they run."""
+"""In the order in which they run. A pass may stand here twice, because others make work for it."""
 
 
 def optimize(facts: Facts) -> Facts:
     """The facts of the optimized program; the same object where nothing changed."""
+    source = facts
+    made: dict[Pass, Program] = {}
     for stage in PASSES:
-        facts = facts_after(facts, stage.run(facts))
-    return facts
+        if made.get(stage) is not facts.program:
+            facts = facts_after(facts, stage.run(facts))
+            made[stage] = facts.program
+    return facts if facts is source else finish(facts)
