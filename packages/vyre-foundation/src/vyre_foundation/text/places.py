@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from vyre_foundation.text.syntax import BUFFER_WORDS
@@ -62,10 +63,8 @@ class _Reader:
 
     def spans(self) -> dict[str, tuple[int, int]]:
         """Path → the characters from … to."""
-        try:
+        with suppress(IndexError):  # a text that ends too soon has the places found so far
             self._program()
-        except IndexError:  # the text ends too soon: what was found so far is right
-            pass
         return {
             path: (self.tokens[start].at, end_of(self.text, self.tokens[stop - 1]))
             for path, (start, stop) in self.ranges.items()
