@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
+from vyre_foundation.optimize.branches import BRANCHES
 from vyre_foundation.optimize.copies import COPIES
+from vyre_foundation.optimize.dead import DEAD
 from vyre_foundation.optimize.regions import REGIONS
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.facts import Facts
@@ -14,6 +16,8 @@ __all__ = ["PASSES", "Pass", "optimize"]
 PASSES: tuple[Pass, ...] = (
     REGIONS,
     COPIES,
+    BRANCHES,
+    DEAD,
 )  # fmt: skip
 """In the order in which they run. A pass may stand here twice, because others make work for it."""
 

@@ -1,0 +1,213 @@
+"""What nobody can notice is left away: unread locals, memory that is only written, empty blocks, jumps to what is next.
+
+::
+
+    let x = a[0];                          atomic add(b[0], 1);
+    private_only[0] = x;
+    let old = atomic add(b[0], 1);    →
+    if a[1] == 2 {
+      return;
+    }
+
+Traps, barriers and writes of memory that the host, other invocations or a later dispatch may read always stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Apply, Expr, Load, Local
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Return,
+    Stmt,
+    Store,
+    Subgroup,
+    Var,
+)
+from vyre_foundation.ir.walk import bodies, expressions, with_bodies
+from vyre_foundation.ops import OPS
+from vyre_foundation.optimize.bodies import same_body
+from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.validate.facts import Facts
+
+_FLEETING = (Memory.SCRATCH, Memory.WORKGROUP, Memory.PRIVATE)
+"""Memory that is gone when the dispatch has ended."""
+
+
+def remove_dead_code(facts: Facts) -> Program:
+    """The program without what has no effect."""
+    program = facts.program
+    body = _Sweep(program.body).kept()
+    while (ending := _without_last_jumps(body, Return)) is not body:
+        body = _Sweep(ending).kept()
+    return program if body is program.body else replace(program, body=body)
+
+
+# ── what is needed ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Entry(NamedTuple):
+    """A statement, the number of the one around it, and that of the innermost loop around it (-1: none)."""
+
+    stmt: Stmt
+    parent: int
+    loop: int
+
+
+class _Sweep:
+    """Marks what is needed, beginning with effects; then drops the rest."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._entries: list[_Entry] = []
+        self._gives: dict[str, list[int]] = {}
+        self._writes: dict[Buffer, list[int]] = {}
+        self._jumps: dict[int, list[int]] = {}
+        self._enter(body, -1, -1)
+        self._needed = [False] * len(self._entries)
+        self._results: set[int] = set()
+        self._seen: set[Expr] = set()
+        self._work: list[int] = []
+        for number, entry in enumerate(self._entries):
+            if _is_effect(entry.stmt):
+                self._need(number)
+        while self._work:
+            self._need_parts(self._work.pop())
+
+    def _enter(self, body: Body, parent: int, loop: int) -> None:
+        for stmt in body:
+            number = len(self._entries)
+            self._entries.append(_Entry(stmt, parent, loop))
+            match stmt:
+                case Let(name=name) | Var(name=name) | Assign(name=name) | Subgroup(result=str(name)):
+                    self._gives.setdefault(name, []).append(number)
+                case Store(buffer=buffer) | Atomic(buffer=buffer):
+                    self._writes.setdefault(buffer, []).append(number)
+                    if isinstance(stmt, Atomic) and stmt.result is not None:
+                        self._gives.setdefault(stmt.result, []).append(number)
+                case Break() | Continue():
+                    self._jumps.setdefault(loop, []).append(number)
+                case _:
+                    pass
+            for nested in bodies(stmt):
+                self._enter(nested, number, number if isinstance(stmt, For) else loop)
+
+    # ── marking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _need(self, number: int) -> None:
+        if number >= 0 and not self._needed[number]:
+            self._needed[number] = True
+            self._work.append(number)
+
+    def _need_parts(self, number: int) -> None:
+        """What a needed statement needs: that around it, jumps inside a loop, locals and memory that it reads."""
+        stmt, parent, _ = self._entries[number]
+        self._need(parent)
+        for jump in self._jumps.get(number, ()):
+            self._need(jump)
+        work = [root for root in expressions(stmt) if root not in self._seen]
+        while work:
+            node = work.pop()
+            if node in self._seen:
+                continue
+            self._seen.add(node)
+            work += node.args
+            if isinstance(node, Local):
+                self._need_local(node.name)
+            elif isinstance(node, Load):
+                self._need_memory(node.buffer)
+
+    def _need_local(self, name: str) -> None:
+        for number in self._gives.get(name, ()):
+            self._need(number)
+            stmt = self._entries[number].stmt
+            if isinstance(stmt, Atomic):
+                self._results.add(number)
+                self._need_memory(stmt.buffer)
+
+    def _need_memory(self, buffer: Buffer) -> None:
+        for number in self._writes.get(buffer, ()):
+            self._need(number)
+
+    # ── dropping ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def kept(self) -> Body:
+        """The body with what is needed; the same object if that is all."""
+        numbers = iter(range(len(self._entries)))
+        return self._kept(self._body, numbers)
+
+    def _kept(self, body: Body, numbers: Iterator[int]) -> Body:
+        out: list[Stmt] = []
+        for stmt in body:
+            number = next(numbers)
+            new = with_bodies(stmt, lambda nested: self._kept(nested, numbers))
+            if not self._needed[number]:
+                continue
+            if isinstance(new, Atomic) and new.result is not None and number not in self._results:
+                new = replace(new, result=None)
+            out.append(_with_then(new) if isinstance(new, If) else new)
+        return same_body(body, out)
+
+
+def _is_effect(stmt: Stmt) -> bool:
+    """Whether somebody can notice it, wherever it stands. Jumps out of a loop matter where the loop does."""
+    match stmt:
+        case Store() | Atomic():
+            return stmt.buffer.memory not in _FLEETING
+        case Let() | Var() | Assign() | Subgroup() | If() | For() | Region() | Break() | Continue():
+            return False
+        case _:
+            return True
+
+
+def _with_then(stmt: If) -> If:
+    """``if c {} else { … }``  →  ``if not(c) { … }``"""
+    if stmt.then or not stmt.orelse:
+        return stmt
+    condition = stmt.condition
+    is_not = isinstance(condition, Apply) and condition.op.id == "not"
+    return If(condition.args[0] if is_not else Apply(OPS["not"], condition), stmt.orelse)
+
+
+# ── jumps to what comes next ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _without_last_jumps(body: Body, jump: type[Stmt] | None) -> Body:
+    """`body`, which ends where `jump` goes (None: where no jump goes), without such jumps at its ends.
+
+    With a jump goes what stands before it for nobody: declarations and empty branches.
+    """
+    out: list[Stmt] = []
+    for stmt in body:
+        out.append(with_bodies(stmt, lambda nested, s=stmt: _without_last_jumps(nested, _end_of(s))))  # type: ignore[misc]
+    while jump is not None and out:
+        last = out.pop()
+        if isinstance(last, (If, Region)):
+            last = with_bodies(last, lambda nested: _without_last_jumps(nested, jump))
+            if any(bodies(last)):
+                out.append(_with_then(last) if isinstance(last, If) else last)
+                break
+        elif not isinstance(last, (jump, Let, Var)):
+            out.append(last)
+            break
+    return same_body(body, out)
+
+
+def _end_of(stmt: Stmt) -> type[Stmt] | None:
+    return Continue if isinstance(stmt, For) else None
+
+
+DEAD = Pass("dead", remove_dead_code)
