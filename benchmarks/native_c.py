@@ -1,4 +1,4 @@
-"""Plain C through ctypes: `native/kernels.c`, compiled for this machine where there is a compiler."""
+"""Plain C through ctypes: `native/*.c`, compiled for this machine where there is a compiler."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import Any
 import numpy.typing as npt
 from harness import NotHere
 
-SOURCE = Path(__file__).parent / "native" / "kernels.c"
-FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-shared", "-fPIC")
+NATIVE = Path(__file__).parent / "native"
+FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC")
 """As the language wants it: products and sums are not contracted."""
 
 
-def library() -> ctypes.CDLL:
+def library(domain: str) -> ctypes.CDLL:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         raise NotHere("no C compiler")
     with tempfile.TemporaryDirectory(prefix="bench-c-") as folder:
-        path = Path(folder) / "kernels.so"
-        done = subprocess.run([compiler, *FLAGS, "-o", path, SOURCE], capture_output=True, text=True, check=False)
+        path = Path(folder) / f"{domain}.so"
+        command = [compiler, *FLAGS, "-o", path, NATIVE / f"{domain}.c", "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotHere(f"the C compiler failed: {done.stderr.strip().splitlines()[-1]}")
         return ctypes.CDLL(str(path))

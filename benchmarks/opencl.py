@@ -11,19 +11,21 @@ import pyopencl as cl
 
 from vyre_driver_opencl.opened import open_device
 
-SOURCE = Path(__file__).parent / "native" / "kernels.cl"
+NATIVE = Path(__file__).parent / "native"
+ROUNDED = "#pragma OPENCL FP_CONTRACT OFF\n"
+"""Products and sums are rounded one by one, as the language wants it."""
 PAGE = 4096
 
 
 class Device:
-    """A context with a queue that takes times, and the program of `native/kernels.cl`."""
+    """A context with a queue that takes times, and the program of `native/DOMAIN.cl`."""
 
-    def __init__(self, **constants: int) -> None:
-        opened = open_device("opencl")
+    def __init__(self, domain: str, backend: str = "opencl", **constants: int) -> None:
+        opened = open_device(backend)
         self.context = cl.Context([opened.device])
         self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-        options = [f"-D{name}={value}" for name, value in constants.items()]
-        self.program = cl.Program(self.context, SOURCE.read_text("utf-8")).build(options)
+        source = ROUNDED + (NATIVE / f"{domain}.cl").read_text("utf-8")
+        self.program = cl.Program(self.context, source).build([f"-D{name}={n}" for name, n in constants.items()])
         self.shares_memory = bool(opened.device.type & cl.device_type.CPU)
 
     def kernel(self, name: str, *arguments: Any) -> cl.Kernel:

@@ -90,18 +90,18 @@ def _opencl(x: U32) -> dict[str, Call]:
     import opencl
     import pyopencl as cl
 
-    device = opencl.Device(ROUNDS=1, TILE=1, EACH=1, N=1)
+    device = opencl.Device("elementwise")
     enqueue, queue = cl.enqueue_nd_range_kernel, device.queue
     spans = (x.size,), (min(programs.GROUP, x.size),)
 
     def careless() -> U32:
         given, room = device.upload(x), device.room(x.nbytes)
-        device.program.xor_words(queue, *spans, given, room)
+        device.program.xor(queue, *spans, given, room)
         return device.download(room, np.empty_like(x))
 
     staged_x, staged_out = opencl.on_a_page(x), opencl.on_a_page(x)
     pool = device.in_place(staged_x), device.in_place(staged_out)
-    pooled_kernel = device.kernel("xor_words", *pool)
+    pooled_kernel = device.kernel("xor", *pool)
 
     def pooled() -> U32:
         staged_x[:] = x
@@ -109,7 +109,7 @@ def _opencl(x: U32) -> dict[str, Call]:
         queue.finish()
         return staged_out.copy()
 
-    free_kernel = cl.Kernel(device.program, "xor_words")
+    free_kernel = cl.Kernel(device.program, "xor")
 
     def zero_copy() -> U32:
         out = np.empty_like(x)

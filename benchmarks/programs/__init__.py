@@ -1,0 +1,53 @@
+"""The programs that the suites run, as a user would write them, one domain a file, with what they must give."""
+
+from programs.collecting import histogram, prefix_sum, ranks, reduction, shared_histogram
+from programs.data import U32, counts, earlier_equals, group_sums, words
+from programs.elementwise import copy, polynomial, saxpy, xor
+from programs.graph import bfs_step
+from programs.hashing import blake3, hash_chain, sha256
+from programs.matrix import blocked_matmul, matmul, sparse_product, transpose
+from programs.particles import n_body
+from programs.sizes import BINS, EACH, GROUP, KEY, PATTERN, ROUNDS, RUN, TILE
+from programs.sorting import bitonic_sort
+from programs.stencil import stencil, stencil_2d
+from programs.text import automaton, byte_scan, word_scan
+
+__all__ = [
+    "BINS",
+    "EACH",
+    "GROUP",
+    "KEY",
+    "PATTERN",
+    "ROUNDS",
+    "RUN",
+    "TILE",
+    "U32",
+    "automaton",
+    "bfs_step",
+    "bitonic_sort",
+    "blake3",
+    "blocked_matmul",
+    "byte_scan",
+    "copy",
+    "counts",
+    "earlier_equals",
+    "group_sums",
+    "hash_chain",
+    "histogram",
+    "matmul",
+    "n_body",
+    "polynomial",
+    "prefix_sum",
+    "ranks",
+    "reduction",
+    "saxpy",
+    "sha256",
+    "shared_histogram",
+    "sparse_product",
+    "stencil",
+    "stencil_2d",
+    "transpose",
+    "word_scan",
+    "words",
+    "xor",
+]

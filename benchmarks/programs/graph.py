@@ -1,0 +1,32 @@
+"""Graphs."""
+
+from __future__ import annotations
+
+from programs.sizes import GROUP
+from vyre_foundation import Program, program, u32
+
+FAR = 2**32 - 1
+"""The distance of what was not reached yet."""
+
+
+def bfs_step() -> Program:
+    """One level of a search in breadth, from below: who is not reached yet looks for a neighbour that is.
+
+    So nobody writes what another one reads or writes. `starts` has the place of the first neighbour of each vertex in
+    `neighbours`, and one element more.
+    """
+    with program("bfs_step", GROUP) as p:
+        starts, neighbours, level = p.read("starts", u32), p.read("neighbours", u32), p.uniform("level", u32, 1)
+        distances = p.read("distances", u32)
+        out = p.write("out", u32, like=distances)
+        vertex = p.global_id(0)
+        distance = p.var(distances[vertex])
+        with (
+            p.if_(distance == FAR),
+            p.range(starts[vertex], starts[vertex + 1]) as n,
+            p.if_(distances[neighbours[n]] == level[0]),
+        ):
+            distance.set(level[0] + 1)
+            p.break_()
+        out[vertex] = distance
+    return p.build()

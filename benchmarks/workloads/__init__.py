@@ -1,0 +1,18 @@
+"""The workloads of the kernels' suite by name, one domain a file: data, wanted results, launches by hand."""
+
+from workloads import collecting, elementwise, graph, hashing, matrix, particles, sorting, stencil, text
+from workloads.work import Array, Launch, Work, Workload, entry
+
+WORKLOADS: dict[str, Workload] = {
+    **elementwise.WORKLOADS,
+    **stencil.WORKLOADS,
+    **collecting.WORKLOADS,
+    **hashing.WORKLOADS,
+    **matrix.WORKLOADS,
+    **text.WORKLOADS,
+    **sorting.WORKLOADS,
+    **graph.WORKLOADS,
+    **particles.WORKLOADS,
+}
+
+__all__ = ["WORKLOADS", "Array", "Launch", "Work", "Workload", "entry"]
