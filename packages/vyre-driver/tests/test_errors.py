@@ -54,6 +54,8 @@ CATALOGUE = [
      "backend class 'X' implements contract 2. Fix: state the contract that the class implements"),
     (1017, errors.DuplicateBackend("mine", "this", "that"),
      "backend 'mine' is registered by this and by that. Fix: uninstall one of the two distributions"),
+    (1018, errors.InvalidSetting("VYRE_CACHE", needed="off, ro or rw", got="on"),
+     "VYRE_CACHE: got 'on', expected off, ro or rw. Fix: correct the variable, or unset it"),
 ]
 # fmt: on
 

@@ -259,3 +259,14 @@ class DuplicateBackend(BackendError, ValueError):
     def __init__(self, backend: str, first: str, second: str, *, fix: str = "", where: str = "") -> None:
         message = f"backend {backend!r} is registered by {first} and by {second}"
         super().__init__(message, fix=fix, where=where, backend=backend, first=first, second=second)
+
+
+class InvalidSetting(BackendError, ValueError):
+    """An environment variable has a value that means nothing."""
+
+    number = 1018
+    remedy = "correct the variable, or unset it"
+
+    def __init__(self, variable: str, *, needed: str, got: str, fix: str = "") -> None:
+        message = f"got {got!r}, expected {needed}"
+        super().__init__(message, fix=fix, where=variable, variable=variable, needed=needed, got=got)

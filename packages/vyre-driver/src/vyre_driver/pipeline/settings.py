@@ -1,0 +1,64 @@
+"""Where compiled code is kept between processes, by `VYRE_CACHE`, `VYRE_CACHE_DIR` and `VYRE_CACHE_SIZE`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from vyre_driver.errors import InvalidSetting
+
+MODE, FOLDER, SIZE = "VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE"
+DEFAULT_SIZE = 256 * 2**20
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_SIZE = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+
+
+class CacheMode(Enum):
+    """What a process does with the store."""
+
+    OFF = "off"
+    READ = "ro"
+    READ_WRITE = "rw"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """`folder` need not exist. `size` bounds the entries, in bytes; beyond it the coldest go."""
+
+    mode: CacheMode
+    folder: Path
+    size: int = DEFAULT_SIZE
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> CacheSettings:
+        """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none."""
+        folder = environment.get(FOLDER)
+        return cls(
+            mode=_mode(environment.get(MODE) or CacheMode.READ_WRITE.value),
+            folder=Path(folder).expanduser() if folder else _user_folder(),
+            size=_size(environment.get(SIZE) or str(DEFAULT_SIZE)),
+        )
+
+
+def _mode(text: str) -> CacheMode:
+    try:
+        return CacheMode(text.strip().casefold())
+    except ValueError:
+        raise InvalidSetting(MODE, needed=f"one of {', '.join(m.value for m in CacheMode)}", got=text) from None
+
+
+def _size(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise InvalidSetting(SIZE, needed="bytes, such as 64M", got=text)
+    return int(found[1]) * _UNITS[found[2].casefold()]
+
+
+def _user_folder() -> Path:
+    from platformdirs import user_cache_path  # not needed by those who name a folder
+
+    return user_cache_path("vyre", appauthor=False)

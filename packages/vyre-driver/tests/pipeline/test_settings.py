@@ -1,0 +1,52 @@
+"""The three variables of the store: what each value means, and what means nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from vyre_driver.errors import InvalidSetting
+from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings
+
+
+def test_without_variables_code_is_kept_in_the_user_s_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = CacheSettings.of({})
+    assert (settings.mode, settings.size) == (CacheMode.READ_WRITE, DEFAULT_SIZE)
+    assert settings.folder.name == "vyre" or settings.folder.parent.name == "vyre"
+    assert CacheSettings.of({"VYRE_CACHE": "", "VYRE_CACHE_DIR": "", "VYRE_CACHE_SIZE": ""}) == settings
+
+
+@pytest.mark.parametrize("mode", CacheMode)
+def test_every_mode_has_its_word(mode: CacheMode) -> None:
+    assert CacheSettings.of({"VYRE_CACHE": mode.value.upper(), "VYRE_CACHE_DIR": "/there"}).mode is mode
+
+
+def test_a_folder_may_be_named_from_home() -> None:
+    assert CacheSettings.of({"VYRE_CACHE_DIR": "~/there"}).folder == Path.home() / "there"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("1000", 1000), ("3k", 3072), ("2M", 2**21), ("1 GiB", 2**30), ("5kb", 5120), (" 7B ", 7)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert CacheSettings.of({"VYRE_CACHE_SIZE": text, "VYRE_CACHE_DIR": "/there"}).size == size
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        (
+            "VYRE_CACHE",
+            "on",
+            "VYRE_CACHE: got 'on', expected one of off, ro, rw. Fix: correct the variable, or unset it",
+        ),
+        ("VYRE_CACHE_SIZE", "much", "VYRE_CACHE_SIZE: got 'much', expected bytes, such as 64M."),
+        ("VYRE_CACHE_SIZE", "-1", "VYRE_CACHE_SIZE: got '-1', expected bytes, such as 64M."),
+        ("VYRE_CACHE_SIZE", "1T", "VYRE_CACHE_SIZE: got '1T', expected bytes, such as 64M."),
+    ],
+)
+def test_what_means_nothing_is_refused(variable: str, value: str, message: str) -> None:
+    with pytest.raises(InvalidSetting) as error:
+        CacheSettings.of({variable: value, "VYRE_CACHE_DIR": "/there"})
+    assert str(error.value).startswith(message)

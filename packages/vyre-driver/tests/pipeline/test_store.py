@@ -1,0 +1,304 @@
+"""The store: what it gives is what was put, whatever happened to the file meanwhile."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vyre_driver.pipeline import database
+from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
+from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.store import Store, shared_store
+
+A = EntryIdentity(kind=Kind.CODE, key="aa", subject="program a", policy="64", device="this", text="all of a")
+B = replace(A, key="bb", subject="program b", text="all of b")
+COST = 10**9
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> CacheSettings:
+    return CacheSettings(CacheMode.READ_WRITE, tmp_path / "cache")
+
+
+@pytest.fixture
+def store(settings: CacheSettings) -> Iterator[Store]:
+    with closing(Store(settings)) as store:
+        yield store
+
+
+def again(store: Store, **changes: object) -> Store:
+    """The same store in what could be another process."""
+    store.close()
+    return Store(replace(store.settings, **changes))  # type: ignore[arg-type]
+
+
+def change(store: Store, statement: str, *values: object) -> None:
+    """What only damage does."""
+    store.close()
+    with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
+        connection.execute(statement, values)
+
+
+# ── what is kept ──
+
+
+def test_what_was_put_is_there_in_the_next_process(store: Store) -> None:
+    assert store.get(A) is None
+    assert store.put(A, b"payload", COST)
+    assert store.get(A) == b"payload"
+    with closing(again(store)) as later:
+        assert later.get(A) == b"payload"
+        assert later.get(B) is None
+        assert later.damaged == 0
+
+
+def test_a_later_payload_takes_the_place_of_an_earlier(store: Store) -> None:
+    store.put(A, b"first", COST)
+    store.put(A, b"second", COST)
+    assert store.get(A) == b"second"
+    assert [entry.key for entry in store.entries()] == ["aa"]
+
+
+def test_the_folder_is_its_owner_s(store: Store) -> None:
+    store.put(A, b"payload", COST)
+    assert store.settings.folder.stat().st_mode & 0o077 == 0
+    assert not [*store.settings.folder.glob("vyre-new-*")]
+
+
+def test_an_entry_is_given_only_to_its_own_identity(store: Store) -> None:
+    """A key that two identities share (it is a digest) must not give the code of one to the other."""
+    store.put(A, b"payload", COST)
+    assert store.get(replace(A, text="something else")) is None
+    assert store.damaged == 1
+    assert store.get(A) is None
+
+
+def test_uses_are_counted_and_order_the_list(store: Store) -> None:
+    store.put(A, b"payload", COST)
+    store.put(B, b"payload", COST)
+    for _ in range(3):
+        store.get(B)
+    listed = store.entries()
+    assert [(entry.key, entry.uses, entry.damage) for entry in listed] == [("bb", 4, ""), ("aa", 1, "")]
+    assert (listed[0].kind, listed[0].subject, listed[0].size, listed[0].cost_ns) == ("code", "program b", 7, COST)
+
+
+def test_kinds_are_forgotten_apart(store: Store) -> None:
+    store.put(A, b"payload", COST)
+    store.put(replace(A, kind=Kind.FACTS, key="ff"), b"facts", COST)
+    assert store.forget(Kind.FACTS) == 1
+    assert store.get(A) == b"payload"
+    assert [entry.kind for entry in store.entries()] == ["code"]
+
+
+def test_the_bound_holds(settings: CacheSettings) -> None:
+    with closing(Store(replace(settings, size=1000))) as store:
+        for n in range(20):
+            store.put(replace(A, key=f"{n:02}"), bytes(100), COST)
+        assert sum(entry.size for entry in store.entries()) <= 1000
+        assert store.evicted >= 10
+        assert not store.put(B, bytes(1001), COST)
+        assert store.verify() == []
+
+
+def test_pruning_and_clearing(store: Store) -> None:
+    for n in range(10):
+        store.put(replace(A, key=f"{n:02}"), bytes(100), COST)
+    assert store.prune() == 0
+    assert store.prune(500) == 6
+    assert len(store.entries()) == 4
+    store.clear()
+    assert [*store.settings.folder.iterdir()] == []
+    assert store.put(A, b"payload", COST)
+
+
+# ── why something was missed ──
+
+
+def test_every_reason_of_a_miss(store: Store) -> None:
+    reasons = [store.evidence(A).reason]
+    store.put(A, b"payload", COST)
+    for missed in (
+        replace(A, subject="program c", policy="1", device="that"),
+        replace(A, policy="1", device="that"),
+        replace(A, device="that"),
+        replace(A, key="cc", text="by another emitter"),
+    ):
+        reasons.append(store.evidence(missed).reason)
+    assert reasons == list(PipelineCacheMissReason)
+    assert store.evidence(replace(A, policy="1")) == PipelineCacheMissEvidence(1, 1, 0, 0)
+
+
+# ── damage ──
+
+FIELDS = ("key", "kind", "subject", "policy", "device", "identity", "cost_ns", "digest", "payload")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_flipped_byte_in_any_field_is_found(store: Store, field: str) -> None:
+    store.put(A, b"payload", COST)
+    store.close()
+    with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
+        (value,) = connection.execute(f"SELECT CAST({field} AS BLOB) FROM entry").fetchone()
+        flipped = bytes([value[0] ^ 1, *value[1:]])
+        text = flipped if field in ("digest", "payload") else flipped.decode()
+        connection.execute(f"UPDATE entry SET {field} = ?", (text,))
+    later = again(store)
+    assert len(later.verify()) == 1
+    assert later.get(A) is None
+    assert later.put(A, b"made again", COST)
+    assert later.get(A) == b"made again"
+    later.prune()
+    assert later.verify() == []
+    assert [entry.key for entry in later.entries()] == ["aa"]
+    later.close()
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("value", [b"\xff\xfe", 7, "text"])
+def test_a_value_of_another_type_is_found(store: Store, field: str, value: object) -> None:
+    store.put(A, b"payload", COST)
+    store.close()
+    with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
+        connection.execute(f"UPDATE entry SET {field} = ?", (value,))
+    later = again(store)
+    assert later.verify()
+    assert later.get(A) is None
+    later.prune()
+    assert later.entries() == []
+    later.close()
+
+
+def test_damaged_heat_only_cools(store: Store) -> None:
+    store.put(A, b"payload", COST)
+    change(store, "UPDATE heat SET uses = 'many', used = -1e300")
+    with closing(again(store)) as later:
+        assert [entry.uses for entry in later.entries()] == [0]
+        assert later.get(A) == b"payload"
+        assert later.verify() == []
+    change(store, "DELETE FROM heat")
+    with closing(again(store)) as later:
+        assert [entry.uses for entry in later.entries()] == [0]
+
+
+@pytest.mark.parametrize("how", ["overwritten", "cut", "emptied", "another layout"])
+def test_a_damaged_file_is_put_aside(store: Store, how: str, caplog: pytest.LogCaptureFixture) -> None:
+    for n in range(50):
+        store.put(replace(A, key=f"{n:02}"), os.urandom(3000), COST)
+    store.put(A, b"payload", COST)
+    store.close()
+    path = store.settings.folder / database.FILE
+    match how:
+        case "overwritten":
+            path.write_bytes(b"this is no database" * 1000)
+        case "cut":
+            path.write_bytes(path.read_bytes()[:10_000])
+        case "emptied":
+            path.write_bytes(b"")
+        case _:
+            change(store, "DROP TABLE entry")
+    with closing(again(store)) as later:
+        assert later.get(A) is None
+        assert later.put(A, b"made again", COST) or later.put(A, b"made again", COST)
+        assert later.get(A) == b"made again"
+        assert later.verify() == []
+    assert (store.settings.folder / database.DAMAGED).exists()
+    assert sum("damaged and begins anew" in message for message in caplog.messages) == 1
+
+
+def test_any_byte_of_the_file_may_flip(store: Store) -> None:
+    """Wherever it is, what comes out is right or nothing."""
+    payloads = {f"{n:02}": os.urandom(700) for n in range(12)}
+    for key, payload in payloads.items():
+        store.put(replace(A, key=key), payload, COST)
+    store.close()
+    path = store.settings.folder / database.FILE
+    whole = path.read_bytes()
+    for position in range(0, len(whole), max(1, len(whole) // 150)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
+        with closing(again(store)) as later:
+            for key, payload in payloads.items():
+                assert later.get(replace(A, key=key)) in (None, payload)
+
+
+# ── places that can not be used ──
+
+
+def test_a_folder_that_can_not_be_made_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path / "file" / "cache"))
+    for _ in range(3):
+        assert store.get(A) is None
+        assert not store.put(A, b"payload", COST)
+    assert not store.keeps
+    assert len(caplog.messages) == 1
+    assert "nothing is kept in" in caplog.messages[0]
+
+
+def test_a_read_only_file_is_read(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.put(A, b"payload", COST)
+    store.close()
+    reader = again(store)
+    with closing(reader):
+        reader._open().execute("PRAGMA query_only = ON")
+        assert reader.get(A) == b"payload"
+        assert not reader.put(B, b"payload", COST)
+        assert not reader.put(B, b"payload", COST)
+        assert reader.get(A) == b"payload"
+    assert len(caplog.messages) == 1
+
+
+def test_reading_only_writes_nothing(store: Store) -> None:
+    with closing(Store(replace(store.settings, mode=CacheMode.READ))) as reader:
+        assert reader.get(A) is None
+        assert not store.settings.folder.exists()
+    store.put(A, b"payload", COST)
+    store.close()
+    before = (store.settings.folder / database.FILE).read_bytes()
+    with closing(Store(replace(store.settings, mode=CacheMode.READ))) as reader:
+        assert reader.get(A) == b"payload"
+        assert not reader.put(B, b"payload", COST)
+        assert reader.prune(0) == reader.forget(Kind.CODE) == 0
+        reader.discard(A, "a wish")
+    assert (store.settings.folder / database.FILE).read_bytes() == before
+
+
+def test_a_full_disk_keeps_what_is_there(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.put(A, b"payload", COST)
+    pages = store._open().execute("PRAGMA page_count").fetchone()[0]
+    store._open().execute(f"PRAGMA max_page_count = {pages}")
+    assert not store.put(B, os.urandom(10**6), COST)
+    assert not store.put(B, b"small", COST)
+    assert store.get(A) == b"payload"
+    assert store.verify() == []
+    assert [message.partition(" in ")[0] for message in caplog.messages] == ["nothing more is kept"]
+
+
+def test_a_busy_file_is_passed_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put(A, b"payload", COST)
+    store.close()
+    monkeypatch.setattr(database, "PATIENCE_S", 0.05)
+    with closing(sqlite3.connect(store.settings.folder / database.FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert not store.put(B, b"payload", COST)
+        assert store.get(A) == b"payload"
+        other.execute("ROLLBACK")
+    assert store.put(B, b"payload", COST)
+
+
+# ── one store for a process ──
+
+
+def test_the_environment_names_the_shared_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("VYRE_CACHE", "rw")
+    store = shared_store()
+    assert store is not None
+    assert shared_store() is store
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    assert shared_store() is None
