@@ -1,7 +1,7 @@
 """Tables that the pages include, written from the sources before Sphinx reads a page.
 
 Types, ops and rules come from the tables of vyre-foundation. Errors are found in the sources of all packages, so that
-none has to be installed; `errors.toml` adds what brings each about and what repairs it.
+none has to be installed; the `codes.toml` of each package adds what brings an error about and what repairs it.
 """
 
 from __future__ import annotations
@@ -126,14 +126,22 @@ def rule_rows(rules: Mapping[str, Rule]) -> Iterator[tuple[str, ...]]:
 
 
 def error_rows() -> Iterator[tuple[str, ...]]:
-    known = tomllib.loads((DOCS / "errors.toml").read_text("utf-8"))
+    known = error_texts(ROOT)
     errors = sorted(find_errors(ROOT), key=lambda error: int(error.code[1:]))
     codes = [error.code for error in errors]
     if len(set(codes)) != len(codes) or set(codes) != set(known):
         wrong = sorted({c for c in codes if codes.count(c) > 1} | (set(codes) ^ set(known)))
-        raise ValueError(f"errors.toml and the sources disagree, or a code is there twice: {wrong}")
+        raise ValueError(f"codes.toml and the sources disagree, or a code is there twice: {wrong}")
     for error in errors:
-        yield error.code, f"`{error.name}`", error.meaning, *known[error.code]
+        row = known[error.code]
+        yield error.code, f"`{error.name}`", error.meaning, row["when"], row["repair"]
+
+
+def error_texts(root: Path) -> dict[str, dict[str, str]]:
+    """Code → row of the `codes.toml` files of all packages, for errors."""
+    files = sorted(root.glob("packages/*/src/*/codes.toml"))
+    rows = {code: row for file in files for code, row in tomllib.loads(file.read_text("utf-8")).items()}
+    return {code: row for code, row in rows.items() if code.startswith("E")}
 
 
 def find_errors(root: Path) -> Iterator[Error]:

@@ -87,7 +87,67 @@ def test_validate_reports_all_findings_and_fails(tmp_path: Path) -> None:
     assert "Traceback" not in result.output
     error = answer("validate", bad)["error"]
     assert isinstance(error, dict)
-    assert len(error["findings"]) == 2
+    first, second = error["diagnostics"]
+    assert first["source"] == {"file": str(bad), "line": 4, "column": 3, "width": 1, "code": "  x = 1;"}
+    assert second["code"] == "V021"
+
+
+def test_an_error_shows_its_line(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.vyre"
+    bad.write_text("program bad workgroup(64, 1, 1) {\n  write out: u32[4] @0;\n\n  out[0] = 1:i32 + 2:i32;\n}\n")
+    shown = invoke("run", bad, "--backend", "reference").stderr
+    assert (
+        shown
+        == f"""\
+error[V033]: got a value of i32, expected u32, as 'out' has
+  --> {bad}:4:12
+   |
+ 4 |   out[0] = 1:i32 + 2:i32;
+   |            ^^^^^^^^^^^^^
+   = Fix: cast the value to u32
+
+program 'bad': 1 error; `vyre explain V033` says more
+"""
+    )
+
+
+def test_an_error_of_a_wire_form_shows_the_line_of_its_text(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.bin"
+    bad.write_bytes(vy.encode(vy.parse("program bad workgroup(1, 1, 1) { write out: u32[4] @0; out[0] = 1:i32; }")))
+    result = invoke("validate", bad)
+    assert result.exit_code == 1
+    assert f"{bad} (as text):4:12" in result.stderr
+
+
+def test_reasons_against_determinism_show_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "race.vyre"
+    path.write_text("program race workgroup(4, 1, 1) {\n  write out: u32[4] @0;\n\n  out[0] = global_id.x;\n}\n")
+    shown = invoke("validate", path).stdout
+    assert "note[D001]: the store to 'out' may meet itself" in shown
+    assert f"{path}:4:3" in shown
+    (reason,) = answer("validate", path)["determinism_reasons"]  # type: ignore[misc]
+    assert reason["severity"] == "note"
+
+
+def test_explain_says_what_a_code_stands_for() -> None:
+    page = invoke("explain", "v024").stdout
+    assert page.startswith("V024\n\nOnly locals declared with `var` are assigned")
+    assert "      var x = 1;" in page
+    assert invoke("explain", "InvalidInput").stdout.startswith("E1007 InvalidInput")
+    assert answer("explain", "E1007")["name"] == "InvalidInput"
+
+
+def test_explain_lists_the_codes_of_every_distribution() -> None:
+    listed = answer("explain")
+    assert {"V001", "D005", "E000", "E131", "E1017", "E1103", "E1203"} <= set(listed)
+    assert "V064" in invoke("explain").stdout
+
+
+def test_explain_names_the_nearest_of_an_unknown_code() -> None:
+    result = invoke("explain", "V0024")
+    assert result.exit_code == 2
+    assert "the nearest is V024" in result.stderr
+    assert "Fix: " in invoke("explain", "quantum").stderr
 
 
 def test_a_file_that_is_no_program_is_a_usage_error(tmp_path: Path) -> None:
@@ -101,7 +161,7 @@ def test_syntax_errors_have_a_place(tmp_path: Path) -> None:
     (tmp_path / "bad.vyre").write_text("program bad workgroup(64, 1, 1) {\n  write out: u33[4] @0;\n}\n")
     result = invoke("validate", tmp_path / "bad.vyre")
     assert result.exit_code == 2
-    assert "line 2, column 14" in result.stderr
+    assert f"{tmp_path / 'bad.vyre'}:2:14" in result.stderr
     assert "Fix: " in result.stderr
 
 

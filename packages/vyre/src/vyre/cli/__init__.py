@@ -9,6 +9,7 @@ import click
 import vyre
 from vyre.cli import machine, program
 from vyre.cli.demo import demo
+from vyre.cli.explain import explain
 from vyre.cli.outcome import Exit
 
 COMMANDS = {
@@ -16,6 +17,7 @@ COMMANDS = {
     "demo": demo,
     "devices": machine.devices,
     "doctor": machine.doctor,
+    "explain": explain,
     "run": program.run,
     "show": program.show,
     "validate": program.validate,

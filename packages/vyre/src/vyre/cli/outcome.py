@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
@@ -22,8 +22,10 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from vyre_driver.errors import BackendError, BackendUnavailable, InvalidInput, UnknownBackend
+from vyre_driver.observe.diagnostics import Diagnostic, Part, Severity, Source, diagnose, parts, summary
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
 
@@ -53,11 +55,27 @@ def exit_code(error: VyreError) -> Exit:
             return Exit.USAGE
 
 
+_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
+_STYLES = {
+    Part.MESSAGE: "bold", Part.PLACE: "cyan", Part.FRAME: "blue", Part.CODE: "", Part.LABEL: "bold", Part.TEXT: "",
+}  # fmt: skip
+
+
+def coloured(diagnostic: Diagnostic) -> Text:
+    """A diagnostic for a terminal; elsewhere the colours are left out."""
+    loud = _COLOURS[diagnostic.severity]
+    return Text.assemble(*((text, _STYLES.get(part, loud)) for part, text in parts(diagnostic)))
+
+
 class Answer:
-    """Where a command puts its result: one JSON document with ``--json``, else text on the terminal."""
+    """Where a command puts its result: one JSON document with ``--json``, else text on the terminal.
+
+    `source` gives the text of the program that the command is about, for errors that have a place in it.
+    """
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
+        self.source: Callable[[], Source] | None = None
         self.console = Console(highlight=False)
         self.errors = Console(stderr=True, highlight=False)
 
@@ -81,20 +99,22 @@ class Answer:
             self._explain(error)
             raise SystemExit(int(exit_code(error))) from None
 
+    def show(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Diagnostics for people, on standard error."""
+        for diagnostic in diagnostics:
+            self.errors.print(coloured(diagnostic), soft_wrap=True, end="\n\n")
+
     def _explain(self, error: VyreError) -> None:
-        findings = error.findings if isinstance(error, InvalidProgram) else ()
+        found = diagnose(error, self.source() if self.source is not None else None)
         if self.as_json:
-            document = {"code": error.code, "kind": type(error).__name__, "where": error.where}
-            shown = [{"code": f.code, "where": f.where, "message": f.message, "fix": f.fix} for f in findings]
-            self.json({"error": {**document, "message": error.message, "fix": error.fix, "findings": shown}})
+            facts = {"code": error.code, "kind": type(error).__name__, "where": error.where}
+            shown = [diagnostic.to_json() for diagnostic in found]
+            self.json({"error": {**facts, "message": error.message, "fix": error.fix, "diagnostics": shown}})
             return
-        self.errors.print(f"[bold red]error[/] [bold]{error.code}[/]", end=" ")
-        if not findings:
-            self.errors.print(str(error), markup=False, soft_wrap=True)
-            return
-        self.errors.print(f"{error.where}: {len(findings)} findings", markup=False)
-        for finding in findings:
-            self.errors.print(f"  {finding}", markup=False, soft_wrap=True)
+        self.show(found)
+        if isinstance(error, InvalidProgram):
+            more = f"`vyre explain {found[0].code}` says more"
+            self.errors.print(f"{error.where}: {summary(found)}; {more}", markup=False)
 
 
 def readable_size(count: float) -> str:

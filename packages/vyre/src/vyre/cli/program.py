@@ -9,10 +9,11 @@ from typing import Any
 import click
 import numpy as np
 
-from vyre.cli.outcome import Answer, readable_time
+from vyre.cli.outcome import Answer, coloured, readable_time
 from vyre.cli.source import named_paths, read_array, read_program, write_array
 from vyre.run import backend_for
 from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature
+from vyre_driver.observe.diagnostics import Diagnostic, Severity, of_finding
 from vyre_foundation import Program, print_program
 from vyre_foundation.validate.facts import Facts
 
@@ -27,10 +28,10 @@ def validate(file: Path, as_json: bool) -> None:
     """Check a program: its facts, or all its findings (exit code 1)."""
     answer = Answer(as_json)
     with answer.failures():
-        program = read_program(file)
+        program = read_program(file, answer)
         facts = program.validate()
         if as_json:
-            answer.json({"valid": True, "fingerprint": program.fingerprint(), **_facts(facts)})
+            answer.json({"valid": True, "fingerprint": program.fingerprint(), **_facts(answer, facts)})
         else:
             answer.console.print(f"{file}: valid", markup=False)
             _print_facts(answer, facts)
@@ -44,14 +45,14 @@ def show(file: Path, target: str | None, as_json: bool) -> None:
     """Print a program in the text form, its facts, and its source for a target."""
     answer = Answer(as_json)
     with answer.failures():
-        program = read_program(file)
+        program = read_program(file, answer)
         facts = program.validate()
         source = None if target is None else _emitted(program, target)
         if as_json:
             document: dict[str, Any] = {
                 "text": print_program(program),
                 "fingerprint": program.fingerprint(),
-                **_facts(facts),
+                **_facts(answer, facts),
             }
             answer.json(document if source is None else {**document, "target": target, "source": source})
         elif source is not None:
@@ -81,7 +82,7 @@ def run(
     """Run a program over files."""
     answer = Answer(as_json)
     with answer.failures():
-        program = read_program(file)
+        program = read_program(file, answer)
         program.validate()
         targets = named_paths(outputs, "--output")
         names = [b.name for b in program.outputs]
@@ -125,7 +126,7 @@ def _emitted(program: Program, target: str) -> str:
     return backend.emitted_source(program).text
 
 
-def _facts(facts: Facts) -> dict[str, Any]:
+def _facts(answer: Answer, facts: Facts) -> dict[str, Any]:
     return {
         "name": facts.program.name,
         "features": sorted(f.value for f in facts.features),
@@ -141,18 +142,23 @@ def _facts(facts: Facts) -> dict[str, Any]:
         ],
         "locals": {name: dtype.name for name, dtype in facts.locals.items()},
         "deterministic": facts.determinism.is_deterministic,
-        "determinism_reasons": [str(r) for r in facts.determinism.reasons],
+        "determinism_reasons": [reason.to_json() for reason in _reasons(answer, facts)],
     }
+
+
+def _reasons(answer: Answer, facts: Facts) -> list[Diagnostic]:
+    """Why determinism is not proven, each with its line."""
+    source = answer.source() if answer.source is not None else None
+    return [of_finding(reason, source, Severity.NOTE) for reason in facts.determinism.reasons]
 
 
 def _print_facts(answer: Answer, facts: Facts) -> None:
     program: Program = facts.program
     needs = ", ".join(sorted(f.value for f in facts.features)) or "nothing beyond 32-bit integers and f32"
     lines = [f"fingerprint    {program.fingerprint()}", f"needs          {needs}"]
-    if facts.determinism.is_deterministic:
-        lines.append("deterministic  every schedule gives the same bytes")
-    else:
-        lines.append("deterministic  not proven:")
-        lines.extend(f"  {reason}" for reason in facts.determinism.reasons)
+    proven = facts.determinism.is_deterministic
+    lines.append(f"deterministic  {'every schedule gives the same bytes' if proven else 'not proven:'}")
     for line in lines:
         answer.console.print(line, markup=False, soft_wrap=True)
+    for reason in _reasons(answer, facts):
+        answer.console.print(coloured(reason), soft_wrap=True)

@@ -9,21 +9,29 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from vyre_foundation import Program, decode, parse
+from vyre.cli.outcome import Answer
+from vyre_driver.observe.diagnostics import Source
+from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.wire import MAGIC
 
 
-def read_program(path: Path) -> Program:
-    """The program in `path`, in the text form (``.vyre``) or the wire form: the first bytes tell."""
+def read_program(path: Path, answer: Answer) -> Program:
+    """The program in `path`, in the text form (``.vyre``) or the wire form: the first bytes tell.
+
+    From now on the answer's errors show lines of the file; those of a wire form, lines as `vyre show` prints them.
+    """
     data = path.read_bytes()
     if data.startswith(MAGIC):
-        return decode(data)
+        program = decode(data)
+        answer.source = lambda: Source(f"{path} (as text)", print_program(program))
+        return program
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.BadParameter(
             f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start})"
         ) from None
+    answer.source = lambda: Source(str(path), text)
     return parse(text)
 
 

@@ -1,0 +1,215 @@
+"""Errors and findings as records: for people like a good compiler's messages, for programs as JSON.
+
+    error[V024]: got the local `x`, expected one declared with var
+      --> xor.vyre:5:3
+       |
+     5 |   x = 2;
+       |   ^
+       = Fix: declare it with var, or bind a new name
+
+`parts` gives the text in pieces that say what they are, so that a terminal can colour them; `render` joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, NewType
+
+from vyre_foundation.errors import VyreError
+from vyre_foundation.text.errors import TextError
+from vyre_foundation.text.places import Places, Position, position
+from vyre_foundation.validate.facts import Finding, InvalidProgram
+
+DiagnosticCode = NewType("DiagnosticCode", str)
+"""A code that never changes: V for rules of the language, D for reasons against determinism, E for errors."""
+
+
+class Severity(Enum):
+    """How much it matters."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLine:
+    """A part of one line of a file: `line` and `column` count from 1, `code` is the whole line."""
+
+    file: str
+    line: int
+    column: int
+    width: int
+    code: str
+
+    @classmethod
+    def at(cls, file: str, place: Position) -> SourceLine:
+        """The place in the file called `file`."""
+        return cls(file=file, line=place.line, column=place.column, width=place.width, code=place.code)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a program that diagnostics point into; `file` is what they call it."""
+
+    file: str
+    text: str
+
+    def place_of(self, path: str) -> SourceLine | None:
+        """Where the part of the program with this path stands."""
+        found = self._places.find(path)
+        return None if found is None else SourceLine.at(self.file, found)
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One message. `where` names the place in words or as a path, `source` shows it; `fix` says what to do."""
+
+    severity: Severity
+    code: DiagnosticCode
+    message: str
+    where: str = ""
+    source: SourceLine | None = None
+    notes: tuple[str, ...] = ()
+    fix: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as plain values, without what is empty."""
+        record: dict[str, Any] = {"severity": self.severity.value, "code": self.code, "message": self.message}
+        if self.where:
+            record["where"] = self.where
+        if self.source is not None:
+            record["source"] = {name: getattr(self.source, name) for name in SourceLine.__slots__}
+        if self.notes:
+            record["notes"] = list(self.notes)
+        if self.fix:
+            record["fix"] = self.fix
+        return record
+
+
+# ── from errors ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def diagnose(error: VyreError, source: Source | None = None) -> tuple[Diagnostic, ...]:
+    """What `error` says: one diagnostic, or for an invalid program one for each finding.
+
+    With the `source` of the program that it is about, paths become lines.
+    """
+    if isinstance(error, InvalidProgram):
+        return tuple(of_finding(finding, source) for finding in error.findings)
+    line = None
+    if isinstance(error, TextError) and source is not None:
+        line = SourceLine.at(source.file, _at(source.text, error.line, error.column))
+    return (
+        Diagnostic(
+            severity=Severity.ERROR,
+            code=DiagnosticCode(error.code),
+            message=error.message,
+            where=error.where,
+            source=line,
+            notes=tuple(_notes(error)),
+            fix=error.fix,
+        ),
+    )
+
+
+def of_finding(finding: Finding, source: Source | None = None, severity: Severity = Severity.ERROR) -> Diagnostic:
+    """A finding of validation, or with another severity a reason against determinism."""
+    return Diagnostic(
+        severity=severity,
+        code=DiagnosticCode(finding.code),
+        message=finding.message,
+        where=finding.where,
+        source=None if source is None else source.place_of(finding.where),
+        fix=finding.fix,
+    )
+
+
+def _notes(error: VyreError) -> Iterator[str]:
+    """What was added to the error, and what brought it about."""
+    yield from getattr(error, "__notes__", ())
+    cause = error.__cause__
+    if isinstance(cause, VyreError) and cause.message != error.message:
+        yield f"because of {cause.code}: {cause.message}"
+
+
+def _at(text: str, line: int, column: int) -> Position:
+    start = sum(len(code) for code in text.splitlines(keepends=True)[: line - 1]) + column - 1
+    return position(text, start, start + 1)
+
+
+# ── as text ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+WIDEST = 120
+"""Columns of a line that are shown; of a longer one the part around the mark."""
+
+
+class Part(Enum):
+    """What a piece of a rendered diagnostic is."""
+
+    SEVERITY = "severity"
+    MESSAGE = "message"
+    PLACE = "place"
+    FRAME = "frame"
+    CODE = "code"
+    MARK = "mark"
+    LABEL = "label"
+    TEXT = "text"
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """The diagnostic as lines of text, without a newline at the end."""
+    return "".join(text for _, text in parts(diagnostic))
+
+
+def parts(diagnostic: Diagnostic) -> Iterator[tuple[Part, str]]:
+    """The pieces of the text. Joined they are what `render` gives."""
+    yield Part.SEVERITY, f"{diagnostic.severity.value}[{diagnostic.code}]"
+    yield Part.MESSAGE, f": {diagnostic.message}"
+    line = diagnostic.source
+    margin = " " * (len(str(line.line)) if line is not None else 1)
+    if line is not None:
+        yield from _shown(line, margin)
+    elif diagnostic.where:
+        yield Part.FRAME, f"\n {margin}--> "
+        yield Part.PLACE, diagnostic.where
+    for note in diagnostic.notes:
+        yield from _labelled("note", note, margin)
+    if diagnostic.fix:
+        yield from _labelled("Fix", diagnostic.fix, margin)
+
+
+def _shown(line: SourceLine, margin: str) -> Iterator[tuple[Part, str]]:
+    code, mark = _window(line.code.replace("\t", " "), line.column - 1)
+    width = max(1, min(line.width, len(code) - mark))
+    yield Part.FRAME, f"\n {margin}--> "
+    yield Part.PLACE, f"{line.file}:{line.line}:{line.column}"
+    yield Part.FRAME, f"\n {margin} |\n {line.line} | "
+    yield Part.CODE, code.rstrip()
+    yield Part.FRAME, f"\n {margin} | "
+    yield Part.MARK, " " * mark + "^" * width
+
+
+def _window(code: str, mark: int) -> tuple[str, int]:
+    """The part of a line that is worth showing, and where the mark is in it."""
+    start = max(0, mark - WIDEST // 2) if len(code) > WIDEST else 0
+    return code[start : start + WIDEST], mark - start
+
+
+def _labelled(label: str, text: str, margin: str) -> Iterator[tuple[Part, str]]:
+    yield Part.FRAME, f"\n {margin} = "
+    yield Part.LABEL, f"{label}: "
+    yield Part.TEXT, text.replace("\n", f"\n {margin}   ")
+
+
+def summary(diagnostics: Sequence[Diagnostic]) -> str:
+    """How many there are of which severity, as in ``2 errors, 1 note``."""
+    counts = ((sum(d.severity is s for d in diagnostics), s.value) for s in Severity)
+    return ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n)
