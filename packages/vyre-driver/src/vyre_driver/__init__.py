@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         InvalidInput,
         InvalidLaunch,
         InvalidProgram,
+        InvalidSetting,
         KernelCompileFailed,
         OutputLimitExceeded,
         PoisonedState,
@@ -58,8 +59,11 @@ if TYPE_CHECKING:
     from vyre_driver.lower.legalize import legalize
     from vyre_driver.lower.lowered import Lowered
     from vyre_driver.lower.target import Target
+    from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, Severity
     from vyre_driver.pipeline.compile import compile
+    from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
+    from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
     from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
     from vyre_driver.plan.launch import LaunchPlan, OutputLayout, infer_dispatch_grid, plan_launch
     from vyre_driver.registry.backends import (
@@ -96,15 +100,19 @@ _MODULES = {
     "engine.backend": "EngineBackend",
     "engine.port": "DevicePort EmitOptions SourceUnit",
     "errors": """
-        BackendError BackendUnavailable ContractMismatch DeviceLost DeviceOutOfMemory DispatchFailed DispatchTimeout
-        DuplicateBackend InvalidInput InvalidLaunch InvalidProgram KernelCompileFailed OutputLimitExceeded
-        PoisonedState StaleHandle Trapped UnknownBackend UnsupportedFeature
+        BackendError BackendUnavailable ContractMismatch DeviceLost DeviceOutOfMemory DispatchFailed
+        DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram InvalidSetting
+        KernelCompileFailed OutputLimitExceeded PoisonedState StaleHandle Trapped UnknownBackend
+        UnsupportedFeature
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
     "lower.target": "Target",
+    "observe.diagnostics": "Diagnostic DiagnosticCode Severity",
     "pipeline.compile": "compile",
+    "pipeline.disk": "DiskPipelineCache",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
+    "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
     "plan.indirect": "find_indirect_dispatch read_indirect_grid",
     "plan.launch": "LaunchPlan OutputLayout infer_dispatch_grid plan_launch",
     "registry.backends": """
@@ -132,6 +140,9 @@ __all__ = [
     "DevicePort",
     "DeviceProfile",
     "DeviceTimingQuality",
+    "Diagnostic",
+    "DiagnosticCode",
+    "DiskPipelineCache",
     "DispatchConfig",
     "DispatchFailed",
     "DispatchTimeout",
@@ -142,6 +153,7 @@ __all__ = [
     "InvalidInput",
     "InvalidLaunch",
     "InvalidProgram",
+    "InvalidSetting",
     "KernelCompileFailed",
     "LaunchPlan",
     "Lowered",
@@ -151,6 +163,8 @@ __all__ = [
     "PendingDispatch",
     "PipelineCacheIdentity",
     "PipelineCacheKey",
+    "PipelineCacheMissEvidence",
+    "PipelineCacheMissReason",
     "PipelineCacheSnapshot",
     "PoisonedState",
     "Preference",
@@ -159,6 +173,7 @@ __all__ = [
     "ResidentSequenceTiming",
     "Resource",
     "Selection",
+    "Severity",
     "SourceUnit",
     "StaleHandle",
     "Target",
