@@ -9,6 +9,7 @@ from vyre_foundation.optimize.copies import COPIES
 from vyre_foundation.optimize.dead import DEAD
 from vyre_foundation.optimize.regions import REGIONS
 from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.optimize.unroll import UNROLL
 from vyre_foundation.validate.facts import Facts
 
 __all__ = ["PASSES", "Pass", "optimize"]
@@ -16,6 +17,8 @@ __all__ = ["PASSES", "Pass", "optimize"]
 PASSES: tuple[Pass, ...] = (
     REGIONS,
     COPIES,
+    BRANCHES,
+    UNROLL,
     BRANCHES,
     DEAD,
 )  # fmt: skip

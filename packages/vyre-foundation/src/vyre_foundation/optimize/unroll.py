@@ -1,0 +1,180 @@
+"""Loops of few rounds become their rounds, where knowing the counter decides something.
+
+::
+
+    for i in 0..3 {                                     if local_id.x < 4 >> 0 {
+      if local_id.x < 4 >> i {                            w[local_id.x] = 0;
+        w[local_id.x] = i;                              }
+      }                                           →     barrier workgroup;
+      barrier workgroup;                                if local_id.x < 4 >> 1 {
+    }                                                     w[local_id.x] = 1;
+                                                        }
+                                                        …
+
+Compilers unroll too, but after what depends on the counter here: phases between barriers, guards, private arrays in
+registers. A loop stays a loop where the counter decides nothing, and where the rounds would be too many or too large.
+
+A trap is never written twice: of several trap statements the first one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import IntEnum
+
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Barrier, Body, Break, Continue, For, If, Region, Scope, Stmt, Store, Trap
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.optimize.bodies import same_body
+from vyre_foundation.optimize.rename import Fresh, renamed
+from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.validate.declared import declared_locals
+from vyre_foundation.validate.facts import Facts
+
+MAX_ROUNDS = 64
+MAX_NODES = 1024
+"""How many statements and expressions the rounds of one loop may come to."""
+
+MAX_PROGRAM = 4096
+"""How many a program may come to. A larger one keeps its loops."""
+
+_BY_COUNTS = frozenset("shl shr rotl rotr div rem".split())
+"""Ops that cost less where the second operand is a literal."""
+
+_COMPARISONS = frozenset("eq ne lt le gt ge".split())
+
+_IN_REGISTERS = (Memory.PRIVATE, Memory.CONSTANT)
+"""Memory whose elements are values when their indices are literals."""
+
+
+def unroll_loops(facts: Facts) -> Program:
+    """The program with fewer loops."""
+    program = facts.program
+    if not any(isinstance(stmt, For) for stmt in statements(program.body)):
+        return program
+    body = _Unroll(program).body(program.body)
+    return program if body is program.body else replace(program, body=body)
+
+
+class _Unroll:
+    def __init__(self, program: Program) -> None:
+        self._fresh = Fresh(declared_locals(program.body))
+        self._counters = {s.name for s in statements(program.body) if isinstance(s, For)}
+        self._size = _size(program.body)
+
+    def body(self, body: Body) -> Body:
+        """Outer loops first, because their rounds decide about the loops inside."""
+        out: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For) and (rounds := self._rounds(stmt)) is not None:
+                for number, value in enumerate(rounds):
+                    out += self.body(self._round(stmt, number, value))
+            else:
+                out.append(self._inside(stmt))
+        return same_body(body, out)
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case If():
+                then, orelse = self.body(stmt.then), self.body(stmt.orelse)
+                return stmt if then is stmt.then and orelse is stmt.orelse else replace(stmt, then=then, orelse=orelse)
+            case For() | Region():
+                body = self.body(stmt.body)
+                return stmt if body is stmt.body else replace(stmt, body=body)
+            case _:
+                return stmt
+
+    def _round(self, loop: For, number: int, value: int) -> Body:
+        names = {name: self._fresh(name) for name in declared_locals(loop.body)} if number else {}
+        self._counters |= {new for name, new in names.items() if name in self._counters}
+        dtype = loop.start.dtype
+        return renamed(loop.body, names, {loop.name: Literal(dtype, value & ((1 << dtype.bits) - 1))})
+
+    def _rounds(self, loop: For) -> range | None:
+        """The values of the counter if the loop is to be unrolled; the budget is then used."""
+        if not (isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)):
+            return None
+        rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
+        if len(rounds) > MAX_ROUNDS or _is_left_early(loop.body):
+            return None
+        if len(rounds) > 1:
+            size = _size(loop.body)
+            added = size * (len(rounds) - 1)
+            if size + added > MAX_NODES or self._size + added > MAX_PROGRAM:
+                return None
+            if _is_single(loop.body) or not self._decides(loop):
+                return None
+            self._size += added
+        return rounds
+
+    def _decides(self, loop: For) -> bool:
+        """Whether phases, operands or elements are known where the counter is."""
+        inside = list(statements(loop.body))
+        if any(isinstance(s, Barrier) for s in inside):
+            return True
+        made_of: dict[Expr, _MadeOf] = {}
+        for node in postorder(root for stmt in inside for root in expressions(stmt)):
+            made_of[node] = self._made_of(node, made_of, loop.name)
+            if _is_decided(node, made_of):
+                return True
+        bounds = [bound for stmt in inside if isinstance(stmt, For) for bound in (stmt.start, stmt.stop)]
+        elements = [s.index for s in inside if isinstance(s, Store) and s.buffer.memory in _IN_REGISTERS]
+        return any(made_of[x] is _MadeOf.COUNTER for x in (*bounds, *elements))
+
+    def _made_of(self, node: Expr, made_of: Mapping[Expr, _MadeOf], counter: str) -> _MadeOf:
+        match node:
+            case Literal():
+                return _MadeOf.NUMBERS
+            case Local(name) if name in self._counters:
+                return _MadeOf.COUNTER if name == counter else _MadeOf.NUMBERS
+            case Apply():
+                return max(made_of[a] for a in node.args)
+            case _:
+                return _MadeOf.OTHERS
+
+
+class _MadeOf(IntEnum):
+    """What an expression is made of: counters of other loops are as good as numbers, because these may unroll too."""
+
+    NUMBERS = 0
+    COUNTER = 1
+    OTHERS = 2
+
+
+def _is_decided(node: Expr, made_of: Mapping[Expr, _MadeOf]) -> bool:
+    """Whether the counter makes an op cheaper, or an element of memory a value."""
+    match node:
+        case Load():
+            return node.buffer.memory in _IN_REGISTERS and made_of[node.index] is _MadeOf.COUNTER
+        case Apply(op, args) if op.id in _BY_COUNTS:
+            return made_of[args[1]] is _MadeOf.COUNTER or made_of[node] is _MadeOf.COUNTER
+        case Apply(op) if op.id in _COMPARISONS:
+            return made_of[node] is _MadeOf.COUNTER
+        case _:
+            return False
+
+
+def _size(body: Body) -> int:
+    stmts = list(statements(body))
+    return len(stmts) + len(postorder(root for stmt in stmts for root in expressions(stmt)))
+
+
+def _is_single(body: Body) -> bool:
+    """Whether something in it must not be written twice: a trap, or a barrier that splits the program."""
+    return any(isinstance(s, Trap) or (isinstance(s, Barrier) and s.scope is Scope.GRID) for s in statements(body))
+
+
+def _is_left_early(body: Body) -> bool:
+    """Whether a `break` or `continue` in it belongs to the loop around it."""
+    for stmt in body:
+        if isinstance(stmt, (Break, Continue)):
+            return True
+        if not isinstance(stmt, For) and any(map(_is_left_early, bodies(stmt))):
+            return True
+    return False
+
+
+UNROLL = Pass("unroll", unroll_loops)
