@@ -46,7 +46,12 @@ class Worker:
         self.starts += 1
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
         self._process = subprocess.Popen(
-            [*self.command, self.backend], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
+            [*self.command, self.backend],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            # Code of an earlier process would be judged instead of what the compiler makes today.
+            env={"VYRE_CACHE": "off", **os.environ},
         )
         assert self._process.stdout is not None
         self._pump = _Pump(self._process.stdout)

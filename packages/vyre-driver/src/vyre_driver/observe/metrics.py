@@ -9,14 +9,23 @@ from dataclasses import dataclass, fields
 class Counters:
     """Counts since the backend began; they only grow. The caller holds the backend's lock.
 
-    `plans`, `compiles` and `prepares` count what a warm dispatch does not do. What the device holds for the engine now
-    is `bytes_allocated - bytes_freed`.
+    `plans`, `compiles`, `loads` and `prepares` count what a warm dispatch does not do. `loads` are modules from the
+    store, `saves` modules that went there, `refused_loads` those that the device did not take back; the `missed_…` say
+    why the store had nothing. What the device holds for the engine now is `bytes_allocated - bytes_freed`.
     """
 
     dispatches: int = 0
     failures: int = 0
     plans: int = 0
     compiles: int = 0
+    loads: int = 0
+    saves: int = 0
+    refused_loads: int = 0
+    missed_empty_cache: int = 0
+    missed_program_changed: int = 0
+    missed_dispatch_policy_changed: int = 0
+    missed_device_or_runtime_changed: int = 0
+    missed_key_absent: int = 0
     prepares: int = 0
     launches: int = 0
     fills: int = 0

@@ -1,0 +1,124 @@
+"""From a program to code that runs: out of memory, else out of the store, else through the compiler.
+
+Whatever the store gives needs neither lowering nor emission nor a compiler. What the compiler made goes to the store
+after its first launch, when runtimes that compile late have compiled.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.pipeline import PipelineCacheSnapshot
+from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.errors import BackendError, KernelCompileFailed
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.observe.metrics import Counters
+from vyre_driver.pipeline.artifact import Artifact
+from vyre_driver.pipeline.cache import PipelineCache
+from vyre_driver.pipeline.disk import DiskPipelineCache
+from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_foundation.validate.facts import Facts
+
+Emit = Callable[[Facts, DispatchConfig], tuple[Lowered, SourceUnit]]
+
+_logger = logging.getLogger("vyre.cache")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
+    """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
+
+    key: PipelineCacheKey
+    executable: Executable
+    module: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """What belongs to code that the compiler has made and that has not run yet."""
+
+    identity: PipelineCacheIdentity
+    source: str
+    cost_ns: int
+
+
+class CodeCache:
+    """All code of one open device. The backend's lock is held for every call."""
+
+    def __init__(
+        self, port: DevicePort[Any, Any, Any], counters: Counters, disk: DiskPipelineCache, emit: Emit
+    ) -> None:
+        self._port, self._counters, self._disk, self._emit = port, counters, disk, emit
+        self._memory: PipelineCache[Code] = PipelineCache()
+        self._unsaved: dict[PipelineCacheKey, Unsaved] = {}
+        self._loads = 0
+
+    def get(self, identity: PipelineCacheIdentity, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
+        """Code of this identity, which is that of the program of `facts`."""
+        key = identity.key()
+        code = self._memory.get(key)
+        if code is None:
+            code = self._loaded(key, identity, queue) or self._compiled(key, identity, facts, config, queue)
+            self._memory.put(key, code)
+        return code
+
+    def ran(self, code: Code) -> None:
+        """Save code whose kernels have run, if it is not saved yet. Never raises: the dispatch has done well."""
+        unsaved = self._unsaved.pop(code.key, None)
+        if unsaved is None:
+            return
+        started = time.perf_counter_ns()
+        try:
+            binary = self._port.binary(code.module)
+        except BackendError as error:
+            _logger.warning("code is not kept: %s", error)
+            return
+        if binary is not None:
+            cost = unsaved.cost_ns + time.perf_counter_ns() - started
+            artifact = Artifact(code.executable, unsaved.source, binary)
+            self._counters.saves += self._disk.put(unsaved.identity, artifact, cost)
+
+    def snapshot(self) -> PipelineCacheSnapshot:
+        """How often code was found, in memory or in the store, and how often it had to be made."""
+        memory = self._memory.snapshot()
+        return PipelineCacheSnapshot(memory.hits + self._loads, memory.misses - self._loads)
+
+    def clear(self) -> None:
+        """Forget everything; what the store holds stays there."""
+        self._memory.clear()
+        self._unsaved.clear()
+
+    def _loaded(self, key: PipelineCacheKey, identity: PipelineCacheIdentity, queue: int) -> Code | None:
+        artifact = self._disk.get(identity)
+        if artifact is None:
+            evidence = self._disk.missed(identity)
+            if evidence is not None:
+                name = f"missed_{evidence.reason.value}"
+                setattr(self._counters, name, getattr(self._counters, name) + 1)
+            return None
+        try:
+            module = self._port.load(artifact.binary, queue)
+        except KernelCompileFailed as error:
+            self._counters.refused_loads += 1
+            self._disk.discard(identity, f"the device refuses it: {error.log}")
+            return None
+        self._counters.loads += 1
+        self._loads += 1
+        return Code(key, artifact.executable, module)
+
+    def _compiled(
+        self, key: PipelineCacheKey, identity: PipelineCacheIdentity, facts: Facts, config: DispatchConfig, queue: int
+    ) -> Code:
+        started = time.perf_counter_ns()
+        lowered, unit = self._emit(facts, config)
+        self._counters.compiles += 1
+        code = Code(key, Executable.of(lowered, unit.kernels), self._port.compile(unit, queue))
+        if self._disk.keeps:
+            self._unsaved[key] = Unsaved(identity, unit.text, time.perf_counter_ns() - started)
+        return code
