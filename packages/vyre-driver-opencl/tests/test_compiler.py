@@ -16,7 +16,7 @@ def context(backend_id: str) -> cl.Context:
 def test_a_refusal_has_the_log_and_the_lines(context: cl.Context) -> None:
     text = "__kernel void k(__global int *a) {\n  a[0] = 1;\n  a[1] = missing;\n}\n"
     with pytest.raises(BuildFailed) as caught:
-        build(context, text)
+        build(context, context.devices[0], text)
     assert "use of undeclared identifier 'missing'" in caught.value.log
     assert caught.value.lines[0] == 3
 
@@ -27,7 +27,7 @@ def test_a_refusal_without_a_line() -> None:
 
 def test_logs_name_no_temporary_file(context: cl.Context) -> None:
     with pytest.raises(BuildFailed) as caught:
-        build(context, "#error no\n")
+        build(context, context.devices[0], "#error no\n")
     assert "tempfile_" not in caught.value.log
 
 
@@ -42,6 +42,6 @@ def test_what_libraries_write_to_standard_error_is_caught(capfd: pytest.CaptureF
 
 def test_options_reach_the_compiler(context: cl.Context) -> None:
     text = "__kernel void k(__global int *a) { a[0] = ANSWER; }"
-    assert build(context, text, ("-DANSWER=42",)).kernel_names == "k"
+    assert build(context, context.devices[0], text, ("-DANSWER=42",)).kernel_names == "k"
     with pytest.raises(BuildFailed, match="ANSWER"):
-        build(context, text)
+        build(context, context.devices[0], text)

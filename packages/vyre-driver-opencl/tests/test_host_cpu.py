@@ -38,4 +38,4 @@ def test_a_device_that_knows_its_cpu_is_left_alone(backend_id: str) -> None:
 def test_a_device_compiles_afterwards(backend_id: str) -> None:
     device = candidates(backend_id)[0].device
     name_host_cpu(device)
-    build(cl.Context([device]), "__kernel void nothing(void) {}")
+    build(cl.Context([device]), device, "__kernel void nothing(void) {}")

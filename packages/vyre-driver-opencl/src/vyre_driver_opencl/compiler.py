@@ -34,14 +34,14 @@ class BuildFailed(Exception):
         self.lines = tuple(dict.fromkeys(map(int, _POSITION.findall(log))))
 
 
-def build(context: cl.Context, text: str, options: tuple[str, ...] = ()) -> cl.Program:
-    """Compile and link `text`, or raise `BuildFailed`."""
+def build(context: cl.Context, device: cl.Device, text: str, options: tuple[str, ...] = ()) -> cl.Program:
+    """Compile and link `text` for one device of the context, or raise `BuildFailed`."""
     program = cl._cl._Program(context, text)
     failure: cl.Error | None = None
     said: list[str] = []
     with _standard_error_into(said):
         try:
-            program._build(" ".join((*OPTIONS, *options)).encode(), None)
+            program._build(" ".join((*OPTIONS, *options)).encode(), [device])
         except cl.Error as error:
             failure = error
     said += [log or "" for _, log in program._get_build_logs()]

@@ -48,7 +48,8 @@ def candidates(backend: str) -> list[Candidate]:
     wanted = os.environ.get(VARIABLE, "").strip()
     if backend == "opencl-intel":
         return _intel(backend)
-    found = ranked(_devices(_general()))
+    with icd.both_devices():
+        found = ranked(_devices(_general()))
     if not wanted:
         return found or _refuse_nothing(backend)
     chosen = [candidate for candidate in found if matches(candidate, wanted)]
@@ -63,6 +64,17 @@ def matches(candidate: Candidate, wanted: str) -> bool:
     """Whether the text of the variable names this device."""
     platform, _, device = wanted.casefold().partition(":")
     return platform.strip() in candidate.platform.casefold() and _is_called(candidate, device.strip())
+
+
+def siblings(best: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates that run the code of `best` on the same processor in other ways, and itself: PoCL's two devices.
+
+    They have one platform, one compiler and one memory, and so what one has proven holds for the others.
+    """
+    if not best.is_pocl or not best.device.type & KINDS["cpu"]:
+        return [best]
+    same = [c for c in others if c.device.platform == best.device.platform and c.device.type == best.device.type]
+    return sorted(same, key=lambda candidate: candidate.device.max_compute_units)
 
 
 def require_linker(backend: str, candidate: Candidate) -> None:

@@ -18,8 +18,8 @@ from vyre_driver_opencl.api import cl
 
 UNKNOWN = b"generic\0"
 MEMORY, CPU_INFO = Path("/proc/self/mem"), Path("/proc/cpuinfo")
-DEVICE_BYTES = 4096
-"""More than a device takes; the text's pointer lies at 640."""
+DEVICE_BYTES = 1024
+"""What a device takes, and the next one follows it; the text's pointer lies at 640."""
 
 NAMES = (
     ("znver3", "avx2 bmi1 bmi2 fma f16c movbe abm adx sse4a"),

@@ -5,6 +5,10 @@ file lists and asked for their platforms directly, as the loader would do it. So
 `LD_LIBRARY_PATH`, and no order: each can be opened after the loader has made its list.
 
 The loader makes that list once, at the first call of the process, and by itself adds the PoCL that lies beside it.
+PoCL has two devices for one CPU: `pthread` with a thread for each core, and `basic`, which runs kernels in the calling
+thread. It lists `pthread` alone unless `POCL_DEVICES` says otherwise when it is first asked; `both_devices` does that
+for the embedded PoCL. Others, which a system may register, know these names or not, and are left as they are.
+
 `only` narrows the list for that moment to one library, where the system registers none that it would hide: then a
 process that uses one embedded runtime loads one. Two in a process work too, but an integer division by zero in a kernel
 on PoCL, harmless otherwise, then ends the process with SIGFPE. Legalized programs hold no such division.
@@ -15,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
@@ -37,6 +42,8 @@ class EmbeddedRuntime:
     library: str
     needs: tuple[tuple[str, str], ...] = ()
 
+
+BOTH_DEVICES = "basic pthread"
 
 POCL = EmbeddedRuntime("PoCL", "pocl-binary-distribution", "libpocl*.so*")
 INTEL = EmbeddedRuntime(
@@ -73,6 +80,12 @@ def registered() -> list[Path]:
     return [file for place in places for file in (sorted(Path(place).glob("*.icd")) or _alone(Path(place)))]
 
 
+def both_devices() -> AbstractContextManager[None]:
+    """While platforms and devices are listed for the first time: the embedded PoCL lists both of its devices."""
+    names_pocl = any("pocl" in _description(file).casefold() for file in registered())
+    return environment(**({} if names_pocl or locate(POCL) is None else {"POCL_DEVICES": BOTH_DEVICES}))
+
+
 def attach(runtime: EmbeddedRuntime, library: Path) -> list[cl.Platform]:
     """The platforms of an embedded runtime, whether or not the loader lists them; OSError if it can not be loaded."""
     with _lock:
@@ -102,6 +115,14 @@ def _platform_handles(library: ctypes.CDLL) -> list[int]:
     found = (ctypes.c_void_p * count.value)()
     ask(count.value, found, None)
     return [handle for handle in found if handle]
+
+
+def _description(file: Path) -> str:
+    """A registered library's name: the file's own, and what a registration file says."""
+    try:
+        return file.name + (file.read_text("utf-8", "replace") if file.suffix == ".icd" else "")
+    except OSError:
+        return file.name
 
 
 def _alone(place: Path) -> list[Path]:

@@ -62,8 +62,8 @@ def _lengths(args: Args) -> list[int]:
 
 
 class Module:
-    """A built program and its kernels by name."""
+    """A built program, its kernels by name, and the queue that they go to."""
 
-    def __init__(self, program: cl.Program, names: Sequence[str], *, is_flat: bool) -> None:
-        self.program = program
+    def __init__(self, program: cl.Program, names: Sequence[str], queue: cl.CommandQueue, *, is_flat: bool) -> None:
+        self.program, self.queue = program, queue
         self.kernels = {name: LoadedKernel(cl.Kernel(program, name), is_flat=is_flat) for name in names}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.devices import Candidate, candidates, require_linker
+from vyre_driver_opencl.devices import Candidate, candidates, require_linker, siblings
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.host_cpu import name_host_cpu
@@ -19,9 +20,14 @@ from vyre_driver_opencl.spelling import prelude
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedDevice:
-    """A device with a context of its own, and what is known about it."""
+    """A device with a context of its own, and what is known about it.
+
+    `queues` are the ways to run its code, each a device to OpenCL: `device` itself, and before it those with fewer
+    workers.
+    """
 
     device: cl.Device
+    queues: tuple[cl.Device, ...]
     context: cl.Context
     reported: Reported
     proven: Proven
@@ -31,27 +37,32 @@ class OpenedDevice:
 def open_device(backend: str) -> OpenedDevice:
     """The best device of this backend that works, or `BackendUnavailable` with the reason for each that does not."""
     reasons = []
-    for candidate in candidates(backend):
+    found = candidates(backend)
+    for candidate in found:
         try:
-            return _open(backend, candidate)
+            return _open(backend, candidate, siblings(candidate, found))
         except BackendError as error:
             reasons.append((f"{candidate}: {error.message}", error.fix))
     refused = "; ".join(reason for reason, _ in reasons)
     raise BackendUnavailable(backend, f"no device can be used ({refused})", fix=reasons[0][1])
 
 
-def _open(backend: str, candidate: Candidate) -> OpenedDevice:
+def _open(backend: str, candidate: Candidate, together: Sequence[Candidate]) -> OpenedDevice:
+    """Open `together`, in which `candidate` is. One compiler makes the code of all, so the first proves for all."""
     require_linker(backend, candidate)
-    device = candidate.device
+    queues = tuple(sibling.device for sibling in together)
+    device = queues[-1]
     with translated(backend), _lock:
-        name_host_cpu(device)
-        context = cl.Context([device])
+        for one in queues:
+            name_host_cpu(one)
+        context = cl.Context(list(queues))
         reported = report(device)
         if device.int_ptr not in _proven:
-            bench = Bench(context, cl.CommandQueue(context), prelude(reported.extensions), reported.options)
+            queue = cl.CommandQueue(context, queues[0])
+            bench = Bench(context, queue, prelude(reported.extensions), reported.options)
             _proven[device.int_ptr] = prove_device(backend, bench, reported)
     proven = _proven[device.int_ptr]
-    return OpenedDevice(device, context, reported, proven, dialect_of(backend, reported, proven))
+    return OpenedDevice(device, queues, context, reported, proven, dialect_of(backend, reported, proven))
 
 
 _lock = threading.Lock()

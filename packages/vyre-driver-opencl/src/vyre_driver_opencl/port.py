@@ -19,6 +19,7 @@ from vyre_driver_opencl.launch import LoadedKernel, Module
 from vyre_driver_opencl.memory import BufferMemory, Sharing, allocate
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
+from vyre_driver_opencl.queues import queue_of
 
 BLOCKING = 0.02
 """Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
@@ -27,14 +28,16 @@ LONGEST_PAUSE = 0.005
 
 
 class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
-    """One device with one queue, in order. Kernels are timed by the device."""
+    """One device with one queue, in order, or several of which one is used at a time. It times its kernels."""
 
     emitter_version = "opencl-1"
 
     def __init__(self, backend: str, opened: OpenedDevice) -> None:
         self._backend, self._opened = backend, opened
         self._context, self._device = opened.context, opened.device
-        self._queue = cl.CommandQueue(self._context, self._device, cl.command_queue_properties.PROFILING_ENABLE)
+        timed = cl.command_queue_properties.PROFILING_ENABLE
+        self._queues = [cl.CommandQueue(self._context, device, timed) for device in opened.queues]
+        self._queue = self._queues[0]  # of copies, and of the launches since the last wait for everything
         self._sharing = Sharing.of(self._device)
         self._largest = self._device.max_mem_alloc_size
         self._launched: list[tuple[LoadedKernel, cl.Event]] = []  # since the last wait for everything
@@ -45,7 +48,9 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
     def probe(self) -> DeviceProfile:
-        return profile(self._backend, self._device, self._opened.proven)
+        with translated(self._backend):
+            queues = tuple(queue_of(queue) for queue in self._queues)
+            return profile(self._backend, self._device, self._opened.proven, queues)
 
     def target(self) -> Target:
         return self._opened.dialect.target()
@@ -56,15 +61,15 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         """Exact, whatever the budget: no function of the device's own is spelled."""
         return emit(lowered, self._opened.dialect, self._opened.reported.options)
 
-    def compile(self, unit: SourceUnit) -> Module:
+    def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         assert isinstance(unit, OpenClSource)
         try:
-            program = build(self._context, unit.text, unit.options)
+            program = build(self._context, self._opened.queues[queue], unit.text, unit.options)
         except BuildFailed as failure:
             place = unit.place(failure.lines[0]) if failure.lines else ""
             raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
         with translated(self._backend):
-            return Module(program, unit.kernels, is_flat=unit.is_flat)
+            return Module(program, unit.kernels, self._queues[queue], is_flat=unit.is_flat)
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,6 +117,8 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         *,
         timed: bool = False,
     ) -> cl.Event:
+        if module.queue is not self._queue:
+            self._change_queue(module.queue)
         loaded = module.kernels[kernel]
         span, local = loaded.spans(grid, workgroup_size)
         try:
@@ -173,6 +180,12 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         """The event of the last launch that uses this memory; None if that launch failed or was interrupted."""
         position = memory.launch - self._ended - 1
         return self._launched[position][1] if position < len(self._launched) else None
+
+    def _change_queue(self, queue: cl.CommandQueue) -> None:
+        """Go on in another queue once everything in this one has ended: launches are in order."""
+        if self._launched:
+            self.wait(self._launched[-1][1])
+        self._queue = queue
 
     def _finish(self) -> None:
         with translated(self._backend):

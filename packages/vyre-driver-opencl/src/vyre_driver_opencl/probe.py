@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
+from vyre_driver.device.queue import Queue
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.proof.atomics import Atomics, prove_atomics
@@ -55,6 +56,7 @@ class Reported:
     f64: bool
     exact_division: bool
     groups_as_loops: bool = False
+    is_cpu: bool = False
 
     @property
     def f16(self) -> bool:
@@ -102,6 +104,7 @@ def report(device: cl.Device) -> Reported:
         f64="cl_khr_fp64" in extensions and bool(device.double_fp_config),
         exact_division=bool(device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
         groups_as_loops=device.platform.name == POCL and bool(device.type & cl.device_type.CPU),
+        is_cpu=bool(device.type & cl.device_type.CPU),
     )
 
 
@@ -126,7 +129,7 @@ def prove_device(backend: str, bench: Bench, reported: Reported) -> Proven:
     )
 
 
-def profile(backend: str, device: cl.Device, proven: Proven) -> DeviceProfile:
+def profile(backend: str, device: cl.Device, proven: Proven, queues: tuple[Queue, ...] = ()) -> DeviceProfile:
     """The facts that the engine plans with."""
     x, y, z, *_ = (*device.max_work_item_sizes, 1, 1)
     return DeviceProfile(
@@ -153,6 +156,7 @@ def profile(backend: str, device: cl.Device, proven: Proven) -> DeviceProfile:
         max_storage_buffer_binding_size=device.max_mem_alloc_size,
         global_memory_bytes=device.global_mem_size,
         compute_units=device.max_compute_units,
+        queues=queues,
     )
 
 

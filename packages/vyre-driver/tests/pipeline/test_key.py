@@ -26,7 +26,7 @@ IDENTITY = PipelineCacheIdentity(
 # fmt: off
 CHANGES = {
     "program": "ac" * 32, "workgroup_size": (1, 64, 1), "ulp_budget": 1, "target": "u", "emitter": "e 2",
-    "driver": "0.1.1", "device": ("backend", "device", "vendor", "driver", "compiler 2"),
+    "driver": "0.1.1", "queue": "wide", "device": ("backend", "device", "vendor", "driver", "compiler 2"),
     "version": CURRENT_PIPELINE_CACHE_KEY_VERSION + 1,
 }
 # fmt: on

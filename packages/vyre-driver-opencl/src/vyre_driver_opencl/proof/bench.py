@@ -38,7 +38,7 @@ class Bench:
 
         Raises `BuildFailed`, or the runtime's error.
         """
-        kernel = cl.Kernel(build(self.context, text, self.options), "prove")
+        kernel = cl.Kernel(build(self.context, self.queue.device, text, self.options), "prove")
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (*results, *operands)]
         kernel.set_args(*buffers)

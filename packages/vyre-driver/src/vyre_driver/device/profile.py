@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from vyre_driver.device.queue import Queue
+
 Extent = tuple[int, int, int]
 """Sizes along x, y and z."""
 
@@ -28,7 +30,8 @@ class DeviceProfile:
 
     `driver_version` and `compiler` identify the software that turns source into code: compiled pipelines are never
     shared between different ones. `supports_*` are native abilities. Byte sizes are bytes, `mem_bw_gbps` is 10**9 bytes
-    a second. The default of every field is what a backend must say that knows nothing.
+    a second. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
+    is what a backend must say that knows nothing.
     """
 
     backend: str
@@ -77,6 +80,8 @@ class DeviceProfile:
     ideal_workgroup_tile: Extent | None = None
     shared_memory_bank_count: int | None = None
     shared_memory_bank_width_bytes: int | None = None
+
+    queues: tuple[Queue, ...] = ()
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import Lowered
@@ -16,6 +17,8 @@ from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.cache import PipelineCache
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_driver.plan.cost import estimate
+from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.validate.facts import Facts
 
 
@@ -46,20 +49,25 @@ class Device:
         self.port, self.counters = port, counters
         self.profile = port.probe()
         self.target = port.target()
+        self.rate = Rate()
         self.code: PipelineCache[Code] = PipelineCache()
         self._reclaim = reclaim
         self._live: set[Allocation] = set()
         self._abandoned: deque[Allocation] = deque()
 
-    def compile(self, facts: Facts, config: DispatchConfig) -> Code:
+    def choose_queue(self, plan: LaunchPlan) -> QueueChoice | None:
+        """Which of several queues the launches of `plan` take; None where there is nothing to choose."""
+        return QueueChoice(self.profile.queues, estimate(plan), self.rate) if len(self.profile.queues) > 1 else None
+
+    def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
         """Code for a validated program whose workgroup size is the launched one, from the cache where it can be."""
         emitter = self.port.emitter_version
-        key = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, emitter).key()
+        key = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, emitter, queue).key()
         code = self.code.get(key)
         if code is None:
             lowered, unit = self.emit(facts, config)
             self.counters.compiles += 1
-            code = Code(key, Executable.of(lowered, unit.kernels), self.port.compile(unit))
+            code = Code(key, Executable.of(lowered, unit.kernels), self.port.compile(unit, queue))
             self.code.put(key, code)
         return code
 

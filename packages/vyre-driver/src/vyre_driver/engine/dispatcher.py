@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from vyre_driver.backend.config import DispatchConfig
@@ -20,10 +21,11 @@ from vyre_driver.engine.bind import bind
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Allocation, Device
 from vyre_driver.engine.inputs import bind_inputs
-from vyre_driver.engine.prepared import EmptyLaunch, Runnable
+from vyre_driver.engine.prepared import EmptyLaunch, Prepared, Runnable
+from vyre_driver.engine.queueing import QueueChoice
 from vyre_driver.errors import DeviceLost, PoisonedState, StaleHandle, Trapped
 from vyre_driver.plan.indirect import read_indirect_grid
-from vyre_driver.plan.launch import plan_launch
+from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_foundation.ir.program import Program
 
 Session = Callable[[Deadline], AbstractContextManager[Device]]
@@ -54,6 +56,17 @@ class Request(NamedTuple):
     timed: bool
 
 
+@dataclass(slots=True)
+class Kept:
+    """What is kept of one shape. It keeps the program alive, and so its identity its own."""
+
+    program: Program
+    plan: LaunchPlan
+    launch: Runnable
+    queue: int = 0
+    choice: QueueChoice | None = None
+
+
 class Dispatcher:
     """Dispatches programs over launches that it keeps.
 
@@ -63,7 +76,7 @@ class Dispatcher:
 
     def __init__(self, backend: str, session: Session, kept: dict[str, Allocation] | None = None) -> None:
         self._backend, self._session, self._kept = backend, session, kept
-        self._launches: OrderedDict[Shape, tuple[Program, Runnable]] = OrderedDict()
+        self._launches: OrderedDict[Shape, Kept] = OrderedDict()
         self._poison: str | None = None
         self._is_closed = False
 
@@ -100,40 +113,59 @@ class Dispatcher:
     def reclaim(self, device: Device) -> None:
         """Free the launches that are kept for speed. The caller holds the lock."""
         while self._launches:
-            device.free(self._launches.popitem()[1][1].owned)
+            device.free(self._launches.popitem()[1].launch.owned)
 
     def abandon(self, device: Device) -> None:
         """Leave all memory to the device's next sweep: nobody can use this dispatcher any more."""
-        for _, runnable in self._launches.values():
-            device.abandon(runnable.owned)
+        for kept in self._launches.values():
+            device.abandon(kept.launch.owned)
         device.abandon(tuple((self._kept or {}).values()))
 
     def _run(self, device: Device, request: Request) -> TimedDispatchResult:
         self._require_sound()
         shape = request.shape
-        known = self._launches.get(shape)
-        launch = known[1] if known is not None else self._prepare(device, request)
-        # The entry keeps the program alive, and so its identity its own.
-        self._launches[shape] = request.program, launch
+        kept = self._launches.get(shape)
+        is_new = kept is None
+        if kept is None:
+            kept = self._launches[shape] = self._prepare(device, request)
         try:
-            result = launch.run(request.inputs, request.deadline, timed=request.timed)
+            if kept.choice is not None and kept.choice.verdict.queue != kept.queue:
+                self._move(device, kept, request)
+                is_new = True
+            result = kept.launch.run(request.inputs, request.deadline, timed=request.timed)
         except BaseException as error:
             self._discard(device, shape, error)
             raise
+        if kept.choice is not None and kept.choice.is_watching:
+            kept.choice.took(result.wall_ns)
         self._launches.move_to_end(shape)
-        if known is None:
+        if is_new:
+            if isinstance(kept.launch, Prepared):
+                device.code.ran(kept.launch.code)
             self._trim(device)
         return result
 
-    def _prepare(self, device: Device, request: Request) -> Runnable:
-        """The cold path: plan, admit, compile, bind."""
+    def _prepare(self, device: Device, request: Request) -> Kept:
+        """The cold path: plan, admit, choose a queue, compile, bind."""
         shape, config = request.shape, request.config
         plan = plan_launch(request.program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
         device.counters.plans += 1
         admit(plan, config, device.target, device.profile)
         if plan.num_workgroups == 0:
-            return EmptyLaunch(plan)
-        code = device.compile(plan.facts, config)
+            return Kept(request.program, plan, EmptyLaunch(plan))
+        choice = device.choose_queue(plan)
+        queue = choice.verdict.queue if choice else 0
+        return Kept(request.program, plan, self._bound(device, request, plan, queue), queue, choice)
+
+    def _move(self, device: Device, kept: Kept, request: Request) -> None:
+        """Prepare the launch again, for the queue that is now thought to be faster."""
+        assert kept.choice is not None
+        device.free(kept.launch.owned)
+        kept.queue = kept.choice.verdict.queue
+        kept.launch = self._bound(device, request, kept.plan, kept.queue)
+
+    def _bound(self, device: Device, request: Request, plan: LaunchPlan, queue: int) -> Runnable:
+        code = device.compile(plan.facts, request.config, queue)
         request.deadline.check("compilation")
         return bind(device, plan, code, self._kept)
 
@@ -146,7 +178,7 @@ class Dispatcher:
 
     def _discard(self, device: Device, shape: Shape, error: BaseException) -> None:
         """Forget the launch that failed; trust persistent memory only after a trap, which lets every kernel end."""
-        device.free(self._launches.pop(shape)[1].owned)
+        device.free(self._launches.pop(shape).launch.owned)
         if self._kept and not isinstance(error, Trapped):
             device.free(tuple(self._kept.values()))
             self._kept.clear()
@@ -154,10 +186,10 @@ class Dispatcher:
 
     def _trim(self, device: Device) -> None:
         """Keep the launches used last, while they are few and hold little."""
-        held = {shape: sum(a.size for a in launch.owned) for shape, (_, launch) in self._launches.items()}
+        held = {shape: sum(a.size for a in kept.launch.owned) for shape, kept in self._launches.items()}
         total = sum(held.values())
         for shape, size in held.items():
             if total <= MAX_KEPT_BYTES and len(self._launches) <= MAX_LAUNCHES:
                 return
             total -= size
-            device.free(self._launches.pop(shape)[1].owned)
+            device.free(self._launches.pop(shape).launch.owned)

@@ -4,8 +4,10 @@ A driver implements `DevicePort` over its runtime and gets planning, legalizatio
 repeats, budgets, timing and counters from `EngineBackend`. The six: probe, compile (with emit before it), memory,
 launch, wait, and the queue that they share.
 
-**The queue.** A port has one queue, in order: each fill, copy and launch takes effect after all calls before it, and
-sees their effects, across kernels too. A port may do it with a real in-order queue, with events, or at once.
+**The queue.** Work is in order: each fill, copy and launch takes effect after all calls before it, and sees their
+effects, across kernels too. A port may do it with a real in-order queue, with events, or at once. A port that has
+several ways to run a launch names them as `DeviceProfile.queues`; a module is compiled for one of them, by position,
+and its launches go there. The order holds across them.
 
 **Who waits.** `fill` and `launch` may return before anything has happened. `copy_in` returns when the host bytes may
 be changed or freed (a port copies them or waits). `copy_out` returns when the bytes are in the host memory, hence after
@@ -87,8 +89,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """Print the kernels of `lowered`. Pure: no device, and equal inputs give equal units."""
 
     @abstractmethod
-    def compile(self, unit: SourceUnit) -> ModuleT:
-        """Code for the device. `KernelCompileFailed` carries the compiler's log, the source and the place it names."""
+    def compile(self, unit: SourceUnit, queue: int = 0) -> ModuleT:
+        """Code for a queue of the device. `KernelCompileFailed` carries the compiler's log, the source and the place
+        it names."""
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -31,7 +31,8 @@ class PipelineCacheIdentity:
 
     `program` is the fingerprint of the canonical wire form, `workgroup_size` the launched one. `target` is everything
     that legalization knows, `device` the profile's identity (device, driver, compiler). `emitter` and `driver` are the
-    versions of the printing and of the lowering. Labels, timeouts, lengths and the grid are not among them.
+    versions of the printing and of the lowering, `queue` is the device's queue that runs it. Labels, timeouts, lengths
+    and the grid are not among them.
     """
 
     program: str
@@ -41,11 +42,18 @@ class PipelineCacheIdentity:
     device: tuple[str, ...]
     emitter: str
     driver: str
+    queue: str = ""
     version: int = CURRENT_PIPELINE_CACHE_KEY_VERSION
 
     @classmethod
     def of(
-        cls, program: Program, config: DispatchConfig, target: Target, profile: DeviceProfile, emitter: str
+        cls,
+        program: Program,
+        config: DispatchConfig,
+        target: Target,
+        profile: DeviceProfile,
+        emitter: str,
+        queue: int = 0,
     ) -> PipelineCacheIdentity:
         """The identity of `program`, whose workgroup size is the launched one, for one device."""
         return cls(
@@ -56,6 +64,7 @@ class PipelineCacheIdentity:
             device=profile.identity,
             emitter=emitter,
             driver=distribution_version("vyre-driver"),
+            queue=profile.queues[queue].name if profile.queues else "",
         )
 
     def key(self) -> PipelineCacheKey:

@@ -6,6 +6,7 @@ call, and fails where a test's script says so.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from vyre_driver.testing.evaluate import Evaluate
 from vyre_driver.testing.target import generous_profile, generous_target
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.facts import Facts
+from vyre_foundation.wire import decode, encode
 
 ELAPSED_NS = 1000
 
@@ -42,9 +44,10 @@ class FakeUnit(SourceUnit):
 
 @dataclass(frozen=True, slots=True)
 class FakeModule:
-    """Kernels by entry point, each with its facts."""
+    """Kernels by entry point, each with its facts, and the queue that they were compiled for."""
 
     kernels: Mapping[str, tuple[Kernel, Facts]]
+    queue: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +66,8 @@ class FakeEvent:
 @dataclass(slots=True)
 class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
-    a device without a clock. `log` holds the names of all calls in order."""
+    a device without a clock. Without `has_binaries` code stays in its process. `log` holds the names of all calls in
+    order."""
 
     emitter_version: ClassVar[str] = "fake 1"
 
@@ -72,10 +76,12 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     spelled: Target = field(default_factory=generous_target)
     faults: Sequence[Fault] = ()
     hangs: bool = False
+    has_binaries: bool = True
     elapsed_ns: int | None = ELAPSED_NS
     log: list[str] = field(default_factory=list)
     live: set[FakeMemory] = field(default_factory=set)
     arguments: list[Sequence[FakeMemory | int]] = field(default_factory=list)
+    queues: list[int] = field(default_factory=list)
     options: list[EmitOptions] = field(default_factory=list)
     is_closed: bool = False
     _is_busy: bool = False
@@ -95,12 +101,34 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             text = "\n".join(f"{name}: {kernel.name}" for name, kernel in zip(names, lowered.kernels, strict=True))
             return FakeUnit(text, names, "fake", lowered=lowered)
 
-    def compile(self, unit: SourceUnit) -> FakeModule:
+    def compile(self, unit: SourceUnit, queue: int = 0) -> FakeModule:
         with self._call("compile"):
+            assert 0 <= queue < max(1, len(self.profile.queues))
             assert isinstance(unit, FakeUnit)
             assert unit.lowered is not None
             kernels = zip(unit.kernels, unit.lowered.kernels, strict=True)
-            return FakeModule({name: (kernel, validate(kernel.program, legalized=True)) for name, kernel in kernels})
+            entries = {name: (kernel, validate(kernel.program, legalized=True)) for name, kernel in kernels}
+            return FakeModule(entries, queue)
+
+    def binary(self, module: FakeModule) -> bytes | None:
+        with self._call("binary"):
+            if not self.has_binaries:
+                return None
+            kernels = [
+                [entry, kernel.name, list(kernel.lengths), encode(kernel.program).hex()]
+                for entry, (kernel, _) in module.kernels.items()
+            ]
+            return json.dumps([module.queue, kernels]).encode()
+
+    def load(self, binary: bytes, queue: int = 0) -> FakeModule:
+        with self._call("load"):
+            of_queue, kernels = json.loads(binary)
+            assert of_queue == queue, "code of another queue"
+            entries = {}
+            for entry, name, lengths, program in kernels:
+                kernel = Kernel(name, decode(bytes.fromhex(program)), tuple(lengths))
+                entries[entry] = kernel, validate(kernel.program, legalized=True)
+            return FakeModule(entries, queue)
 
     def allocate(self, size: int) -> FakeMemory:
         with self._call("allocate"):
@@ -147,6 +175,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             lowered, facts = module.kernels[kernel]
             assert workgroup_size == lowered.program.workgroup_size
             self.arguments.append(args)
+            self.queues.append(module.queue)
             plan, memory = self._bind(lowered, facts, grid, args)
             self.evaluate(plan, memory)
             return FakeEvent(timed)

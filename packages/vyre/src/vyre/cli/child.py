@@ -62,7 +62,7 @@ def answer(backend: str) -> dict[str, Any]:
         done = time.perf_counter()
     except VyreError as error:
         return {"error": error.message, "fix": error.fix}
-    facts = {name: value for name, value in _plain(profile).items() if value not in (None, "")}
+    facts = {name: value for name, value in _plain(profile).items() if value not in (None, "", ())}
     right = bool(np.array_equal(y, x * np.uint32(2654435761) ^ x >> np.uint32(15)))
     return {
         "version": device.version(),
@@ -75,8 +75,7 @@ def answer(backend: str) -> dict[str, Any]:
 
 
 def _plain(profile: Any) -> dict[str, Any]:
-    values = {f.name: getattr(profile, f.name) for f in dataclasses.fields(profile)}
-    return {name: getattr(value, "value", value) for name, value in values.items()}
+    return {name: getattr(value, "value", value) for name, value in dataclasses.asdict(profile).items()}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
 from vyre_driver import availability, backend_problems, registered_backends_by_precedence
 
 DISTRIBUTIONS = (
-    *("vyre", "vyre-foundation", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-conform"),
+    *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-conform"),
     *("numpy", "blake3", "ml_dtypes", "pyopencl", "pocl-binary-distribution", "intel-opencl-rt"),
 )
 
@@ -69,11 +69,13 @@ def list_devices(answer: Answer) -> Exit:
             continue
         abilities = [k.removeprefix("supports_") for k, v in p.items() if k.startswith("supports_") and v]
         memory = readable_size(p["global_memory_bytes"]) if "global_memory_bytes" in p else "–"
-        units, group = str(p.get("compute_units", "–")), str(p["max_invocations_per_workgroup"])
-        rows.append(
-            (id, p.get("device", "–"), p.get("driver_version", "–"), units, group, memory, ", ".join(abilities))
+        units = ", ".join(f"{q['workers']} {q['name']}" for q in p.get("queues", ())) or str(
+            p.get("compute_units", "–")
         )
-    answer.table("", ("backend", "device", "driver", "units", "workgroup", "memory", "native"), rows)
+        group = str(p["max_invocations_per_workgroup"])
+        device, driver = p.get("device", "–"), p.get("driver_version", "–")
+        rows.append((id, device, driver, units, group, memory, ", ".join(abilities)))
+    answer.table("", ("backend", "device", "driver", "workers", "workgroup", "memory", "native"), rows)
     return Exit.OK
 
 
@@ -118,7 +120,17 @@ def _checked(id: str, said: dict[str, Any]) -> tuple[str, str, str, str]:
     times = f"opens in {readable_time(said['open_s'])}, first dispatch {readable_time(said['first_dispatch_s'])}"
     if not said["computes"]:
         return id, "[red]wrong[/]", "it computes wrong results", "update the device's driver, then run `vyre conform`"
-    return id, "[green]works[/]", f"{said['profile'].get('device', said['version'])}, {times}", ""
+    device, queues = said["profile"].get("device", said["version"]), _queues(said["profile"])
+    return id, "[green]works[/]", f"{device}, {times}" + (f"; launches: {queues}" if queues != "–" else ""), ""
+
+
+def _queues(profile: dict[str, Any]) -> str:
+    """What each of the device's queues offers, as `pool: 8 workers, 40 µs a launch`."""
+    said = [
+        f"{q['name']}: {q['workers']} worker{'s' * (q['workers'] > 1)}, {readable_time(q['launch_ns'] / 1e9)} a launch"
+        for q in profile.get("queues", ())
+    ]
+    return "; ".join(said) or "–"
 
 
 def _ask_all(answer: Answer) -> dict[str, dict[str, Any]]:

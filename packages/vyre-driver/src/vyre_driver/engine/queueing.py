@@ -1,0 +1,89 @@
+"""Which queue the dispatches of one shape take: an estimate decides first, measurements revise it, and then it stays.
+
+Trying another queue costs a compilation for it. So a queue that seems faster is tried when the time that it would have
+saved until then has paid for that; what it then takes decides for good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vyre_driver.device.queue import Queue
+from vyre_driver.plan.cost import Cost
+from vyre_driver.policy.queue import choose_queue, review_queue
+
+RUNS = 3
+"""How many runs are measured after the first one, which also compiles and faults memory in."""
+NS_PER_UNIT = 0.05
+SLOWEST, FASTEST = 2.0, 0.005
+"""What one worker takes for a unit of the estimate, before anything was measured, and the ends of what is believed."""
+LEAST_WORK_NS = 5_000.0
+"""Shorter work teaches nothing: the launch around it varies by as much."""
+TRUST = 0.25
+"""How far one measurement moves the rate, as a power."""
+
+
+@dataclass(slots=True)
+class Rate:
+    """What one worker of a device takes for a unit of estimated work, learned from what was measured."""
+
+    ns_per_unit: float = NS_PER_UNIT
+
+    def learn(self, cost: Cost, work_ns: float) -> None:
+        """Enter a launch that took `work_ns` of one worker."""
+        if cost.is_certain and cost.units > 0 and work_ns >= LEAST_WORK_NS:
+            seen = min(max(work_ns / cost.units, FASTEST), SLOWEST)
+            self.ns_per_unit *= (seen / self.ns_per_unit) ** TRUST
+
+
+class QueueChoice:
+    """The verdict for one shape of one program. While `is_watching`, every run is to be timed and entered."""
+
+    __slots__ = ("_cost", "_first", "_measured", "_queues", "_rate", "_runs", "_wait", "is_watching", "verdict")
+
+    def __init__(self, queues: Sequence[Queue], cost: Cost, rate: Rate) -> None:
+        self._queues, self._cost, self._rate = queues, cost, rate
+        self.verdict = choose_queue(queues, cost, rate.ns_per_unit)
+        self.is_watching = len(queues) > 1
+        self._measured: dict[int, float] = {}
+        self._runs, self._first, self._wait = 0, 0, 0.0
+
+    def took(self, ns: int) -> bool:
+        """Enter the time of a run. Whether the verdict names another queue from now on."""
+        self._runs += 1
+        here = self.verdict.queue
+        if self._runs == 1:
+            self._first = ns
+            return False
+        self._measured[here] = min(ns, self._measured.get(here, math.inf))
+        if self._runs <= RUNS or self._runs < self._wait:
+            return False
+        if self._runs == RUNS + 1:
+            self._learn()
+        return self._review()
+
+    def _learn(self) -> None:
+        queue = self._queues[self.verdict.queue]
+        work = self._measured[self.verdict.queue] - queue.launch_ns
+        self._rate.learn(self._cost, work * max(1, min(queue.workers, self._cost.groups)))
+
+    def _review(self) -> bool:
+        here, verdict = self.verdict.queue, review_queue(self._queues, self._cost, self._measured)
+        is_untried = verdict.queue not in self._measured
+        if is_untried and self._runs < (wait := self._pays_after(verdict.queue)):
+            self._wait = wait
+            return False
+        self.verdict = verdict
+        self.is_watching = is_untried
+        self._runs, self._first, self._wait = 0, 0, 0.0
+        return verdict.queue != here
+
+    def _pays_after(self, other: int) -> float:
+        """After how many runs the time that `other` would have saved is what its first run will cost."""
+        here = self.verdict.queue
+        best, groups = self._measured[here], self._cost.groups
+        work = (best - self._queues[here].launch_ns) * max(1, min(self._queues[here].workers, groups))
+        saved = best - self._queues[other].predicted_ns(max(0.0, work), groups)
+        return (self._first - best) / saved if saved > 0 else math.inf

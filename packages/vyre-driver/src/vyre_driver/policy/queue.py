@@ -1,0 +1,71 @@
+"""Which queue of a device takes a launch: small ones go where a launch is cheap, large ones where many workers are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vyre_driver.device.queue import Queue
+from vyre_driver.plan.cost import Cost
+
+LONGEST_BLOCKING = 20e6
+"""Units of work that may go to a queue which the host can not leave. A unit takes 1 ns at worst, so an interrupt or a
+timeout gets through within 20 ms."""
+WORTHWHILE = 1.25
+"""How many times faster another queue must seem before it is tried in place of one that was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueVerdict:
+    """The position of a queue, and why it was chosen."""
+
+    queue: int
+    reason: str
+
+
+def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float) -> QueueVerdict:
+    """The queue that is expected to be done first, when one worker takes `ns_per_unit` for a unit of the estimate."""
+    if len(queues) == 1:
+        return QueueVerdict(0, "the only queue")
+    work = cost.units * ns_per_unit
+    usable = usable_queues(queues, cost)
+    predicted = {n: queues[n].predicted_ns(work, cost.groups) for n in usable}
+    best = min(usable, key=predicted.__getitem__)
+    words = "estimated" if cost.is_certain else "at most, by an estimate,"
+    reason = f"{words} {_time(work)} of work for one worker, {cost.groups} workgroups: {_all(queues, predicted)}"
+    if len(usable) < len(queues):
+        reason += "; so much must be interruptible"
+    return QueueVerdict(best, reason)
+
+
+def review_queue(queues: Sequence[Queue], cost: Cost, measured: Mapping[int, float]) -> QueueVerdict:
+    """The queue to use now that some are `measured` (ns of a whole launch by position, at least one).
+
+    A queue that was not measured is expected to share the work that the measured one has shown, and must be worth it.
+    """
+    usable = usable_queues(queues, cost)
+    here = min((n for n in measured if n in usable), key=measured.__getitem__, default=next(iter(measured)))
+    work = max(0.0, measured[here] - queues[here].launch_ns) * max(1, min(queues[here].workers, cost.groups))
+    expected = {n: measured.get(n, WORTHWHILE * queues[n].predicted_ns(work, cost.groups)) for n in usable}
+    best = min(expected, key=expected.__getitem__, default=here)
+    times = ", ".join(f"{queues[n].name!r} {_time(ns)}" for n, ns in sorted(measured.items()))
+    if best in measured:
+        return QueueVerdict(best, f"measured: {times}")
+    return QueueVerdict(best, f"measured: {times}, so {queues[best].name!r} should be faster")
+
+
+def usable_queues(queues: Sequence[Queue], cost: Cost) -> list[int]:
+    """The queues that may take this much work: the host must be able to leave long ones."""
+    fitting = [n for n, queue in enumerate(queues) if queue.is_interruptible or cost.units <= LONGEST_BLOCKING]
+    return fitting or list(range(len(queues)))
+
+
+def _all(queues: Sequence[Queue], predicted: Mapping[int, float]) -> str:
+    return ", ".join(f"{queues[n].name!r} {_time(ns)}" for n, ns in predicted.items())
+
+
+def _time(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"

@@ -1,0 +1,100 @@
+"""Estimates: numbers that follow from the tables by hand."""
+
+import pytest
+
+from vyre_driver.plan.cost import ATOMIC, OPS, ROUND, estimate
+from vyre_driver.plan.launch import plan_launch
+from vyre_foundation.build import program
+from vyre_foundation.dtype import f32, u8, u32, u64
+from vyre_foundation.ir.program import Program
+
+
+def cost_of(source: Program, *lengths: int, **config: object):
+    from vyre_driver.backend.config import DispatchConfig
+
+    return estimate(plan_launch(source, lengths, DispatchConfig(**config)))  # type: ignore[arg-type]
+
+
+def xor() -> Program:
+    with program("xor", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] ^ 5
+    return p.build()
+
+
+def test_an_invocation_is_its_ops_and_accesses() -> None:
+    """A load and a store of four bytes are 2 each, the op is 1."""
+    cost = cost_of(xor(), 4 * 4096)
+    assert (cost.units, cost.groups, cost.is_certain) == (5 * 4096, 64, True)
+
+
+def test_the_grid_and_the_repeats_multiply() -> None:
+    assert cost_of(xor(), 4 * 4096, grid_override=(2, 3, 1)).units == 5 * 6 * 64
+    assert cost_of(xor(), 4 * 4096, fixpoint_iterations=3).units == 3 * 5 * 4096
+
+
+def looping(stop: object) -> Program:
+    with program("looping", workgroup_size=1) as p:
+        n = p.read("n", u32)
+        out = p.read_write("out", u32, 1)
+        bound = {"literal": 10, "length": n.length, "data": n[0]}[stop]  # type: ignore[index]
+        with p.range(0, bound) as i:
+            out[0] = i
+    return p.build()
+
+
+ROUND_UNITS = ROUND + 2
+
+
+@pytest.mark.parametrize(
+    ("stop", "rounds", "extra", "is_certain"),
+    [("literal", 10, 0, True), ("length", 7, 0, True), ("data", 2**32 - 1, 2, False)],
+)
+def test_a_loop_costs_its_greatest_number_of_rounds(stop: str, rounds: int, extra: int, is_certain: bool) -> None:
+    cost = cost_of(looping(stop), 7 * 4, 4)
+    assert (cost.units, cost.is_certain) == (extra + rounds * ROUND_UNITS, is_certain)
+
+
+def test_an_expression_is_paid_once_in_a_block_and_the_dearer_arm_counts() -> None:
+    with program("arms", workgroup_size=1) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, 4)
+        root = x[0] * x[1]  # 2 + 2 + 1
+        out[0] = root  # 2
+        out[1] = root  # 2
+        with p.if_(root > 3):  # 1
+            out[2] = root // 7  # 20 + 2
+        with p.else_():
+            out[3] = root + 7
+    assert cost_of(p.build(), 8).units == 4 * (5 + 2 + 2 + 1 + OPS["div"] + 2)
+
+
+def test_widths_and_atomics() -> None:
+    with program("dear", workgroup_size=1) as p:
+        bytes_, x = p.read("bytes", u8), p.read("x", f32)
+        wide, out = p.read_write("wide", u64, 1), p.write("out", f32, 1)
+        wide.atomic_add(0, 1)
+        wide[0] = wide[0] + 1  # (1 + 2) + 2 + (1 + 2)
+        out[0] = x[bytes_[0].cast(u32)]  # 1.25 + 1 + 2 + 2
+    assert cost_of(p.build(), 1, 4, 8).units == ATOMIC + 8 + 6.25
+
+
+def test_what_a_counter_can_be_bounds_the_loop_inside() -> None:
+    with program("triangle", workgroup_size=1) as p:
+        out = p.read_write("out", u32, 1)
+        with p.range(0, 4) as i, p.range(0, i) as j:
+            out[0] = j
+    cost = cost_of(p.build(), 4)
+    assert cost.units == 4 * (3 * ROUND_UNITS + ROUND)
+    assert not cost.is_certain
+
+
+def test_long_chains_take_linear_time() -> None:
+    with program("chain", workgroup_size=1) as p:
+        out = p.read_write("out", u32, 1)
+        value = out[0]
+        for n in range(20_000):
+            value = value + n % 7
+        out[0] = value
+    assert cost_of(p.build(), 4).units == pytest.approx(20_000 + 4, rel=0.2)

@@ -1,0 +1,60 @@
+from vyre_driver.device.queue import Queue
+from vyre_driver.plan.cost import Cost
+from vyre_driver.policy.queue import LONGEST_BLOCKING, choose_queue, review_queue
+
+CALLER = Queue(name="caller", workers=1, launch_ns=1_000, is_interruptible=False)
+POOL = Queue(name="pool", workers=2, launch_ns=40_000)
+BOTH = (CALLER, POOL)
+
+
+def cost(units: float, groups: int = 1000, is_certain: bool = True) -> Cost:
+    return Cost(units, groups, is_certain)
+
+
+def test_one_queue_is_no_choice() -> None:
+    assert choose_queue([POOL], cost(1), 1.0).reason == "the only queue"
+
+
+def test_small_work_goes_where_a_launch_is_cheap() -> None:
+    verdict = choose_queue(BOTH, cost(10_000), 0.1)
+    assert verdict.queue == 0
+    assert verdict.reason == "estimated 1 µs of work for one worker, 1000 workgroups: 'caller' 2 µs, 'pool' 40.5 µs"
+
+
+def test_large_work_goes_where_the_workers_are() -> None:
+    assert choose_queue(BOTH, cost(1_000_000), 0.1).queue == 1
+
+
+def test_the_break_is_where_both_take_the_same() -> None:
+    """1000 + w = 40000 + w / 2, hence w = 78000."""
+    assert [choose_queue(BOTH, cost(w), 1.0).queue for w in (77_000, 79_000)] == [0, 1]
+
+
+def test_one_workgroup_has_one_worker() -> None:
+    assert choose_queue(BOTH, cost(1_000_000, groups=1), 0.1).queue == 0
+
+
+def test_what_may_take_long_must_be_interruptible() -> None:
+    verdict = choose_queue(BOTH, cost(LONGEST_BLOCKING + 1, groups=1, is_certain=False), 1e-6)
+    assert verdict.queue == 1
+    assert verdict.reason.startswith("at most, by an estimate, 20 ns of work for one worker, 1 workgroups: ")
+    assert verdict.reason.endswith("so much must be interruptible")
+
+
+def test_where_no_queue_is_interruptible_one_is_taken_all_the_same() -> None:
+    assert choose_queue([CALLER, CALLER], cost(1e12), 1.0).queue == 0
+
+
+def test_a_measurement_stays_unless_another_queue_seems_much_better() -> None:
+    assert review_queue(BOTH, cost(1), {0: 90_000.0}).queue == 0
+    verdict = review_queue(BOTH, cost(1), {0: 200_000.0})
+    assert (verdict.queue, verdict.reason) == (1, "measured: 'caller' 200 µs, so 'pool' should be faster")
+
+
+def test_of_two_measurements_the_shorter_wins() -> None:
+    verdict = review_queue(BOTH, cost(1), {0: 200_000.0, 1: 210_000.0})
+    assert (verdict.queue, verdict.reason) == (0, "measured: 'caller' 200 µs, 'pool' 210 µs")
+
+
+def test_a_measurement_does_not_make_long_work_uninterruptible() -> None:
+    assert review_queue(BOTH, cost(LONGEST_BLOCKING * 2), {1: 50_000.0}).queue == 1
