@@ -40,11 +40,6 @@ class Moment:
             "load": [self._load, load()],
         }
 
-    def as_text(self) -> str:
-        facts = self.facts()
-        before, after = facts["load"]
-        return f"{facts['date']}, {facts['seconds']} s, load {before} before and {after} after."
-
 
 def load() -> float | None:
     """Processes that wanted a core, over the last minute; above 1 for each core others were in the way."""

@@ -25,6 +25,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+from records import Record
+
 HERE = Path(__file__).parent
 ANSWER = "\x1eanswer "
 """Starts the lines of the protocol among whatever a library prints."""
@@ -32,8 +34,7 @@ ANSWER = "\x1eanswer "
 LEAST_ROUNDS = 2
 """Turns of a trial however long they take."""
 
-Record = dict[str, Any]
-"""A measured row: suite, case, size, peer, variant, and either `skipped` or seconds for each run with `amount` done."""
+SUITES = ("ir", "evaluators", "dispatch", "kernels", "startup")
 
 
 class Scale(Enum):
@@ -74,15 +75,15 @@ class Trial:
 
     `run` is timed, unless it gives a float, which is then the time in seconds (a device's own clock, for instance).
     `before` prepares each run, `is_right` judges one that was made before. `amount` is the work of a run, in the unit
-    that the suite's table divides by, `note` something that a reader of the row wants to know. Work of one thread can
-    take `time.process_time` as its `clock`, which other users of the machine do not slow down.
+    that the suite's table divides by, `facts` what else belongs into the row. Work of one thread can take
+    `time.process_time` as its `clock`, which other users of the machine do not slow down.
     """
 
     run: Callable[[], object]
     is_right: Callable[[], bool] = lambda: True
     before: Callable[[], object] = lambda: None
     amount: float = 1.0
-    note: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
     clock: Callable[[], float] = time.perf_counter
 
 
@@ -114,9 +115,8 @@ def serve(suite: Any, peer: str, orders: Iterable[str], answers: TextIO) -> None
                     trials.clear()
                     made = suite.prepare(peer, Case(order["case"], order["size"]))
                     trials |= _right_ones({name: made[name] for name in made if name not in order["without"]})
-                    answer: dict[str, Any] = {
-                        "trials": {name: [trial.amount, trial.note] for name, trial in trials.items()}
-                    }
+                    rows = {name: {"amount": trial.amount, **trial.facts} for name, trial in trials.items()}
+                    answer: dict[str, Any] = {"trials": rows}
                 case "run":
                     answer = {"samples": list(_samples(trials[order["trial"]], order["calls"], order["seconds"]))}
                 case unknown:
@@ -222,8 +222,14 @@ def _quiet(scratch: Path) -> dict[str, str]:
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def measure(name: str, plan: Plan, wanted: Callable[[str, Peer], bool], say: Callable[[str], None]) -> list[Record]:
-    """All rows of one suite."""
+def measure(
+    name: str,
+    plan: Plan,
+    wanted: Callable[[str, Peer], bool],
+    is_chosen: Callable[[Case], bool],
+    say: Callable[[str], None],
+) -> list[Record]:
+    """The rows of the chosen cases of one suite, by the peers that are wanted."""
     suite = import_module(f"suites.{name}")
     peers = {peer: facts for peer, facts in suite.PEERS.items() if wanted(peer, facts)}
     records: list[Record] = []
@@ -232,7 +238,7 @@ def measure(name: str, plan: Plan, wanted: Callable[[str, Peer], bool], say: Cal
         workers = {peer: Worker(name, peer, facts, scratch) for peer, facts in peers.items()}
         for worker in workers.values():
             stack.callback(worker.close)
-        for case in suite.cases(plan.scale):
+        for case in filter(is_chosen, suite.cases(plan.scale)):
             say(f"{name}: {case.name}, {case.size}")
             taking_part = [worker for peer, worker in workers.items() if suite.takes_part(peer, case)]
             rows = [row for row in records if row["case"] == case.name and row.get("median", 0) > plan.patience]
@@ -256,8 +262,8 @@ def _case(
         answer = worker.ask(do="prepare", case=case.name, size=case.size, without=list(without))
         if "skipped" in answer:
             rows.append({"peer": worker.name, "variant": "", "skipped": one_line(answer["skipped"])})
-        for trial, (amount, note) in answer.get("trials", {}).items():
-            row = {"peer": worker.name, "variant": trial, "amount": amount} | ({"note": note} if note else {})
+        for trial, facts in answer.get("trials", {}).items():
+            row = {"peer": worker.name, "variant": trial, **facts}
             rows.append(row)
             turns.append(Turns(worker, row))
     for _ in range(plan.rounds):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-Record = dict[str, Any]
+from records import Record
+
 NOTHING = "–"
 
 
@@ -93,10 +93,3 @@ def skipped(records: Iterable[Record]) -> str:
             if record["case"] not in cases:
                 cases.append(record["case"])
     return "".join(f"- {peer} ({', '.join(cases)}): {reason}\n" for (peer, reason), cases in found.items())
-
-
-def section(title: str, when: str, tables: Sequence[Table], records: Sequence[Record]) -> str:
-    """One suite."""
-    missing = skipped(records)
-    parts = [f"## {title}\n\n{when}\n", *(table.markdown() for table in tables if table.rows)]
-    return "\n".join([*parts, *([f"Not measured:\n\n{missing}"] if missing else [])])

@@ -2,8 +2,11 @@
 
     hatch run bench                       # everything, with the peers that are installed
     hatch run bench dispatch --peers numba,jax
+    hatch run bench kernels --cases copy,matmul
     hatch run bench --output results      # also figures and tables in that folder
-    hatch run bench --record              # everything into benchmarks/RESULTS.md and benchmarks/results/
+    hatch run bench --record              # everything into benchmarks/results/, RESULTS.md and its plots
+    hatch run bench report                # RESULTS.md and its plots from the figures that are there
+    hatch run bench gate                  # counts, not seconds: fails where one has grown; --accept takes them over
 
 Peers are in requirements-peers.txt; install them beside the packages of vyre, or in an environment of their own.
 """
@@ -11,54 +14,62 @@ Peers are in requirements-peers.txt; install them beside the packages of vyre, o
 from __future__ import annotations
 
 import argparse
-import json
-import re
 import sys
 from collections.abc import Sequence
-from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import environment
-from harness import Peer, Plan, Record, Scale, measure
-from report import section
-
-HERE = Path(__file__).parent
-SUITES = ("ir", "evaluators", "dispatch", "kernels", "startup")
-RESULTS, FIGURES = HERE / "RESULTS.md", HERE / "results"
+import results
+from harness import SUITES, Case, Peer, Plan, Scale, measure
+from records import Measured, load, save
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
-    plan = Plan(scale=Scale.TOY if options.toy else Scale.FULL, rounds=options.rounds)
+    match options.suites:
+        case ["gate"]:
+            import gate
+
+            return gate.main(accept=options.accept)
+        case ["report"]:
+            results.write()
+            return 0
     facts = environment.describe()
     print(environment.as_text(facts))
-    measured = False
-    for suite in options.suites or SUITES:
-        moment = environment.Moment()
-        records = measure(suite, plan, lambda name, peer: takes_part(name, peer, options.peers), say)
-        content = rendered(suite, moment.as_text(), records)
-        print(content)
-        if options.output:
-            write(options.output, suite, content, as_json(facts, moment, records))
-        if options.record:
-            record({"environment": environment.as_text(facts), suite: content})
-            (FIGURES / f"{suite}.json").write_text(as_json(facts, moment, records), "utf-8")
-        measured |= any("median" in row for row in records)
-    return 0 if measured else 1
+    plan = Plan(scale=Scale.TOY if options.toy else Scale.FULL, rounds=options.rounds)
+    measured = [run(suite, plan, facts, options) for suite in options.suites or SUITES]
+    if options.record:
+        results.write()
+    return 0 if any("median" in row for each in measured for row in each.rows) else 1
+
+
+def run(suite: str, plan: Plan, facts: dict[str, object], options: argparse.Namespace) -> Measured:
+    moment = environment.Moment()
+    wanted = lambda name, peer: takes_part(name, peer, options.peers)
+    records = measure(suite, plan, wanted, lambda case: is_chosen(case, options.cases), say)
+    cases = list(dict.fromkeys(row["case"] for row in records))
+    measured = Measured(facts, [moment.facts() | {"commit": facts["commit"], "cases": cases}], records)
+    print(results.section(suite, measured))
+    if options.output:
+        save(suite, measured, options.output)
+        (options.output / f"{suite}.md").write_text(results.section(suite, measured), "utf-8")
+    if options.record:
+        save(suite, results.in_order(suite, load(suite).with_newer(measured)))
+    return measured
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"which of {', '.join(SUITES)}; all without one")
     parser.add_argument("--rounds", type=int, default=9, help="turns that every peer gets")
+    parser.add_argument("--cases", help='names of cases, "copy,matmul"; all without it')
     parser.add_argument("--peers", help='beginnings of names, "numba,jax"; "none" measures vyre alone')
     parser.add_argument("--output", type=Path, help="a folder for the figures and tables of each suite")
-    parser.add_argument("--record", action="store_true", help="bring RESULTS.md and results/ up to date")
+    parser.add_argument("--record", action="store_true", help="bring results/ and RESULTS.md up to date")
     parser.add_argument("--toy", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
+    parser.add_argument("--accept", action="store_true", help="gate: what is counted now is what is expected")
     options = parser.parse_args(arguments)
-    if unknown := set(options.suites) - set(SUITES):
+    if options.suites not in (["gate"], ["report"]) and (unknown := set(options.suites) - set(SUITES)):
         parser.error(f"no suite is called {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
     return options
 
@@ -69,39 +80,12 @@ def takes_part(name: str, peer: Peer, wanted: str | None) -> bool:
     return name.startswith("vyre") or name.casefold().startswith(beginnings)
 
 
+def is_chosen(case: Case, wanted: str | None) -> bool:
+    return not wanted or case.name in [name.strip() for name in wanted.split(",")]
+
+
 def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def rendered(name: str, when: str, records: Sequence[Record]) -> str:
-    suite = import_module(f"suites.{name}")
-    return section(suite.TITLE, when, suite.tables(records), records)
-
-
-def write(folder: Path, suite: str, content: str, figures: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{suite}.md").write_text(content, "utf-8")
-    (folder / f"{suite}.json").write_text(figures, "utf-8")
-
-
-def record(contents: dict[str, str]) -> None:
-    """Replace what stands between the marks of each name; what people have written around it stays."""
-    text = RESULTS.read_text("utf-8")
-    for name, content in contents.items():
-        marked = rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)"
-        text = re.sub(marked, partial(_between, content), text, flags=re.DOTALL)
-    RESULTS.write_text(text, "utf-8")
-
-
-def _between(content: str, marks: re.Match[str]) -> str:
-    return f"{marks[1]}\n{content}\n{marks[2]}"
-
-
-def as_json(facts: dict[str, Any], moment: environment.Moment, records: Sequence[Record]) -> str:
-    """One row a line, so that a difference can be read."""
-    head = json.dumps(facts | moment.facts(), indent=1, ensure_ascii=False)
-    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in records)
-    return f'{{"environment": {head},\n"rows": [\n{rows}\n]}}\n'
 
 
 if __name__ == "__main__":

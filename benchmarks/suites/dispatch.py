@@ -11,8 +11,9 @@ from functools import partial
 
 import numpy as np
 import programs
-from harness import Case, Peer, Record, Scale, Trial
+from harness import Case, Peer, Scale, Trial
 from programs import KEY, U32
+from records import Record
 from report import Table, pivot, ratio, spread
 
 TITLE = "Warm dispatch"

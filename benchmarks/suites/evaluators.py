@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import programs
-from harness import Case, NotHere, Peer, Record, Scale, Trial
+from harness import Case, NotHere, Peer, Scale, Trial
 from programs import GROUP, KEY, U32
+from records import Record
 from report import Table, pivot, rate
 
 from vyre_driver import DispatchConfig, plan_launch

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from harness import Case, Peer, Record, Scale, Trial
+from harness import Case, Peer, Scale, Trial
+from records import Record
 from report import Table, per, pivot, ratio
 
 from vyre_foundation import Program, decode, encode, fingerprint, parse, print_program, program, u32, validate
@@ -38,6 +39,8 @@ LARGEST = {"xDSL": 1_000}
 """Nodes that peers get at most: beyond this size some take minutes."""
 CLOCK = time.process_time
 CHAIN = 30
+APART = 2**20
+"""Between the numbers that programs of different seeds begin with, so that they share nothing that was interned."""
 OPS = (operator.xor, operator.add, operator.mul, operator.or_, operator.sub, operator.and_)
 NAMES = ("xor", "add", "mul", "or", "sub", "and")
 
@@ -90,7 +93,7 @@ def build(case: Case, seed: int) -> Program:
                 out[i] = value
             case _:
                 for n in range(max(1, case.size // (CHAIN + 4))):
-                    value = x[i + (seed + n)]
+                    value = x[i + (seed * APART + n)]
                     for k in range(CHAIN):
                         value = OPS[k % len(OPS)](value, k % 7)
                     out[i + n] = value
@@ -181,13 +184,13 @@ def rows(size: int, seed: int) -> list[tuple[str, int, int]]:
 
 def _peer_stages(stages: Stages, size: int) -> dict[str, Trial]:
     """Some peers intern as vyre does or keep digests, so what is built, decoded or digested is new each time."""
-    seeds = itertools.count(1, 1_003)
+    seeds = itertools.count(1, APART)
     fresh: dict[str, Any] = {}
     made = stages.build(rows(size, 0))
 
     def next_rows() -> None:
         fresh.clear()
-        fresh["rows"] = rows(size, next(seeds) % 2**24)
+        fresh["rows"] = rows(size, next(seeds) % 2**28)
 
     def next_program() -> None:
         next_rows()

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from harness import Case, NotHere, Peer, Record, Scale, Trial
+from harness import Case, NotHere, Peer, Scale, Trial
+from records import Record
 from report import Table, pivot, rate, with_best
 from workloads import WORKLOADS, Array, Work, entry
 
@@ -76,8 +77,8 @@ def _vyre(work: Work, backend: str) -> dict[str, Trial]:
         return work.is_met_by(np.frombuffer(result, work.wanted.dtype))
 
     return {
-        "kernel": Trial(run=kernel, is_right=is_right, amount=work.amount),
-        "call": Trial(run=lambda: pipeline.dispatch(inputs), amount=work.amount),
+        "kernel": Trial(run=kernel, is_right=is_right, amount=work.amount, facts=work.facts()),
+        "call": Trial(run=lambda: pipeline.dispatch(inputs), amount=work.amount, facts=work.facts()),
     }
 
 
@@ -109,7 +110,7 @@ def _opencl(name: str, work: Work, backend: str) -> dict[str, Trial]:
 
     run.memory = memory  # type: ignore[attr-defined] # a kernel does not keep its buffers alive
     right = lambda: work.is_met_by(device.download(memory["out"], np.empty_like(work.wanted)))
-    return {"kernel": Trial(before=before, run=run, is_right=right, amount=work.amount)}
+    return {"kernel": Trial(before=before, run=run, is_right=right, amount=work.amount, facts=work.facts())}
 
 
 # ── the host ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,7 +122,7 @@ def _into(work: Work, ways: dict[str, Callable[[Array], object]]) -> dict[str, T
     right = lambda: work.is_met_by(out)
     before = (lambda: np.copyto(out, *work.inputs.values())) if work.in_place else (lambda: None)
     return {
-        variant: Trial(before=before, run=partial(way, out), is_right=right, amount=work.amount)
+        variant: Trial(before=before, run=partial(way, out), is_right=right, amount=work.amount, facts=work.facts())
         for variant, way in ways.items()
     }
 
@@ -173,7 +174,11 @@ def _jax(name: str, work: Work) -> dict[str, Trial]:
         raise NotHere("not written for this peer")
     inputs, kernel = [jax.device_put(array) for array in work.inputs.values()], jax.jit(KERNELS[name])
     right = lambda: work.is_met_by(np.asarray(kernel(*inputs)), tolerance=1e-6)
-    return {"": Trial(run=lambda: kernel(*inputs).block_until_ready(), is_right=right, amount=work.amount)}
+    return {
+        "": Trial(
+            run=lambda: kernel(*inputs).block_until_ready(), is_right=right, amount=work.amount, facts=work.facts()
+        )
+    }
 
 
 def tables(records: Sequence[Record]) -> list[Table]:

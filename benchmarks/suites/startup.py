@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from harness import Case, NotHere, Peer, Record, Scale, Trial
+from harness import Case, NotHere, Peer, Scale, Trial
+from records import Record
 from report import Table, per, pivot, with_best
 
 TITLE = "Start"
@@ -193,7 +194,9 @@ def child(script: str, cache: str | None = None) -> dict[str, object]:
 
 def _import(module: str) -> Trial:
     script = IMPORT.format(before="" if module == "numpy" else "import numpy", module=module)
-    return Trial(run=lambda: child(script)["import"], note=f"{child(script)['modules']} modules are loaded then")
+    return Trial(
+        run=lambda: child(script)["import"], facts={"note": f"{child(script)['modules']} modules are loaded then"}
+    )
 
 
 def _nothing() -> Trial:
@@ -206,7 +209,7 @@ def _list() -> dict[str, Trial]:
     assert isinstance(names, list)
     libraries = [name for name in DEVICE_LIBRARIES if name in names]
     note = f"loads {said['modules']} modules; of device libraries {', '.join(libraries) or 'none'}"
-    return {"`registered_backends()`": Trial(run=lambda: child(LIST)["list"], note=note)}
+    return {"`registered_backends()`": Trial(run=lambda: child(LIST)["list"], facts={"note": note})}
 
 
 def _dispatch(peer: str, *, is_warm: bool) -> dict[str, Trial]:

@@ -55,6 +55,10 @@ class Work:
     tables: Mapping[str, Array] = field(default_factory=dict)
     defines: Mapping[str, int] = field(default_factory=dict)
 
+    def facts(self) -> dict[str, object]:
+        """What the rows of the figures say about the work."""
+        return {"bytes": self.bytes, "operations": self.operations}
+
     def is_met_by(self, result: Array, tolerance: float = 0.0) -> bool:
         """Whether the result is right; a peer that does not promise every rounding says what it needs beyond ours."""
         found, wanted, relative = result.reshape(-1), self.wanted.reshape(-1), max(self.tolerance, tolerance)

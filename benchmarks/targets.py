@@ -1,0 +1,154 @@
+"""The targets that were set before anything was measured, beside what is measured. Verdicts follow from figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from records import Measured, Record, best_of
+from report import NOTHING, Table, figure
+
+OURS, INTEL, HAND, HAND_INTEL, C = "vyre", "vyre, Intel", "OpenCL C", "OpenCL C, Intel", "gcc -O3, OpenMP"
+STAGES = ("build", "validate", "encode", "decode", "fingerprint")
+BANDWIDTH = ("xor", "saxpy", "stencil", "stencil 2d")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was to be reached and what was. `value` and `least` are in `unit`; lower is better where `is_limit`."""
+
+    what: str
+    value: float | None
+    target: float
+    unit: str
+    basis: str = ""
+    is_limit: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        return self.value is not None and (self.value <= self.target if self.is_limit else self.value >= self.target)
+
+    def cells(self) -> dict[str, str]:
+        measured = NOTHING if self.value is None else f"{figure(self.value)}{self.unit}"
+        sign = "≤" if self.is_limit else "≥"
+        verdict = "not measured" if self.value is None else "met" if self.is_met else "behind"
+        return {
+            "measured": measured,
+            "target": f"{sign} {figure(self.target)}{self.unit}",
+            "verdict": verdict,
+            "of": self.basis,
+        }
+
+
+def table(measured: Mapping[str, Measured]) -> str:
+    """All targets with their verdicts, in Markdown."""
+    shown = Table(("target of the day",), ["measured", "target", "verdict", "of"])
+    verdicts = list(all_of(measured))
+    for verdict in verdicts:
+        shown.rows[(verdict.what,)] = verdict.cells()
+    met = sum(verdict.is_met for verdict in verdicts)
+    return f"{met} of {len(verdicts)} are met. Medians of the runs whose tables are below.\n\n{shown.markdown()}"
+
+
+def all_of(measured: Mapping[str, Measured]) -> Iterator[Verdict]:
+    yield from _kernels(measured["kernels"].rows)
+    yield from _intel(measured["kernels"].rows)
+    yield from _evaluators(measured["evaluators"].rows)
+    yield from _handling(measured["ir"].rows)
+
+
+# ── kernels ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _kernels(rows: Sequence[Record]) -> Iterator[Verdict]:
+    copied = best_of(rows, lambda row: row["case"] == "copy" and row["peer"] not in (OURS, INTEL))
+    for case in BANDWIDTH:
+        yield _against(rows, case, copied, 0.9, "the best copy of a peer")
+    yield _against(rows, "reduction", copied, 0.8, "the best copy of a peer")
+    yield _against(rows, "hash chain", _row(rows, "hash chain", C), 0.8, "gcc")
+    yield _against(rows, "matmul", _row(rows, "matmul", HAND), 10, "the same tiles by hand")
+    yield _against(rows, "blocked matmul", _row(rows, "blocked matmul", "NumPy"), 0.5, "NumPy's BLAS")
+    yield _against(rows, "histogram", _row(rows, "histogram", C), 1, "gcc")
+    yield _against(rows, "histogram", _row(rows, "histogram", "Numba"), 1, "Numba")
+    for case in ("byte scan", "word scan", "prefix sum", "bfs step"):
+        peer = best_of(rows, lambda row, case=case: row["case"] == case and _is_peer(row))  # type: ignore[misc]
+        yield _against(rows, case, peer, 1, f"the best peer, {peer['peer']}" if peer else "the best peer")
+
+
+def _intel(rows: Sequence[Record]) -> Iterator[Verdict]:
+    """The case in which Intel's runtime gains least from what we emit for it."""
+    ratios = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        value = _ratio(_row(rows, case, INTEL, "kernel"), _row(rows, case, HAND_INTEL, "kernel"))
+        if value is not None:
+            ratios.append((value, case))
+    least, case = min(ratios, default=(None, "–"))
+    behind = sum(ratio < 0.95 for ratio, _ in ratios)
+    of = f"OpenCL C by hand on Intel's runtime; {behind} of {len(ratios)} cases are further behind than that"
+    yield Verdict(f"on Intel's runtime, worst case: {case}", least, 0.95, " ×", of)
+
+
+def _against(rows: Sequence[Record], case: str, base: Record | None, least: float, basis: str) -> Verdict:
+    return Verdict(f"{case} beside {basis}", _ratio(_row(rows, case, OURS, "kernel"), base), least, " ×")
+
+
+def _is_peer(row: Record) -> bool:
+    """Who runs on the same runtime, or on none of OpenCL."""
+    return row["peer"] not in (OURS, INTEL, HAND_INTEL)
+
+
+# ── evaluators ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _evaluators(rows: Sequence[Record]) -> Iterator[Verdict]:
+    ours = "vyre, all lanes at once"
+    for case, least in (("xor", 100), ("workgroup reduction", 40), ("histogram", 100)):
+        value = _ratio(_row(rows, case, ours), _row(rows, case, "Triton interpreter"))
+        yield Verdict(f"evaluator, {case}", value, least, " ×", "Triton's interpreter")
+    for case in ("xor", "workgroup reduction", "histogram"):
+        value = _ratio(_row(rows, case, ours), _row(rows, case, "Numba simulator"))
+        yield Verdict(f"evaluator, {case}, beside Numba", value, 1000, " ×", "Numba's simulator")
+
+
+# ── handling of programs ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _handling(rows: Sequence[Record]) -> Iterator[Verdict]:
+    statements = [row for row in rows if row["case"] == "statements"]
+    ours = _per_node([row for row in statements if row["peer"] == OURS], STAGES, 100_000)
+    yield Verdict(f"{', '.join(STAGES)} of 100 000 nodes", ours, 2, " µs a node", "", is_limit=True)
+    for peer in ("MLIR (jaxlib)", "tinygrad", "xDSL"):
+        theirs = _per_node([row for row in statements if row["peer"] == peer], STAGES)
+        value = theirs / ours if ours and theirs else None
+        yield Verdict(f"the same beside {peer}", value, 1, " ×", f"{figure(theirs)} µs a node" if theirs else "")
+    lowering = [row for row in statements if row["peer"] == "vyre lowering"]
+    small, large = (_per_node(lowering, ("optimize",), size) for size in (10_000, 100_000))
+    yield Verdict("optimizer, 10 000 nodes", small, 20, " µs a node", "", is_limit=True)
+    growth = large / small if small and large else None
+    yield Verdict("optimizer, 100 000 nodes beside 10 000", growth, 1.5, " ×", "a node; 1 is linear", is_limit=True)
+
+
+def _per_node(rows: Sequence[Record], stages: Sequence[str], size: int | None = None) -> float | None:
+    """µs of all stages together, at this size or at the largest one; None where one was not measured."""
+    measured = [row for row in rows if "median" in row]
+    size = size or max((row["size"] for row in measured), default=0)
+    found = {row["variant"]: row["median"] / row["amount"] * 1e6 for row in measured if row["size"] == size}
+    return sum(found[stage] for stage in stages) if found.keys() >= set(stages) else None
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _row(rows: Sequence[Record], case: str, peer: str, variant: str | None = None) -> Record | None:
+    """The best row of a peer in a case."""
+    return best_of(
+        rows,
+        lambda row: row["case"] == case and row["peer"] == peer and (variant is None or row["variant"] == variant),
+    )
+
+
+def _ratio(row: Record | None, base: Record | None) -> float | None:
+    """How much more work is done in a second."""
+    if row is None or base is None:
+        return None
+    return float(row["amount"] / row["median"] / (base["amount"] / base["median"]))
