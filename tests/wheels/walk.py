@@ -9,7 +9,10 @@ import sys
 from importlib import metadata
 
 # A submodule may wait for an extra of its own distribution, and for nothing else: import name -> extra.
-EXTRAS = {"PIL": "demo", "gmpy2": "oracle", "hypothesis": "testing", "mpmath": "oracle", "pytest": "pytest"}
+EXTRAS = {
+    "PIL": "demo", "gmpy2": "oracle", "hypothesis": "testing", "mpmath": "oracle", "opentelemetry": "otel",
+    "prometheus_client": "prometheus", "pytest": "pytest",
+}  # fmt: skip
 
 
 def main(name: str, family: set[str]) -> int:

@@ -1,0 +1,167 @@
+"""Watching every call of a backend: who wants to know wraps it, and whoever does not pays nothing.
+
+An observer is a context manager around each call that compiles, dispatches or moves data. It gets a `Call`, which has
+what is known before; when the context ends, what came out is in it too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingBackend, DelegatingPipeline, contract_methods
+from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.results import TimedDispatchResult
+from vyre_foundation.ir.program import Program
+
+
+class Kind(Enum):
+    """What a call does."""
+
+    COMPILE = "compile"
+    DISPATCH = "dispatch"
+    UPLOAD = "upload"
+    DOWNLOAD = "download"
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One call. `input_bytes` are those handed over, `output_bytes` those that came back to the host.
+
+    `program` is its name, empty where the call has none. `device_ns` is known for timed dispatches only; `error` is
+    what the call raised.
+    """
+
+    kind: Kind
+    method: str
+    backend: str
+    program: str = ""
+    label: str = ""
+    input_bytes: int = 0
+    output_bytes: int = 0
+    wall_ns: int = 0
+    device_ns: int | None = None
+    error: BaseException | None = None
+
+
+Observer: TypeAlias = Callable[[Call], AbstractContextManager[Any]]
+
+
+class ObservedBackend(DelegatingBackend, contract=1):
+    """A backend whose calls, and those of its pipelines, are seen by `observers`; the first is the outermost."""
+
+    def __init__(self, inner: VyreBackend, observers: Sequence[Observer]) -> None:
+        super().__init__(inner)
+        self.observers = tuple(observers)
+
+
+class ObservedPipeline(DelegatingPipeline):
+    """A pipeline of an observed backend."""
+
+    def __init__(self, inner: CompiledPipeline, program: Program, backend: ObservedBackend) -> None:
+        super().__init__(inner)
+        self.program, self.backend, self.observers = program, backend.id(), backend.observers
+
+
+def observed(backend: VyreBackend, *observers: Observer) -> VyreBackend:
+    """`backend`, seen by `observers`; itself if there are none."""
+    return ObservedBackend(backend, observers) if observers else backend
+
+
+def _kind(method: str) -> Kind | None:
+    begins = {
+        "dispatch": Kind.DISPATCH,
+        "compile": Kind.COMPILE,
+        "upload": Kind.UPLOAD,
+        "download": Kind.DOWNLOAD,
+    }
+    return begins.get(method.partition("_")[0])
+
+
+def _watch(observers: Sequence[Observer], call: Call, run: Callable[[], Any]) -> Any:
+    with ExitStack() as stack:
+        for observer in observers:
+            stack.enter_context(observer(call))
+        started = time.perf_counter_ns()
+        try:
+            result = run()
+        except BaseException as error:
+            call.error = error
+            raise
+        finally:
+            call.wall_ns = time.perf_counter_ns() - started
+        call.output_bytes = _size(result)
+        if isinstance(result, TimedDispatchResult):
+            call.device_ns = result.device_ns
+        return result
+
+
+def _size(value: object) -> int:
+    """The bytes of host memory in an argument or a result."""
+    match value:
+        case bytes() | bytearray():
+            return len(value)
+        case list() | tuple():
+            return sum(map(_size, value))
+        case TimedDispatchResult():
+            return _size(value.outputs)
+        case Program() | DispatchConfig() | str() | int() | None:
+            return 0
+        case _:
+            size = getattr(value, "nbytes", 0)
+            return size if isinstance(size, int) else 0
+
+
+def _observed_method(name: str, kind: Kind) -> Callable[..., Any]:
+    def method(self: ObservedBackend, *args: Any, **named: Any) -> Any:
+        given = (*args, *named.values())
+        program = next((a for a in given if isinstance(a, Program)), None)
+        config = next((a for a in given if isinstance(a, DispatchConfig)), None)
+        call = Call(
+            kind=kind,
+            method=name,
+            backend=self.id(),
+            program=program.name if program is not None else "",
+            label=(config.label or "") if config is not None else "",
+            input_bytes=_size(given),
+        )
+        result = _watch(self.observers, call, lambda: getattr(self.inner, name)(*args, **named))
+        if isinstance(result, CompiledPipeline) and program is not None:
+            return ObservedPipeline(result, program, self)
+        return result
+
+    method.__name__, method.__doc__ = name, getattr(VyreBackend, name).__doc__
+    return method
+
+
+def _observed_pipeline_method(name: str) -> Callable[..., Any]:
+    def method(self: ObservedPipeline, *args: Any, **named: Any) -> Any:
+        given = (*args, *named.values())
+        config = next((a for a in given if isinstance(a, DispatchConfig)), None)
+        call = Call(
+            kind=Kind.DISPATCH,
+            method=name,
+            backend=self.backend,
+            program=self.program.name,
+            label=(config.label or "") if config is not None else "",
+            input_bytes=_size(given),
+        )
+        return _watch(self.observers, call, lambda: getattr(self.inner, name)(*args, **named))
+
+    method.__name__, method.__doc__ = name, getattr(CompiledPipeline, name).__doc__
+    return method
+
+
+for _name in contract_methods(VyreBackend):
+    _is = _kind(_name)
+    if _is is not None:
+        setattr(ObservedBackend, _name, _observed_method(_name, _is))
+for _name in contract_methods(CompiledPipeline):
+    if _kind(_name) is Kind.DISPATCH:
+        setattr(ObservedPipeline, _name, _observed_pipeline_method(_name))

@@ -1,0 +1,57 @@
+"""Metrics: what backends count, read when asked, and the seconds of their calls."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from vyre_driver.errors import DeviceLost
+from vyre_driver.observe.prometheus import BackendMetrics
+from vyre_driver.testing.full import FullBackend
+
+
+class Counting(FullBackend, contract=1):
+    def backend_metric_snapshot(self) -> dict[str, int]:
+        return {"launches": 5, "bytes_in": 24, "bytes_out": 12, "dispatches": 4}
+
+
+@pytest.fixture
+def metrics() -> BackendMetrics:
+    return BackendMetrics(CollectorRegistry())
+
+
+def samples(metrics: BackendMetrics) -> dict[tuple[str, ...], float]:
+    found = {}
+    for family in text_string_to_metric_families(metrics.text()):
+        for sample in family.samples:
+            found[(sample.name, *sample.labels.values())] = sample.value
+    return found
+
+
+def test_counts_are_read_when_asked(metrics) -> None:
+    metrics.watch(Counting(lambda plan, memory: None, "one"))
+    metrics.watch(Counting(lambda plan, memory: None, "two"))
+    found = samples(metrics)
+    assert found["vyre_driver_dispatch_launches_total", "one"] == 5
+    assert found["vyre_driver_dispatch_bytes_total", "two", "input"] == 24
+    assert found["vyre_driver_dispatch_bytes_total", "two", "output"] == 12
+    assert found["vyre_driver_dispatches_total", "one"] == 4
+    assert found["vyre_driver_pipeline_cache_hits_total", "one"] == 3
+
+
+def test_calls_are_timed(metrics, backend, doubling, words) -> None:
+    watched = metrics.watch(backend)
+    watched.dispatch(doubling, [words])
+    watched.dispatch(doubling, [words])
+    backend.lose_device()
+    with pytest.raises(DeviceLost):
+        watched.dispatch(doubling, [words])
+    found = samples(metrics)
+    assert found["vyre_driver_call_seconds_count", "full", "dispatch", "ok"] == 2
+    assert found["vyre_driver_call_seconds_count", "full", "dispatch", "DeviceLost"] == 1
+    assert found["vyre_driver_dispatches_total", "full"] == 2
+
+
+def test_a_watched_backend_gives_the_same_answers(metrics, backend, doubling, words) -> None:
+    assert metrics.watch(backend).dispatch(doubling, [words]) == backend.dispatch(doubling, [words])
