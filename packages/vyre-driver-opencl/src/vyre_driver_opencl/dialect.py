@@ -39,6 +39,8 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         subgroups=proven.collectives,
         subgroup_sizes=proven.subgroup_sizes,
         groups_as_loops=reported.groups_as_loops,
+        wide_indices=reported.is_cpu,
+        versions=reported.is_cpu,
     )
 
 

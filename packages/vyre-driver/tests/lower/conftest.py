@@ -144,7 +144,10 @@ SHUFFLING = replace(
 )
 """Two shuffles, and no other collective."""
 
-LOOPS = replace(FULL, name="loops", groups_as_loops=True, wide_indices=True)
+VECTORS = replace(FULL, name="vectors", wide_indices=True, versions=True)
+"""What has no checks is made vectors of."""
+
+LOOPS = replace(VECTORS, name="loops", groups_as_loops=True)
 """A workgroup is one work item."""
 
 OPERANDS = {1: "{0}", 2: "{0}, {1}", 3: "{0}, {1}, {2}"}
@@ -177,7 +180,7 @@ RICH = replace(
 )
 """All that a target can have: narrow registers, f16, every op, collectives, a grid barrier."""
 
-DIALECTS = {dialect.name: dialect for dialect in (POOR, SINGLE, BARE, WIDE, FULL, SHUFFLING, LOOPS, RICH)}
+DIALECTS = {dialect.name: dialect for dialect in (POOR, SINGLE, BARE, WIDE, FULL, SHUFFLING, VECTORS, LOOPS, RICH)}
 
 
 @pytest.fixture

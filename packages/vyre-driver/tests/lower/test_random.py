@@ -14,6 +14,7 @@ PROFILES = {
     "full": SMALL,
     "rich": SMALL,
     "shuffling": replace(SMALL, grid_barriers=False),
+    "vectors": SMALL,
     "loops": replace(SMALL, max_invocations=32),
     "single": SMALL.without(f64),
     "bare": SMALL.without(f64),

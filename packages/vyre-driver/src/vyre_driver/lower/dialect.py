@@ -49,7 +49,8 @@ class CDialect:
     through workgroup memory.
 
     `groups_as_loops`: one work item runs a workgroup, as loops over its invocations. `wide_indices`: indices are u64
-    where they can be, so that compilers know that they do not wrap.
+    where they can be, so that compilers know that they do not wrap. `versions`: compilers make vectors of code without
+    checks, so loops and kernels are written twice where one comparison decides which of the two runs.
     """
 
     name: str
@@ -75,6 +76,7 @@ class CDialect:
     subgroup_sizes: frozenset[int] = frozenset()
     groups_as_loops: bool = False
     wide_indices: bool = False
+    versions: bool = False
 
     def target(self) -> Target:
         """What legalization may use: everything that is spelled, and nothing else."""
@@ -92,6 +94,7 @@ class CDialect:
             grid_barrier=Scope.GRID in self.barriers,
             groups_as_loops=self.groups_as_loops,
             wide_indices=self.wide_indices,
+            versions=self.versions,
         )
 
 

@@ -19,6 +19,7 @@ from vyre_driver.lower.registers import to_registers
 from vyre_driver.lower.subgroup.lowering import lower_subgroups
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.traps import lower_traps, trap_tags
+from vyre_driver.lower.versions.versions import decide_before
 from vyre_driver.lower.wide_indices import widen_indices
 from vyre_driver.lower.zero_fill import fill_with_zeros
 from vyre_foundation.ir.program import Program
@@ -49,8 +50,9 @@ def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms) -> 
     """One kernel in the words of the target."""
     counted = count_steps(program, ranges, forms)
     guarded = guard_accesses(counted, ranges, forms.target)
-    addressed = widen_indices(guarded, ranges, forms.target)
-    grouped = groups_as_loops(addressed, ranges, forms.target)
-    filled = fill_with_zeros(grouped, source)
+    grouped = groups_as_loops(guarded, ranges, forms.target)
+    decided = decide_before(grouped, ranges, forms.target)
+    addressed = widen_indices(decided, ranges, forms.target)
+    filled = fill_with_zeros(addressed, source)
     spelled = to_registers(filled, ranges, forms)
     return Kernel(spelled.name, spelled, lengths_read(spelled))

@@ -18,7 +18,8 @@ class Target:
     exact for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `atomics`
     and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups_as_loops`: one work
-    item runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones.
+    item runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
+    much faster that it is worth to be there twice.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Target:
     grid_barrier: bool = False
     groups_as_loops: bool = False
     wide_indices: bool = False
+    versions: bool = False
 
     def spells(self, op: str, operand: DType) -> bool:
         return (op, operand) in self.ops

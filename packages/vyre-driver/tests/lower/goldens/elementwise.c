@@ -19,7 +19,7 @@ kernel void add(const u32 *a, const u32 *b, u32 *out, u32 b_length, u32 out_leng
             out[t1] = a[t1] + b[t1];
         }
     } else {
-        const u32 t2 = (first_x < out_length) ? (out_length - first_x) : 0u;
+        const u32 t2 = (out_length < first_x) ? 0u : (out_length - first_x);
         const u32 t3 = (64u < t2) ? 64u : t2;
         for (u32 local_x = 0u; local_x < t3; local_x += 1u) {
             const u64 t4 = ((u64)first_x) + ((u64)local_x);

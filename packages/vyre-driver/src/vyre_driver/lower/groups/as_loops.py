@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
 
 from vyre_driver.lower.coordinates import add, multiply
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
-from vyre_driver.lower.groups.crossing import crossing_locals, named_locals, someone_leaves
-from vyre_driver.lower.groups.full_groups import FullGroup, full_group
+from vyre_driver.lower.groups.crossing import crossing_locals, made_again, named_locals, someone_leaves
 from vyre_driver.lower.groups.invocation import Invocation, Workgroup
-from vyre_driver.lower.groups.lanes import Guarded, end_of_loop, split_guard
+from vyre_driver.lower.groups.lanes import end_of_loop, split_guard
 from vyre_driver.lower.groups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.lower.groups.returns import without_returns
 from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds, structure
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Target
 from vyre_foundation.dtype import bool_, u32, u64
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Local, literal
+from vyre_foundation.ir.expr import Cast, Expr, Id, IdKind, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Barrier, Body, Continue, For, If, Let, Scope, Stmt, Subgroup, Var
 from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
-from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
 
@@ -73,9 +70,10 @@ class _Grouper:
         self._lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._mutable = mutable_locals(program.body)
         self._crossing = crossing_locals(self._nodes, self._group.names)
+        self._again = made_again(self._crossing, self._lets, self._group)
         self._gone = self._fresh("gone") if someone_leaves(self._nodes) else None
         types = declared_locals(program.body)
-        kept = {name: types[name] for name in self._crossing}
+        kept = {name: types[name] for name in self._crossing if name not in self._again}
         self.memory = GroupMemory(program, kept if self._gone is None else {**kept, self._gone: bool_}, self._fresh)
         self._axes = [axis for axis in (2, 1, 0) if program.workgroup_size[axis] > 1]
         self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
@@ -91,8 +89,9 @@ class _Grouper:
     def _first_ids(self) -> Iterator[Stmt]:
         """The global ids of the first invocation of the workgroup."""
         for axis, first in self._first.items():
-            size = literal(u32, self._program.workgroup_size[axis])
-            yield Let(first.name, multiply(Id(IdKind.WORKGROUP_ID, axis), size))
+            size = self._program.workgroup_size[axis]
+            self._ranges.learn(first, 0, u32.highest + 1 - size)  # the ids of all others are numbers, too
+            yield Let(first.name, multiply(Id(IdKind.WORKGROUP_ID, axis), literal(u32, size)))
 
     def _emit(self, nodes: tuple[Node, ...]) -> Iterator[Stmt]:
         """What the workgroup does; what is the same for all invocations is taken from the first."""
@@ -111,32 +110,17 @@ class _Grouper:
                     yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
 
     def _phase(self, body: Body, *, is_last: bool) -> Body:
-        """Loops over the invocations around `body`; for a full workgroup on one axis without the checks it passes."""
-        guarded = split_guard(body, self._group, self._lets, frozenset(self._crossing))
-        full = full_group(guarded, self._group, self._lets) if self._axes == [0] and self._is_wide else None
-        every = self._loops(guarded, None, is_last=is_last)
-        if full is None:
-            return every
-        return (If(self._is_full(full), self._loops(full.guarded, full, is_last=is_last), every),)
-
-    def _is_full(self, full: FullGroup) -> Expr:
-        """Whether the last invocation is below all limits, in numbers that do not wrap."""
-        last = add(Cast(u64, self._first[0]), literal(u64, self._program.workgroup_size[0] - 1))
-        terms = [
-            Apply(OPS["lt"], add(last, literal(u64, offset)) if offset else last, Cast(u64, self._at_group(limit)))
-            for limit, offset in full.limits.items()
-        ]
-        return reduce(lambda a, b: Apply(OPS["and"], a, b), terms)
-
-    def _loops(self, guarded: Guarded, full: FullGroup | None, *, is_last: bool) -> Body:
-        ids = self._counters()
+        """Loops over the invocations around `body`."""
+        guarded, ids = split_guard(body, self._group, self._lets, frozenset(self._crossing)), self._counters()
         here, declared = named_locals(guarded.body), declared_locals(guarded.body)
         taken = {name: self._fresh(name) for name in self._crossing if name in here and name not in declared}
-        own = {name: name if full is None else self._fresh(name) for name in declared}
-        names = {**taken, **own}
-        invocation = Invocation(self._workgroup, ids, self._lane(ids), names, full)
+        names = {**taken, **{name: name for name in declared}}
+        invocation = Invocation(self._workgroup, ids, self._lane(ids), names)
         ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
-        stmts = (*self._take(invocation, taken), *invocation.body(ends), *self._leave(invocation, guarded.body, names))
+        left = () if is_last else self._leave(invocation, guarded.body, names)
+        stmts = (*self._take(invocation, taken), *invocation.body(ends), *left)
+        if all(isinstance(s, Let) for s in stmts):
+            return ()
         for axis in reversed(self._axes):
             size, counter = self._program.workgroup_size[axis], ids[axis]
             assert isinstance(counter, Local)
@@ -174,11 +158,11 @@ class _Grouper:
             yield If(invocation.kept(self._gone), (Continue(),))
         for name, here in taken.items():
             kind = Var if name in self._mutable else Let
-            yield kind(here, invocation.kept(name))
+            yield kind(here, invocation.expr(self._again[name]) if name in self._again else invocation.kept(name))
 
     def _leave(self, invocation: Invocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
         """What other phases may look at, as it is now."""
         changed = declared_locals(body).keys() | {s.name for s in statements(body) if isinstance(s, Assign)}
-        for name in self._crossing:
+        for name in self.memory.kept:
             if name in changed:
                 yield invocation.keep(name, Local(names[name], self.memory.kept[name].dtype))

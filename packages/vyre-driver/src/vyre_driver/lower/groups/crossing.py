@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds
-from vyre_foundation.ir.expr import Expr, Local
+from vyre_driver.lower.groups.values import GroupValues
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Length, Literal, Local
 from vyre_foundation.ir.stmt import Assign, Body, Let, Return
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
+
+_CHEAP = 12
+"""Operations that are less than a way through memory."""
 
 
 def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, None]:
@@ -24,6 +28,24 @@ def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, No
         for name in names:
             named.setdefault(name, set()).add(place)
     return {n: None for n, place in declared.items() if n not in of_group and named.get(n, set()) - {place}}
+
+
+def made_again(crossing: Iterable[str], lets: Mapping[str, Expr], group: GroupValues) -> dict[str, Expr]:
+    """Of locals that cross, what each phase had better compute for itself: sums of ids are cheaper than memory, and
+    show how memory is walked."""
+    return {name: lets[name] for name in crossing if name in lets and _is_cheap(lets[name], group)}
+
+
+def _is_cheap(value: Expr, group: GroupValues) -> bool:
+    nodes = postorder((value,))
+    return len(nodes) <= _CHEAP and all(_is_steady(node, group) for node in nodes)
+
+
+def _is_steady(node: Expr, group: GroupValues) -> bool:
+    """Whether `node` is an id or of the workgroup, or a step on the way from those to integers."""
+    if isinstance(node, (Apply, Cast)):
+        return node.dtype.is_integer and all(a.dtype.is_integer for a in node.args)
+    return isinstance(node, (Id, Literal, Length)) or (isinstance(node, Local) and group.holds(node))
 
 
 def named_locals(body: Body) -> set[str]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from vyre_driver.lower.bounds import leaves
 from vyre_driver.lower.coordinates import add
 from vyre_driver.lower.fresh import Fresh
-from vyre_driver.lower.groups.full_groups import FullGroup
 from vyre_driver.lower.groups.memory import GroupMemory
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.transform import rebuilt, transform
-from vyre_foundation.dtype import bool_, u64
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
-from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, For, If, Let, Stmt, Store, Var
+from vyre_foundation.dtype import u64
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Load, Local, Select
+from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, For, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import rewrite_body, with_expressions
 from vyre_foundation.ops import OPS
 
@@ -31,7 +29,7 @@ class Workgroup:
 
 class Invocation:
     """`ids` are the local ids by axis, `lane` is the number among the workgroup's invocations. `names` are what locals
-    are called here; others that live in memory are read from there. `full` is what is known of the workgroup."""
+    are called here; others that live in memory are read from there."""
 
     def __init__(
         self,
@@ -39,10 +37,9 @@ class Invocation:
         ids: Mapping[int, Expr],
         lane: Expr,
         names: Mapping[str, str],
-        full: FullGroup | None = None,
     ) -> None:
         self._workgroup, self._memory = workgroup, workgroup.memory
-        self._ids, self._lane, self._names, self._full = ids, lane, names, full
+        self._ids, self._lane, self._names = ids, lane, names
         self._memo: dict[Expr, Expr] = {}
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,11 +48,6 @@ class Invocation:
         return transform(root, self._node, self._memo)
 
     def _node(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
-        if self._full is not None:
-            if node in self._full.decided:
-                return literal(bool_, self._full.decided[node])
-            if isinstance(node, Load) and node in self._full.loads:
-                return self._image(Load(node.buffer, node.index, checked=False), args)
         return self._workgroup.ranges.carry(node, self._image(node, args))
 
     def _image(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
@@ -72,8 +64,6 @@ class Invocation:
                 return self.kept(name)
             case Load(buffer) if buffer in self._memory.arrays:
                 return self._memory.load(node, args[0], self._lane)
-            case Apply(op) if op.id in ("and", "or") and (decided := _decided(op.id, args)) is not None:
-                return decided
             case _:
                 return rebuilt(node, args)
 
@@ -93,8 +83,6 @@ class Invocation:
     def _stmt(self, stmt: Stmt) -> Stmt | Body:
         inner = self._renamed(with_expressions(stmt, self.expr))
         match inner:
-            case If(Literal(bits=truth), then, orelse) if not leaves(then if truth else orelse):
-                return then if truth else orelse
             case Store(buffer, index) if buffer in self._memory.arrays:
                 array, index = self._memory.arrays[buffer], self._memory.index(buffer, index, self._lane)
                 return replace(inner, buffer=array, index=index)
@@ -127,11 +115,3 @@ class Invocation:
                 new = Apply(OPS[op.value], old, stmt.value)
         read = Load(array, index, checked=False)
         return Let(old.name, read), Store(array, index, new, checked=False)
-
-
-def _decided(op: str, args: tuple[Expr, ...]) -> Expr | None:
-    """A conjunction or disjunction one side of which is known."""
-    for known, other in (args, args[::-1]):
-        if isinstance(known, Literal) and known.dtype is bool_:
-            return other if bool(known.bits) == (op == "and") else known
-    return None

@@ -12,7 +12,7 @@ from functools import reduce
 
 from vyre_driver.lower.groups.values import GroupValues
 from vyre_foundation.dtype import u32
-from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, Select, literal
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, literal
 from vyre_foundation.ir.stmt import Body, If, Let
 from vyre_foundation.ops import OPS
 
@@ -91,7 +91,6 @@ def end_of_loop(guarded: Guarded, axis: int, size: int, base: Expr, at_group: Ca
         if limited == axis:
             limit = at_group(limit)
             if kind is IdKind.GLOBAL_ID:
-                room = Apply(OPS["sub"], limit, base)
-                limit = Select(Apply(OPS["lt"], base, limit), room, literal(u32, 0))
+                limit = Apply(OPS["sub_sat"], limit, base)
             end = limit if isinstance(limit, Literal) and limit.bits < size else Apply(OPS["min"], end, limit)
     return end

@@ -1,0 +1,142 @@
+"""Bounds of integers as expressions that a workgroup, or a loop at its entry, can compare: exact, without wrap-around.
+
+Languages of devices have no numbers that are wide enough for everything, so what could leave 64 bits is not stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from vyre_foundation.dtype import bool_, u64
+from vyre_foundation.ir.expr import Apply, Expr, Literal, literal
+from vyre_foundation.ops import OPS
+
+_LIMIT = 1 << 61
+"""Parts of a bound are below: the four parts and the offset of a comparison never leave 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The integer ``plus - minus + offset``. `plus` and `minus` are u64 expressions, None for 0; `plus_high` and
+    `minus_high` are numbers that they never exceed."""
+
+    plus: Expr | None = None
+    minus: Expr | None = None
+    offset: int = 0
+    plus_high: int = 0
+    minus_high: int = 0
+
+    @property
+    def low(self) -> int:
+        return self.offset - self.minus_high
+
+    @property
+    def high(self) -> int:
+        return self.offset + self.plus_high
+
+    def shifted(self, by: int) -> Bound:
+        return replace(self, offset=self.offset + by)
+
+    def negated(self) -> Bound:
+        return Bound(self.minus, self.plus, -self.offset, self.minus_high, self.plus_high)
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether nothing is subtracted, so that one u64 expression spells all of it."""
+        return self.minus is None and self.offset >= 0
+
+    def spelled(self) -> Expr:
+        """A natural bound as a u64 expression."""
+        assert self.is_natural
+        return _sum((self.plus,), self.offset)
+
+
+def number(value: int) -> Bound:
+    return Bound(offset=value)
+
+
+def at_most(value: Expr, high: int) -> Bound | None:
+    """The u64 expression `value`, which is at most `high`."""
+    return Bound(plus=value, plus_high=high) if high < _LIMIT else None
+
+
+def added(x: Bound, y: Bound) -> Bound | None:
+    plus, minus = _pair(x.plus, y.plus), _pair(x.minus, y.minus)
+    total = Bound(plus, minus, x.offset + y.offset, x.plus_high + y.plus_high, x.minus_high + y.minus_high)
+    return total if max(total.plus_high, total.minus_high, abs(total.offset)) < _LIMIT else None
+
+
+def scaled(x: Bound, factor: int) -> Bound | None:
+    """`x` times a number that is not negative."""
+    if factor in (0, 1) or max(x.plus_high, x.minus_high, abs(x.offset)) * factor >= _LIMIT:
+        return x if factor == 1 else number(0) if factor == 0 else None
+    plus, minus = _times(x.plus, factor), _times(x.minus, factor)
+    return Bound(plus, minus, x.offset * factor, x.plus_high * factor, x.minus_high * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Less:
+    """The claim ``left < right``."""
+
+    left: Bound
+    right: Bound
+
+    @property
+    def is_certain(self) -> bool:
+        same = self.left.plus is self.right.plus and self.left.minus is self.right.minus
+        return self.left.offset < self.right.offset if same else self.left.high < self.right.low
+
+    @property
+    def is_hopeless(self) -> bool:
+        same = self.left.plus is self.right.plus and self.left.minus is self.right.minus
+        return self.left.offset >= self.right.offset if same else self.left.low >= self.right.high
+
+
+def at_least(value: Bound, least: int) -> Less:
+    return Less(number(least - 1), value)
+
+
+def conjunction(claims: Iterable[Less]) -> Expr:
+    """A condition that holds where all claims do; of claims that differ in their offsets the strictest."""
+    strictest: dict[tuple[Expr | None, Expr | None, Expr | None, Expr | None], int] = {}
+    open_claims = [claim for claim in claims if not claim.is_certain]
+    for claim in open_claims:
+        if not any(_implies(other, claim) for other in open_claims):
+            key = (claim.left.plus, claim.right.minus, claim.right.plus, claim.left.minus)
+            gap = claim.left.offset - claim.right.offset
+            strictest[key] = max(gap, strictest.get(key, gap))
+    terms = [_less(key, gap) for key, gap in strictest.items()]
+    return reduce(lambda a, b: Apply(OPS["and"], a, b), terms) if terms else literal(bool_, 1)
+
+
+def _implies(strict: Less, claim: Less) -> bool:
+    """Whether a claim about a variable limit leaves nothing to ask about one that is a number."""
+    a, b = strict.left, claim.left
+    is_number = claim.right.plus is None and claim.right.minus is None and strict.right.plus is not None
+    same = a.plus is b.plus and a.minus is b.minus and a.offset >= b.offset
+    return is_number and same and strict.right.high <= claim.right.offset
+
+
+def _less(parts: tuple[Expr | None, ...], gap: int) -> Expr:
+    """``a + b + gap < c + d``"""
+    a, b, c, d = parts
+    return Apply(OPS["lt"], _sum((a, b), max(gap, 0)), _sum((c, d), max(-gap, 0)))
+
+
+def _sum(parts: Iterable[Expr | None], offset: int) -> Expr:
+    terms = [part for part in parts if part is not None]
+    if offset or not terms:
+        terms.append(literal(u64, offset))
+    return reduce(lambda a, b: Apply(OPS["add"], a, b), terms)
+
+
+def _pair(x: Expr | None, y: Expr | None) -> Expr | None:
+    return x if y is None else y if x is None else Apply(OPS["add"], x, y)
+
+
+def _times(x: Expr | None, factor: int) -> Expr | None:
+    if x is None or isinstance(x, Literal):
+        return None if x is None else literal(u64, int(x.value) * factor)
+    return Apply(OPS["mul"], x, literal(u64, factor))

@@ -1,0 +1,146 @@
+"""Checks that one comparison decides for many: a region in two versions, one of which need not check.
+
+Nearly every workgroup is within all bounds, and compilers make vectors of loops that do not ask. The region is a loop
+or, where invocations are work items, the whole kernel; the comparison is the same for the workgroup in that case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vyre_driver.lower.declare import declare
+from vyre_driver.lower.fresh import Fresh
+from vyre_driver.lower.groups.structure import has_barrier
+from vyre_driver.lower.ranges import Ranges
+from vyre_driver.lower.target import Target
+from vyre_driver.lower.versions.bound import at_most, conjunction, number
+from vyre_driver.lower.versions.checks import Checks, changing_names, find_checks
+from vyre_driver.lower.versions.extents import Extent, Extents
+from vyre_driver.lower.versions.unchecked import Unchecked, rechecked
+from vyre_foundation.dtype import u64
+from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Body, For, If, Let, Stmt
+from vyre_foundation.ir.walk import expressions, postorder, statements, with_bodies
+from vyre_foundation.ops import OPS
+
+MAX_NODES = 1500
+"""Regions of more operations stay as they are: twice that is more to compile than checks are worth."""
+_MANY = 64
+"""So many rounds are worth a comparison of their own."""
+
+
+def decide_before(program: Program, ranges: Ranges, target: Target) -> Program:
+    """``for l: a[i + l]``  →  ``if i + 255 < length(a): for l: a[i + l] (unchecked) else: for l: a[i + l]``
+
+    A kernel with barriers stays one: compilers get barriers in conditionals wrong. Nothing wraps in 64 bits, so it
+    takes a target that has them.
+    """
+    if not target.versions or u64 not in target.arithmetic:
+        return program
+    versioner = _Versioner(program, ranges, target)
+    if program.workgroup_volume == 1:
+        return declare(program, versioner.loops(program.body))
+    return program if any(map(has_barrier, program.body)) else declare(program, versioner.kernel(program))
+
+
+class _Versioner:
+    def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
+        self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
+
+    # ── regions ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def kernel(self, program: Program) -> Body:
+        """Work items: the region is all of the kernel."""
+        body = program.body
+        if not _is_small(body):
+            return body
+        extents = Extents(self._ranges, changing_names(body), _coordinates(program))
+        checks = find_checks(body, extents)
+        if not checks.places:
+            return body
+        fast = self._unchecked(body, checks, extents)
+        return (If(conjunction(checks.claims), fast, rechecked(body, self._ranges)),)
+
+    def loops(self, body: Body) -> Body:
+        """The loops of `body`, outermost first, each in two versions where that is worth it."""
+        out: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For):
+                out += self._loop(stmt)
+            else:
+                out.append(with_bodies(stmt, self.loops))
+        return _same(body, tuple(out))
+
+    def _loop(self, loop: For) -> Body:
+        """`loop` in two versions, or loops in it."""
+        if has_barrier(loop) or not _is_small((loop,)):
+            return (with_bodies(loop, self.loops),)
+        setup, fixed = self._with_fixed_bounds(loop)
+        extents = Extents(self._ranges, changing_names((fixed,)), {})
+        checks = find_checks((fixed,), extents)
+        if not checks.places or _only_in_long_loops(fixed, checks):
+            return (with_bodies(loop, self.loops),)
+        (fast,) = self._unchecked((fixed,), checks, extents)
+        return (
+            *setup,
+            If(conjunction(checks.claims), (with_bodies(fast, self.loops),), rechecked((fixed,), self._ranges)),
+        )
+
+    def _with_fixed_bounds(self, loop: For) -> tuple[Body, For]:
+        """Bounds that are read from memory are read once."""
+        setup: list[Stmt] = []
+        ends = []
+        for end in (loop.start, loop.stop):
+            if any(isinstance(node, Load) for node in postorder((end,))):
+                local = Local(self._fresh(f"{loop.name}_end"), end.dtype)
+                setup.append(Let(local.name, end))
+                end = self._ranges.carry(end, local)
+            ends.append(end)
+        return tuple(setup), replace(loop, start=ends[0], stop=ends[1]) if setup else loop
+
+    def _unchecked(self, body: Body, checks: Checks, extents: Extents) -> Body:
+        return Unchecked(body, checks, extents, self._ranges, self._fresh, self._target).body(body)
+
+
+def _coordinates(program: Program) -> dict[Id, Extent]:
+    """The ids of the invocations of a workgroup."""
+    ids: dict[Id, Extent] = {}
+    for axis, size in enumerate(program.workgroup_size):
+        group = Cast(u64, Id(IdKind.WORKGROUP_ID, axis))
+        first = at_most(Apply(OPS["mul"], group, literal(u64, size)), (1 << 32) - size)
+        assert first is not None
+        ids[Id(IdKind.LOCAL_ID, axis)] = Extent(number(0), number(size - 1))
+        ids[Id(IdKind.GLOBAL_ID, axis)] = Extent(first, first.shifted(size - 1))
+    return ids
+
+
+def _is_small(body: Body) -> bool:
+    return len(postorder(e for s in statements(body) for e in expressions(s))) <= MAX_NODES
+
+
+def _only_in_long_loops(loop: For, checks: Checks) -> bool:
+    """Whether all that there is to decide lies in inner loops that can as well ask for themselves."""
+    long = [s for s in loop.body if isinstance(s, For) and work(s) >= _MANY]
+    inner = {id(s) for s in statements(tuple(long))}
+    return all(id(place) in inner for place in checks.places)
+
+
+def work(loop: For) -> int:
+    """How many rounds a loop and one in it have at least."""
+    nested = [work(s) for s in statements(loop.body) if isinstance(s, For)]
+    return _rounds(loop) * max(nested, default=1)
+
+
+def _rounds(loop: For) -> int:
+    stop = loop.stop
+    if isinstance(stop, Apply) and stop.op.id == "min":
+        stop = next((x for x in stop.args if isinstance(x, Literal)), stop)
+    if isinstance(loop.start, Literal) and isinstance(stop, Literal):
+        return len(range(int(loop.start.value), int(stop.value), loop.step))
+    return 1
+
+
+def _same(old: Body, new: Body) -> Body:
+    """`old` where nothing changed."""
+    return old if len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True)) else new
