@@ -16,16 +16,17 @@ SCREEN = 60  # lines
 # fmt: off
 SIBLINGS = {
     "vyre-foundation":    set(),
+    "vyre-math":          {"vyre-foundation"},
     "vyre-driver":        {"vyre-foundation"},
     "vyre-reference":     {"vyre-foundation", "vyre-driver"},
     "vyre-driver-opencl": {"vyre-foundation", "vyre-driver"},
     "vyre-conform":       {"vyre-foundation", "vyre-driver", "vyre-reference"},
-    "vyre":               {"vyre-foundation", "vyre-driver", "vyre-reference"},
+    "vyre":               {"vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference"},
 }
 # fmt: on
 
 # Where the name in the index and the name in an import statement differ.
-IMPORT_NAMES = {"pillow": "PIL", "ml-dtypes": "ml_dtypes", "intel-opencl-rt": "", "intel-cmplr-lib-rt": "", "tbb": ""}
+IMPORT_NAMES = {"pillow": "PIL", "ml-dtypes": "ml_dtypes", "opentelemetry-api": "opentelemetry", "intel-opencl-rt": "", "intel-cmplr-lib-rt": "", "tbb": ""}
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?(?P<range>[^;]*)")
 
 packages = pytest.mark.parametrize("name", SIBLINGS)

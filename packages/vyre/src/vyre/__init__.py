@@ -17,6 +17,8 @@ from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_foundation.functions import __all__ as _functions
+from vyre_math import *  # noqa: F403
+from vyre_math import __all__ as _elementary
 
 __version__ = "0.1.0"
 
@@ -28,4 +30,5 @@ __all__ = [
     "run",
     *_language,
     *_functions,
+    *_elementary,
 ]

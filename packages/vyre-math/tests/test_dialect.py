@@ -1,0 +1,65 @@
+"""The dialect as programs see it: names, types, text, and what a backend without it would need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import vyre_foundation as vf
+import vyre_math
+from vyre_foundation import DType, bf16, constant, f16, f32, f64, program
+from vyre_foundation.dialect import SignatureMismatch, lookup
+from vyre_math.dialect import FUNCTIONS, rows
+
+
+def test_the_entry_point_gives_the_rows() -> None:
+    (entry,) = entry_points(group="vyre.dialects", name="math")
+    assert [row.id for row in entry.load()()] == [f"math.{name}" for name in FUNCTIONS] == [row.id for row in rows()]
+
+
+def test_every_row_has_a_function_of_its_name() -> None:
+    assert sorted(vyre_math.__all__) == sorted(FUNCTIONS)
+    for name in FUNCTIONS:
+        value = getattr(vyre_math, name)(constant(f32, 0.5))
+        assert repr(value.expr) == f"call<f32> math.{name}(0.5)"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_calls_are_valid_and_survive_text_and_wire(name: str) -> None:
+    with program("p", 64) as p:
+        x = p.read("x", f32)
+        p.write("out", f32, like=x)[p.global_id(0)] = getattr(vyre_math, name)(x[p.global_id(0)])
+    made = p.build()
+    assert vf.validate(made).determinism.is_deterministic
+    assert vf.parse(vf.print_program(made)) == made
+    assert vf.decode(vf.encode(made)) == made
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("dtype", "numpy"), [(f16, np.float16), (bf16, ml_dtypes.bfloat16)])
+def test_narrow_types_get_the_result_of_f32_rounded(
+    results: Callable[..., Any], name: str, dtype: DType, numpy: type
+) -> None:
+    x = np.arange(2**16, dtype=np.uint16).view(numpy)
+    wide = results(name, x.astype(np.float32)).view(np.float32)
+    with np.errstate(all="ignore"):
+        wanted = wide.astype(numpy)
+    found = results(name, x, dtype).view(numpy)
+    is_nan = np.isnan(wide)
+    assert (np.isnan(found) == is_nan).all()
+    assert (found.view(np.uint16) == wanted.view(np.uint16))[~is_nan].all()
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(SignatureMismatch, match=r"math\.exp got \(f64\), expected \(f32\); \(f16\); \(bf16\)"):
+        vyre_math.exp(constant(f64, 1.0))
+
+
+def test_summaries_say_what_is_computed() -> None:
+    assert lookup("math.log1p").summary == "natural logarithm of 1 + x"
+    assert all(row.summary for row in rows())

@@ -1,0 +1,63 @@
+"""Correct rounding on samples of all 2**32 inputs; `tools/exhaust.py` takes every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import F32, right, rounded
+
+from vyre_math.dialect import FUNCTIONS
+from vyre_math.exponential import EXP2_EXCEPTIONS
+from vyre_math.hyperbolic import SINH_EXCEPTIONS
+from vyre_math.logarithm import LOG_EXCEPTIONS
+from vyre_math.trigonometric import COS_EXCEPTIONS, SIN_EXCEPTIONS
+
+EXCEPTIONS = {
+    "exp2": EXP2_EXCEPTIONS,
+    "log": LOG_EXCEPTIONS,
+    "sin": SIN_EXCEPTIONS,
+    "cos": COS_EXCEPTIONS,
+    "sinh": SINH_EXCEPTIONS,
+}
+
+
+def every(step: int) -> F32:
+    """All patterns of 32 bits that a walk in steps of `step` comes by, an odd number beside a power of two."""
+    return (np.arange(0, 2**32, step, dtype=np.uint64) + 37).astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_the_nearest(results: Callable[..., Any], name: str) -> None:
+    x = every(2**18 - 1)
+    assert_right(results, name, x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_sixteen_million_results_are_the_nearest(results: Callable[..., Any], name: str) -> None:
+    assert_right(results, name, every(2**8 - 1))
+
+
+@pytest.mark.parametrize(("name", "exceptions"), EXCEPTIONS.items())
+def test_exceptions_are_right_and_needed(results: Callable[..., Any], name: str, exceptions: dict[int, int]) -> None:
+    x = np.array(list(exceptions), np.uint32).view(np.float32)
+    wanted = [int(np.float32(rounded(name, float(v))).view(np.uint32)) for v in x]
+    assert wanted == list(exceptions.values())
+    assert results(name, x).view(np.uint32).tolist() == wanted
+    assert right(name, x).hard.size == x.size
+
+
+def test_the_oracle_rounds_once() -> None:
+    assert rounded("exp2", -149.5) == 2.0**-149  # a subnormal, from 0.707 of it
+    assert rounded("exp2", -150.5) == 0.0
+    assert rounded("exp", 89.0) == np.inf
+    assert rounded("rsqrt", 4.0) == 0.5
+
+
+def assert_right(results: Callable[..., Any], name: str, x: F32) -> None:
+    found = results(name, x).view(np.uint32)
+    wrong = np.flatnonzero(found != right(name, x).bits)
+    assert wrong.size == 0, [hex(v) for v in x.view(np.uint32)[wrong[:8]]]

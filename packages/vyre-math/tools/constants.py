@@ -1,0 +1,119 @@
+"""Prints `vyre_math/constants.py`: every number of the dialect, from its definition.
+
+    python packages/vyre-math/tools/constants.py > packages/vyre-math/src/vyre_math/constants.py
+
+A constant that must be more exact than f64 is a sum of two: the high part has so few bits that its product with the
+multiplier is exact, the low part is the rest. Polynomials are the best ones on their interval (`remez.py`); the comment
+behind each is log2 of its greatest error, relative to the function.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import mpmath
+from mpmath import mpf
+
+sys.path.insert(0, str(Path(__file__).parent))
+from remez import PRECISION, fit
+
+HEAD = '''"""The numbers of the dialect, printed by `tools/constants.py`. Do not edit: a test prints them again."""
+
+from __future__ import annotations
+'''
+HIGH_BITS = 33
+"""Of the high part of a constant that is multiplied by an exponent, which has up to 11 bits and less than 20."""
+SLACK = mpf("1.001")
+"""How much wider than needed an interval is: rounding may reduce an argument to just beyond the end."""
+NEAR_ZERO = mpf(2) ** -70
+
+
+def main() -> None:
+    mpmath.mp.prec = PRECISION
+    sys.stdout.write("\n".join((HEAD, *_lines(), "")))
+
+
+def _lines() -> Iterator[str]:
+    ln2, log10_2 = mpmath.log(2), mpmath.log10(2)
+    yield "# fmt: off"
+    yield from _split("LN_2", ln2)
+    yield from _split("LOG10_2", log10_2)
+    yield f"LN_10 = {float(mpmath.log(10))!r}"
+    yield f"LOG2_E = {float(1 / ln2)!r}"
+    yield f"LOG2_10 = {float(1 / log10_2)!r}"
+    yield f"LOG10_E = {float(1 / mpmath.log(10))!r}"
+    yield f"PI = {float(mpmath.pi)!r}"
+    yield f"QUARTER_PI = {float(mpmath.pi / 4)!r}"
+    yield f"HALF_PI_2_62 = {float(mpmath.pi / 2 * mpf(2) ** -62)!r}"
+    yield '"""pi / 2 * 2**-62: what one unit of a 62-bit fraction of a quadrant is."""'
+    yield f"TWO_OVER_PI = ({', '.join(f'{word:#010x}' for word in _two_over_pi())})"
+    yield '"""26 zero bits, then the binary digits of 2 / pi."""'
+    yield from _arctangents()
+    yield from _polynomials(ln2)
+    yield "# fmt: on"
+
+
+def _split(name: str, value: mpf) -> Iterator[str]:
+    unit = mpf(2) ** (int(mpmath.floor(mpmath.log(value, 2))) + 1 - HIGH_BITS)
+    high = mpmath.floor(value / unit) * unit
+    yield f"{name}_HIGH = {float(high)!r}"
+    yield f"{name}_LOW = {float(value - high)!r}"
+
+
+def _two_over_pi() -> list[int]:
+    with mpmath.workprec(400):
+        digits = int(mpmath.floor(2 / mpmath.pi * mpf(2) ** 230))
+    return [digits >> shift & 0xFFFFFFFF for shift in range(224, -1, -32)]
+
+
+def _arctangents() -> Iterator[str]:
+    """tan(k pi / 8) in f64, the arctangent of exactly that number in two parts, and the bounds half-way between."""
+    tangents = [mpf(float(mpmath.tan(k * mpmath.pi / 8))) for k in range(4)]
+    angles = [*map(mpmath.atan, tangents), mpmath.pi / 2]
+    yield from _tuple("EIGHTH_TAN", [float(t) for t in tangents])
+    yield from _tuple("EIGHTH_BOUND", [float(mpmath.tan((2 * k + 1) * mpmath.pi / 16)) for k in range(4)])
+    yield from _tuple("EIGHTH_HIGH", [float(a) for a in angles])
+    yield from _tuple("EIGHTH_LOW", [float(a - mpf(float(a))) for a in angles])
+
+
+def _polynomials(ln2: mpf) -> Iterator[str]:
+    half = ln2 / 2 * SLACK
+    yield from _fitted("EXP", _beyond_linear, -half, half, 9, lambda x: x**2)
+    quarter = (mpmath.pi / 4 * SLACK) ** 2
+    yield from _fitted("SIN", _even(lambda x: (mpmath.sin(x) / x - 1) / x**2), NEAR_ZERO, quarter, 5, lambda u: u)
+    yield from _fitted(
+        "COS", _even(lambda x: (mpmath.cos(x) - 1 + x**2 / 2) / x**4), NEAR_ZERO, quarter, 5, lambda u: u**2
+    )
+    fraction = ((mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * SLACK) ** 2
+    yield from _fitted("ATANH", _even(lambda x: (mpmath.atanh(x) / x - 1) / x**2), NEAR_ZERO, fraction, 7, lambda u: u)
+    sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
+    yield from _fitted("ATAN", _even(lambda x: (mpmath.atan(x) / x - 1) / x**2), NEAR_ZERO, sixteenth, 7, lambda u: u)
+
+
+def _beyond_linear(x: mpf) -> mpf:
+    """(e**x - 1 - x) / x**2, which has a limit at 0."""
+    return (mpmath.expm1(x) - x) / x**2 if x else mpf("0.5")
+
+
+def _even(f: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
+    """An even function as a function of the square."""
+    return lambda u: f(mpmath.sqrt(u))
+
+
+def _fitted(
+    name: str, f: Callable[[mpf], mpf], low: mpf, high: mpf, degree: int, weight: Callable[[mpf], mpf]
+) -> Iterator[str]:
+    coefficients, error = fit(f, low, high, degree, weight)
+    yield from _tuple(name, coefficients, f"  # {error:.1f}")
+
+
+def _tuple(name: str, values: Sequence[float], comment: str = "") -> Iterator[str]:
+    yield f"{name} = ({comment}"
+    yield from (f"    {value!r}," for value in values)
+    yield ")"
+
+
+if __name__ == "__main__":
+    main()
