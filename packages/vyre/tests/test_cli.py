@@ -196,6 +196,16 @@ def test_run_reads_and_writes_arrays(xor: Path, arrays: tuple[Path, Path], tmp_p
     np.testing.assert_array_equal(np.load(out), np.arange(100, dtype=np.uint32) ^ 3)
 
 
+def test_run_writes_evidence(xor: Path, arrays: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = arrays
+    file = tmp_path / "evidence.json"
+    result = invoke("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--backend", "reference", "--evidence", file)
+    assert result.exit_code == 0, result.output
+    bundle = json.loads(file.read_text())
+    assert (bundle["backend_id"], bundle["program"]) == ("reference", "xor")
+    assert [artifact["name"] for artifact in bundle["artifacts"]] == ["a", "b", "out"]
+
+
 def test_run_takes_raw_bytes(xor: Path, tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(np.arange(4, dtype="<u4").tobytes())
     out = tmp_path / "out.bin"

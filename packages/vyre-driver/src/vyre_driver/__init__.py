@@ -60,6 +60,15 @@ if TYPE_CHECKING:
     from vyre_driver.lower.lowered import Lowered
     from vyre_driver.lower.target import Target
     from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, Severity
+    from vyre_driver.observe.evidence import DispatchTimingEvidence, EvidenceArtifact, EvidenceBundle, ReplayEvidence
+    from vyre_driver.observe.provenance import (
+        SourceProvenance,
+        capture_git_info,
+        capture_git_info_at,
+        source_fingerprint,
+        source_tree_fingerprint,
+        source_tree_fingerprint_at,
+    )
     from vyre_driver.pipeline.compile import compile
     from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
@@ -109,6 +118,11 @@ _MODULES = {
     "lower.lowered": "Lowered",
     "lower.target": "Target",
     "observe.diagnostics": "Diagnostic DiagnosticCode Severity",
+    "observe.evidence": "DispatchTimingEvidence EvidenceArtifact EvidenceBundle ReplayEvidence",
+    "observe.provenance": """
+        SourceProvenance capture_git_info capture_git_info_at source_fingerprint source_tree_fingerprint
+        source_tree_fingerprint_at
+    """,
     "pipeline.compile": "compile",
     "pipeline.disk": "DiskPipelineCache",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
@@ -146,9 +160,12 @@ __all__ = [
     "DispatchConfig",
     "DispatchFailed",
     "DispatchTimeout",
+    "DispatchTimingEvidence",
     "DuplicateBackend",
     "EmitOptions",
     "EngineBackend",
+    "EvidenceArtifact",
+    "EvidenceBundle",
     "HostShimBuffer",
     "InvalidInput",
     "InvalidLaunch",
@@ -168,12 +185,14 @@ __all__ = [
     "PipelineCacheSnapshot",
     "PoisonedState",
     "Preference",
+    "ReplayEvidence",
     "ResidentDispatchStep",
     "ResidentReadRange",
     "ResidentSequenceTiming",
     "Resource",
     "Selection",
     "Severity",
+    "SourceProvenance",
     "SourceUnit",
     "StaleHandle",
     "Target",
@@ -188,6 +207,8 @@ __all__ = [
     "availability",
     "backend_problems",
     "borrowed_input_slices",
+    "capture_git_info",
+    "capture_git_info_at",
     "compile",
     "core_supported_ops",
     "find_indirect_dispatch",
@@ -199,6 +220,9 @@ __all__ = [
     "registered_backends",
     "registered_backends_by_precedence",
     "replace_output_buffers_preserving_slots",
+    "source_fingerprint",
+    "source_tree_fingerprint",
+    "source_tree_fingerprint_at",
     "unregister",
     "validate_buffer_ownership",
 ]

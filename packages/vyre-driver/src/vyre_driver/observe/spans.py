@@ -27,9 +27,13 @@ def span_calls(tracer: trace.Tracer | None = None) -> Observer:
 
 @contextmanager
 def _span(tracer: trace.Tracer, call: Call) -> Iterator[None]:
-    known = {"vyre.backend": call.backend, "vyre.method": call.method, "vyre.input_bytes": call.input_bytes}
+    known: dict[str, str | int] = {
+        "vyre.backend": call.backend,
+        "vyre.method": call.method,
+        "vyre.input_bytes": call.input_bytes,
+    }
     named = {"vyre.program": call.program, "vyre.label": call.label}
-    attributes: dict[str, str | int] = {**known, **{key: text for key, text in named.items() if text}}
+    attributes = {**known, **{key: text for key, text in named.items() if text}}
     with tracer.start_as_current_span(f"vyre.{call.kind.value}", attributes=attributes) as span:
         try:
             yield

@@ -12,8 +12,11 @@ import numpy as np
 from vyre.cli.outcome import Answer, coloured, readable_time
 from vyre.cli.source import named_paths, read_array, read_program, write_array
 from vyre.run import backend_for
-from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature
+from vyre_driver import DispatchConfig, EngineBackend, EvidenceBundle, UnsupportedFeature, VyreBackend
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.observe.diagnostics import Diagnostic, Severity, of_finding
+from vyre_driver.observe.evidence import counted
 from vyre_foundation import Program, print_program
 from vyre_foundation.validate.facts import Facts
 
@@ -69,6 +72,8 @@ def show(file: Path, target: str | None, as_json: bool) -> None:
 @click.option("--backend", default="auto", show_default=True, help="A backend's id, or the best that is available.")
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y, z, instead of the inferred grid.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
+@click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write what ran, where, from which sources, and digests of inputs and outputs.")  # fmt: skip
 @JSON
 def run(
     file: Path,
@@ -77,6 +82,7 @@ def run(
     backend: str,
     grid: tuple[int, int, int] | None,
     timeout: float | None,
+    evidence: Path | None,
     as_json: bool,
 ) -> None:
     """Run a program over files."""
@@ -90,13 +96,31 @@ def run(
             if name not in names:
                 raise click.BadParameter(f"the program has no output {name!r}; it has {', '.join(names) or 'none'}")
         arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
+        config = DispatchConfig(grid_override=grid, timeout=timeout)
         device = backend_for(backend)
         started = time.perf_counter()
-        results = device.dispatch_arrays(program, arrays, DispatchConfig(grid_override=grid, timeout=timeout))
+        if evidence is None:
+            results = device.dispatch_arrays(program, arrays, config)
+        else:
+            results = _dispatch_with_evidence(device, program, arrays, config, evidence)
         seconds = time.perf_counter() - started
         for name, path in targets.items():
             write_array(path, results[name])
         _report_run(answer, device.id(), seconds, results, targets)
+
+
+def _dispatch_with_evidence(
+    device: VyreBackend, program: Program, arrays: dict[str, Any], config: DispatchConfig, file: Path
+) -> dict[str, Any]:
+    """The outputs by name; the bundle goes to `file`."""
+    given = ordered_inputs(program, arrays)
+    before = device.backend_metric_snapshot()
+    result = device.dispatch_borrowed_timed(program, given, config)
+    counters = counted(before, device.backend_metric_snapshot())
+    bundle = EvidenceBundle.of_dispatch(device, program, given, config, result, counters=counters)
+    file.write_text(bundle.to_json(), "utf-8")
+    pairs = zip(program.outputs, result.outputs, strict=True)
+    return {buffer.name: np.frombuffer(view, buffer.dtype.numpy) for buffer, view in pairs}
 
 
 def _report_run(
@@ -119,7 +143,7 @@ def _report_run(
 
 
 def _emitted(program: Program, target: str) -> str:
-    backend = backend_for(target)
+    backend = innermost(backend_for(target))
     if not isinstance(backend, EngineBackend):
         fix = "name a backend that compiles, such as those that `vyre backends` lists as automatic"
         raise UnsupportedFeature("printing source: it emits none", backend=target, fix=fix)
