@@ -42,42 +42,30 @@ class DType:
     bits: int
     tag: int
     format: FloatFormat | None
+    size: int
+    """Bytes of one element in memory."""
+    is_float: bool
+    is_integer: bool
+    is_signed: bool
+    lowest: int
+    """The least value of an integer type (0 for bool)."""
+    highest: int
+    """The greatest value of an integer type (1 for bool)."""
 
     def __init__(self, name: str, kind: Kind, bits: int, tag: int, format: FloatFormat | None = None) -> None:
         self.name, self.kind, self.bits, self.tag, self.format = name, kind, bits, tag, format
+        self.size = max(1, bits // 8)
+        self.is_float = kind is Kind.FLOAT
+        self.is_integer = kind in (Kind.SIGNED, Kind.UNSIGNED)
+        self.is_signed = kind is Kind.SIGNED
+        self.lowest = -(1 << (bits - 1)) if self.is_signed else 0
+        self.highest = (1 << (bits - 1)) - 1 if self.is_signed else (1 << bits) - 1
 
     def __repr__(self) -> str:
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dtype, (self.name,)
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes of one element in memory."""
-        return max(1, self.bits // 8)
-
-    @cached_property
-    def is_float(self) -> bool:
-        return self.kind is Kind.FLOAT
-
-    @cached_property
-    def is_integer(self) -> bool:
-        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
-
-    @cached_property
-    def is_signed(self) -> bool:
-        return self.kind is Kind.SIGNED
-
-    @cached_property
-    def lowest(self) -> int:
-        """The least value of an integer type (0 for bool)."""
-        return -(1 << (self.bits - 1)) if self.is_signed else 0
-
-    @cached_property
-    def highest(self) -> int:
-        """The greatest value of an integer type (1 for bool)."""
-        return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1
 
     @cached_property
     def nan_bits(self) -> int:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from vyre_foundation.dtype import f32, u32
+from vyre_foundation.dtype import bool_, f32, u32
 from vyre_foundation.errors import TypeMismatch
-from vyre_foundation.ir import Apply, Expr, Literal, Local
+from vyre_foundation.ir import Apply, Expr, Literal, Local, Select
 from vyre_foundation.ir import expr as table
-from vyre_foundation.ir.expr import applying, interned_count
+from vyre_foundation.ir.expr import applied, interned_count
 from vyre_foundation.ops import OPS
 
-X, F = Local("x", u32), Local("f", f32)
+X, F, FLAG = Local("x", u32), Local("f", f32), Local("flag", bool_)
 
 
 def chain(size: int, name: str) -> Expr:
@@ -63,8 +63,8 @@ def test_operands_of_a_held_expression_stay() -> None:
     assert e.args[0].args[0] is chain(998, "below")
 
 
-@pytest.mark.parametrize("make", [lambda op, *args: Apply(op, *args), None])
-def test_threads_agree_on_identity(make: Callable[..., Expr] | None) -> None:
+@pytest.mark.parametrize("make", [lambda op, *args: Apply(op, *args), lambda op, *args: Select(FLAG, *args)])
+def test_threads_agree_on_identity(make: Callable[..., Expr]) -> None:
     """All threads make the same expressions at once while the table is swept; each must get the same objects."""
     threads, rounds, size = 4, 12, 200
     start = threading.Barrier(threads)
@@ -76,15 +76,10 @@ def test_threads_agree_on_identity(make: Callable[..., Expr] | None) -> None:
             for round in range(rounds):
                 start.wait()
                 e: Expr = Local(f"round{round}", u32)
-                if make is None:
-                    with applying() as apply:
-                        for _ in range(size):
-                            e = apply(OPS["add"], e, X)
-                else:
-                    for step in range(size):
-                        e = make(OPS["add"], e, X)
-                        if number == 0 and step % 50 == 0:
-                            interned_count()
+                for step in range(size):
+                    e = make(OPS["add"], e, X)
+                    if number == 0 and step % 50 == 0:
+                        interned_count()
                 results[number].append(e)
         except BaseException as error:
             errors.append(error)
@@ -105,13 +100,41 @@ def test_threads_agree_on_identity(make: Callable[..., Expr] | None) -> None:
         assert len(set(made)) == 1
 
 
-def test_batches_do_what_apply_does() -> None:
-    with applying() as apply:
-        assert apply(OPS["add"], X, X) is Apply(OPS["add"], X, X)
-        made = apply(OPS["mul"], Literal(u32, 12345), X)
-        assert made.dtype is u32
-        assert apply(OPS["lt"], X, X).dtype is Apply(OPS["lt"], X, X).dtype
-        for op, first, second in ((OPS["add"], X, F), (OPS["sqrt"], F, F), (OPS["fma"], F, F), (OPS["and"], F, F)):
-            with pytest.raises(TypeMismatch):
-                apply(op, first, second)
-    assert made is Apply(OPS["mul"], Literal(u32, 12345), X)
+def test_what_others_look_up_during_a_sweep_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that finds an expression just when a sweep has decided to forget it makes the sweep think again."""
+    key = Apply(OPS["mul"], X, Local("looked up", u32)).args
+    found: list[Expr] = []
+    counted = sys.getrefcount
+
+    def getrefcount(node: object) -> int:
+        count = counted(node)
+        if not found and isinstance(node, Apply) and node.args is key:
+            found.append(node)
+        return count
+
+    monkeypatch.setattr(table, "getrefcount", getrefcount)
+    monkeypatch.setattr(table, "_ONLY_THE_TABLE", table._ONLY_THE_TABLE + 1)
+    monkeypatch.setattr(table, "_ONLY_A_LOCAL", table._ONLY_A_LOCAL + 1)
+    interned_count()
+    assert found == [Apply(OPS["mul"], *key)]
+
+
+def test_who_comes_while_a_sweep_decides_waits_for_it() -> None:
+    e = Apply(OPS["mul"], X, Local("undecided", u32))
+    made: list[Expr] = []
+    with table._lock:
+        table._live[e.op, e.args] = False
+        thread = threading.Thread(target=lambda: made.append(Apply(OPS["mul"], *e.args)))
+        thread.start()
+        thread.join(0.05)
+        assert made == []
+        table._live[e.op, e.args] = e
+    thread.join()
+    assert made == [e]
+
+
+def test_the_short_way_is_the_same() -> None:
+    assert applied(OPS["add"], (X, X)) is Apply(OPS["add"], X, X)
+    for op, first, second in ((OPS["add"], X, F), (OPS["sqrt"], F, F), (OPS["fma"], F, F), (OPS["and"], F, F)):
+        with pytest.raises(TypeMismatch):
+            applied(op, (first, second))

@@ -19,13 +19,11 @@ class Access(Enum):
     WRITE = "write"
     READ_WRITE = "read_write"
 
-    @property
-    def reads(self) -> bool:
-        return self is not Access.WRITE
+    reads: bool
+    writes: bool
 
-    @property
-    def writes(self) -> bool:
-        return self is not Access.READ
+    def __init__(self, word: str) -> None:
+        self.reads, self.writes = word != "write", word != "read"
 
 
 class Memory(Enum):

@@ -8,12 +8,11 @@ over other children. A constructor refuses operands that the op does not accept,
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from enum import Enum
 from fractions import Fraction
 from sys import getrefcount
-from typing import Any
+from typing import Any, ClassVar
 
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
@@ -29,6 +28,15 @@ class Expr:
 
     dtype: DType
     args: tuple[Expr, ...]
+
+    _draft: ClassVar[Any]
+    """The class that an expression has while its constructor writes it: the same slots, and nothing guards them. The
+    constructor ends with a change of class. That takes half the time of writing through the guard."""
+
+    def __init_subclass__(cls) -> None:
+        if not cls.__name__.startswith("_"):
+            slots = {"__slots__": cls.__dict__["__slots__"], "__setattr__": object.__setattr__}
+            cls._draft = type(f"_{cls.__name__}", (Expr,), slots)
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
         """This node over other children (itself if they are the same)."""
@@ -49,42 +57,50 @@ class Expr:
 
 
 # ── Interning ────────────────────────────────────────────────────────────────────────────────────────────────────────
-# One table holds every expression. Keys name children by identity, which stays valid because the entry keeps the node
-# and the node keeps its children. Entries that nothing else refers to are removed when the table has doubled: one pass
-# from the newest to the oldest sees parents before children, so it frees whole graphs, without recursion.
+# One table holds every expression, by a tuple of all that tells it from others. Those that only the table refers to are
+# removed when it has doubled: one pass from the newest to the oldest sees parents before children, so it frees whole
+# graphs, without recursion.
+#
+# Looking up and entering take no lock, because each is one operation of a dictionary. While a sweep decides about an
+# entry, the entry is False, so that nobody can find an expression that is about to go; who comes then waits.
 
-_live: dict[Hashable, Expr] = {}
+_live: dict[Hashable, Any] = {}
 _lock = threading.RLock()
 _SMALL = 1 << 16
 _sweep_at = _SMALL
 
-_set_dtype: Any = Expr.dtype.__set__  # type: ignore[attr-defined, misc]
-_set_args: Any = Expr.args.__set__  # type: ignore[attr-defined, misc]
-_set = object.__setattr__
-_new: Any = object.__new__
+
+def _enter(key: tuple[Any, ...], node: Any, dtype: DType, args: tuple[Expr, ...]) -> Any:
+    """Finish the draft `node` of the kind ``key[0]`` and enter it for `key`, unless another thread was first."""
+    node.dtype, node.args = dtype, args
+    node.__class__ = key[0]
+    if len(_live) > _sweep_at:
+        _sweep()
+    return _live.setdefault(key, node) or _settled(key, node)
 
 
-def _intern(key: Hashable, node: Any, dtype: DType, args: tuple[Expr, ...]) -> Any:
-    """Finish `node` and enter it as the one node for `key`, unless another thread was first."""
-    _set_dtype(node, dtype)
-    _set_args(node, args)
+def _settled(key: Hashable, node: Expr) -> Any:
+    """The one expression for `key`, once a sweep has decided about it."""
     with _lock:
-        node = _live.setdefault(key, node)
-        if len(_live) > _sweep_at:
-            _sweep()
-    return node
+        return _live.setdefault(key, node)
 
 
 def _sweep() -> None:
-    """Forget the expressions that only the table refers to. The caller holds the lock."""
+    """Forget the expressions that only the table refers to."""
     global _sweep_at
-    for key in reversed(list(_live)):
-        if getrefcount(_live[key]) == _ONLY_THE_TABLE:
-            node = _live.pop(key)
-            if getrefcount(node) > _ONLY_A_LOCAL:  # another thread has just looked it up
-                _live[key] = node
-            del node  # or its operands would still have a parent when it is their turn
-    _sweep_at = max(_SMALL, 2 * len(_live))
+    with _lock:
+        keys = list(_live)
+        while keys:  # each is dropped before the next, because it too refers to the operands
+            key = keys.pop()
+            if getrefcount(_live[key]) == _ONLY_THE_TABLE:
+                node = _live[key]
+                _live[key] = False
+                if getrefcount(node) == _ONLY_A_LOCAL:
+                    del _live[key]
+                else:  # another thread has just looked it up
+                    _live[key] = node
+                del node  # or its operands would still have a parent when it is their turn
+        _sweep_at = max(_SMALL, 2 * len(_live))
 
 
 def _refcounts_of_nothing() -> tuple[int, int]:
@@ -116,13 +132,13 @@ class Literal(Expr):
     def __new__(cls, dtype: DType, bits: int) -> Literal:
         key = (cls, dtype, bits)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
+        if known:
+            return known  # type: ignore[no-any-return]
         if not 0 <= bits < 1 << dtype.bits:
             raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
-        self = _new(cls)
-        _set(self, "bits", bits)
-        return _intern(key, self, dtype, ())  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.bits = bits
+        return _enter(key, self, dtype, ())  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Scalar:
@@ -141,11 +157,11 @@ class Local(Expr):
     def __new__(cls, name: str, dtype: DType) -> Local:
         key = (cls, name, dtype)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
-        self = _new(cls)
-        _set(self, "name", name)
-        return _intern(key, self, dtype, ())  # type: ignore[no-any-return]
+        if known:
+            return known  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.name = name
+        return _enter(key, self, dtype, ())  # type: ignore[no-any-return]
 
 
 class Load(Expr):
@@ -158,15 +174,15 @@ class Load(Expr):
     checked: bool
 
     def __new__(cls, buffer: Buffer, index: Expr, *, checked: bool = True) -> Load:
-        key = (cls, buffer, id(index), checked)
+        key = (cls, buffer, index, checked)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
+        if known:
+            return known  # type: ignore[no-any-return]
         require_index(buffer, index)
-        self = _new(cls)
-        _set(self, "buffer", buffer)
-        _set(self, "checked", checked)
-        return _intern(key, self, buffer.dtype, (index,))  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.buffer = buffer
+        self.checked = checked
+        return _enter(key, self, buffer.dtype, (index,))  # type: ignore[no-any-return]
 
     @property
     def index(self) -> Expr:
@@ -187,11 +203,11 @@ class Length(Expr):
     def __new__(cls, buffer: Buffer) -> Length:
         key = (cls, buffer)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
-        self = _new(cls)
-        _set(self, "buffer", buffer)
-        return _intern(key, self, u32, ())  # type: ignore[no-any-return]
+        if known:
+            return known  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.buffer = buffer
+        return _enter(key, self, u32, ())  # type: ignore[no-any-return]
 
 
 class IdKind(Enum):
@@ -204,9 +220,10 @@ class IdKind(Enum):
     SUBGROUP_LANE = "subgroup_lane"
     SUBGROUP_SIZE = "subgroup_size"
 
-    @property
-    def has_axis(self) -> bool:
-        return self not in (IdKind.SUBGROUP_LANE, IdKind.SUBGROUP_SIZE)
+    has_axis: bool
+
+    def __init__(self, word: str) -> None:
+        self.has_axis = not word.startswith("subgroup")
 
 
 class Id(Expr):
@@ -221,14 +238,14 @@ class Id(Expr):
     def __new__(cls, kind: IdKind, axis: int = 0) -> Id:
         key = (cls, kind, axis)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
+        if known:
+            return known  # type: ignore[no-any-return]
         if not 0 <= axis < (3 if kind.has_axis else 1):
             raise TypeMismatch(f"{kind.value} has no axis {axis}", fix="use axis 0, 1 or 2, and 0 for subgroup values")
-        self = _new(cls)
-        _set(self, "kind", kind)
-        _set(self, "axis", axis)
-        return _intern(key, self, u32, ())  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.kind = kind
+        self.axis = axis
+        return _enter(key, self, u32, ())  # type: ignore[no-any-return]
 
 
 class Apply(Expr):
@@ -240,51 +257,31 @@ class Apply(Expr):
     op: Op
 
     def __new__(cls, op: Op, *args: Expr) -> Apply:
-        key = id(op)  # rows live as long as the process
-        for operand in args:
-            key = key << 64 | id(operand)
-        known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
-        dtype = result_type(op, args)
-        self = _new(cls)
-        _set_op(self, op)
-        return _intern(key, self, dtype, args)  # type: ignore[no-any-return]
+        return applied(op, args)
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
-        return Apply(self.op, *args)
+        return applied(self.op, args)
 
 
-_set_op: Any = Apply.op.__set__  # type: ignore[attr-defined, misc]
+_ApplyDraft = Apply._draft
 
 
-@contextmanager
-def applying() -> Iterator[Callable[[Op, Expr, Expr], Apply]]:
-    """A function that does what `Apply` does with two operands, in half the time.
-
-    For batches of some thousands: other threads that need a new expression wait for the end of the block.
-    """
-    known, new = _live.get, _new
-
-    def apply(op: Op, first: Expr, second: Expr) -> Apply:
-        key = id(op) << 128 | id(first) << 64 | id(second)
-        node: Any = known(key)
-        if node is None:
-            operands = first, second
-            dtype = op.results.get(first.dtype)
-            if dtype is None or second.dtype is not first.dtype or op.arity != 2:
-                dtype = result_type(op, operands)
-            node = new(Apply)
-            _set_op(node, op)
-            _set_dtype(node, dtype)
-            _set_args(node, operands)
-            _live[key] = node
-        return node  # type: ignore[no-any-return]
-
-    with _lock:
-        yield apply
-        if len(_live) > _sweep_at:
-            _sweep()
+def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
+    """What `Apply(op, *args)` is, in less time: Python is slow to call a class, and most expressions are made here."""
+    key = op, args
+    known = _live.get(key)
+    if known:
+        return known  # type: ignore[no-any-return]
+    dtype = None
+    if len(args) == op.arity == 2 and args[0].dtype is args[1].dtype:  # nearly always
+        dtype = op.results.get(args[0].dtype)
+    node = _ApplyDraft()
+    node.dtype = dtype or result_type(op, args)
+    node.op, node.args = op, args
+    node.__class__ = Apply
+    if len(_live) > _sweep_at:
+        _sweep()
+    return _live.setdefault(key, node) or _settled(key, node)  # type: ignore[no-any-return]
 
 
 class Select(Expr):
@@ -294,16 +291,16 @@ class Select(Expr):
     __match_args__ = ("condition", "if_true", "if_false")
 
     def __new__(cls, condition: Expr, if_true: Expr, if_false: Expr) -> Select:
-        key = (cls, id(condition), id(if_true), id(if_false))
+        key = (cls, condition, if_true, if_false)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
+        if known:
+            return known  # type: ignore[no-any-return]
         if condition.dtype is not bool_ or if_true.dtype is not if_false.dtype:
             raise TypeMismatch(
                 f"select got ({condition.dtype}, {if_true.dtype}, {if_false.dtype}), expected (bool, T, T)",
                 fix="compare to get a bool, and cast the arms to one type",
             )
-        return _intern(key, _new(cls), if_true.dtype, (condition, if_true, if_false))  # type: ignore[no-any-return]
+        return _enter(key, cls._draft(), if_true.dtype, (condition, if_true, if_false))  # type: ignore[no-any-return]
 
     @property
     def condition(self) -> Expr:
@@ -330,13 +327,13 @@ class Cast(Expr):
     checked: bool
 
     def __new__(cls, dtype: DType, value: Expr, *, checked: bool = True) -> Cast:
-        key = (cls, dtype, id(value), checked)
+        key = (cls, dtype, value, checked)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
-        self = _new(cls)
-        _set(self, "checked", checked)
-        return _intern(key, self, dtype, (value,))  # type: ignore[no-any-return]
+        if known:
+            return known  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.checked = checked
+        return _enter(key, self, dtype, (value,))  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Expr:
@@ -353,16 +350,16 @@ class Bitcast(Expr):
     __match_args__ = ("dtype", "value")
 
     def __new__(cls, dtype: DType, value: Expr) -> Bitcast:
-        key = (cls, dtype, id(value))
+        key = (cls, dtype, value)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
+        if known:
+            return known  # type: ignore[no-any-return]
         if dtype.bits != value.dtype.bits or (dtype is bool_) != (value.dtype is bool_):
             raise TypeMismatch(
                 f"bitcast got {value.dtype} ({value.dtype.bits} bits), expected one of {dtype.bits} bits, as {dtype}",
                 fix="cast to change the width, bitcast to keep it",
             )
-        return _intern(key, _new(cls), dtype, (value,))  # type: ignore[no-any-return]
+        return _enter(key, cls._draft(), dtype, (value,))  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Expr:
@@ -381,13 +378,13 @@ class Call(Expr):
     callee: str
 
     def __new__(cls, callee: str, dtype: DType, *args: Expr) -> Call:
-        key = (cls, callee, dtype, *map(id, args))
+        key = (cls, callee, dtype, *args)
         known = _live.get(key)
-        if known is not None:
-            return known  # type: ignore[return-value]
-        self = _new(cls)
-        _set(self, "callee", callee)
-        return _intern(key, self, dtype, args)  # type: ignore[no-any-return]
+        if known:
+            return known  # type: ignore[no-any-return]
+        self = cls._draft()
+        self.callee = callee
+        return _enter(key, self, dtype, args)  # type: ignore[no-any-return]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
         return Call(self.callee, self.dtype, *args)
@@ -399,6 +396,8 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
+    if value.__class__ is int and dtype.is_integer and 0 <= value <= dtype.highest:  # nearly always
+        return _live.get((Literal, dtype, value)) or Literal(dtype, value)
     if dtype.is_float:
         is_double = isinstance(value, float) or abs(value) <= 2**53
         rounded = round_float(dtype, float(value)) if is_double else round_rational(dtype, Fraction(value))
@@ -407,7 +406,7 @@ def literal(dtype: DType, value: Scalar) -> Literal:
         raise LiteralOutOfRange(
             f"{value!r} is not a value of {dtype}", fix=f"use {dtype.lowest} … {dtype.highest}, or another type"
         )
-    return Literal(dtype, to_bits(dtype, int(value)))
+    return Literal(dtype, int(value) & (1 << dtype.bits) - 1)
 
 
 def result_type(op: Op, args: tuple[Expr, ...]) -> DType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
@@ -29,8 +30,9 @@ def decode(data: bytes) -> Program:
     (name,) = strings.read(reader, 1)
     x, y, z, subgroup = reader.numbers(4)
     buffers = BufferTable(reader, strings)
-    roots = Machine(reader, buffers, strings).run()
-    body = StatementReader(reader, buffers, strings, roots).run()
+    with rare_collections():
+        roots = Machine(reader, buffers, strings).run()
+        body = StatementReader(reader, buffers, strings, roots).run()
     strings.finish()
     buffers.finish()
     if reader.at < len(data):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from operator import length_hint
 
 from vyre_foundation.dtype import DTYPES, DType, bool_, dtype_of_tag
 from vyre_foundation.errors import TypeMismatch
-from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select, applying
-from vyre_foundation.ops import OPS, Op
+from vyre_foundation.ir.expr import Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select, applied
+from vyre_foundation.ops import OPS
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode_tables import DTYPE_TAGS, BufferTable, StringTable
 from vyre_foundation.wire.errors import Malformed, NotCanonical
@@ -22,7 +21,6 @@ _IDS = {token: place for place, token in f.IDS.items()}
 _WITH_DTYPE = bytes([f.LITERAL, f.LOCAL, f.CAST, f.CAST_UNCHECKED, f.BITCAST, f.CALL])
 _WITH_BUFFER = bytes([f.LOAD, f.LOAD_UNCHECKED, f.LENGTH])
 _KNOWN = bytes([f.REUSE, *_BY_TAG, *_IDS, *_WITH_DTYPE, *_WITH_BUFFER, f.SELECT])
-_BATCH = 8192
 
 
 class Machine:
@@ -53,9 +51,7 @@ class Machine:
         """What the code leaves on the stack."""
         code = iter(self.tokens)
         try:
-            for _ in range(0, len(self.tokens), _BATCH):
-                with applying() as apply:
-                    self._run(islice(code, _BATCH), apply)
+            self._run(code)
         except IndexError as error:
             refuse(Malformed, self._before(code), "a token pops or reuses an expression that is not there", error)
         except TypeMismatch as error:
@@ -68,8 +64,9 @@ class Machine:
         """The offset of the token that `code` gave last."""
         return self.start + len(self.tokens) - length_hint(code) - 1
 
-    def _run(self, code: Iterator[int], apply: Callable[[Op, Expr, Expr], Expr]) -> None:
+    def _run(self, code: Iterator[int]) -> None:
         push, pop, made, make = self.stack.append, self.stack.pop, self.made, self.made.append
+        node: Expr
         for token in code:
             op = _OPS[token]
             if op is None:
@@ -79,9 +76,9 @@ class Machine:
                 node = self._other(token)
             elif op.arity == 2:
                 second = pop()
-                node = apply(op, pop(), second)
+                node = applied(op, (pop(), second))
             else:
-                node = Apply(op, *self._operands(op.arity))
+                node = applied(op, tuple(self._operands(op.arity)))
             make(node)
             push(node)
 
