@@ -53,7 +53,7 @@ def test_a_backend_that_can_not_run_says_why(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_nothing_is_left_behind(tmp_path) -> None:
-    """A dispatch in a fresh process leaves no temporary file, and nothing in a cache of PyOpenCL."""
+    """A dispatch in a fresh process leaves no temporary file, and of caches only our own."""
     script = (
         "import os, numpy as np\n"
         "from vyre_driver_opencl.backend import OpenClBackend\n"
@@ -78,4 +78,6 @@ def test_nothing_is_left_behind(tmp_path) -> None:
         "POCL_CACHE_DIR": str(tmp_path / "pocl"),
     }
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
-    assert [path for folder in folders.values() for path in folder.rglob("*")] == []
+    assert [*folders["tmp"].iterdir()] == []
+    assert [path.name for path in folders["cache"].iterdir()] == ["vyre"]
+    assert [path.name for path in (folders["cache"] / "vyre").iterdir()] == ["vyre-1.sqlite3"]

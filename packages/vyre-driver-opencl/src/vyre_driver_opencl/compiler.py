@@ -36,7 +36,19 @@ class BuildFailed(Exception):
 
 def build(context: cl.Context, device: cl.Device, text: str, options: tuple[str, ...] = ()) -> cl.Program:
     """Compile and link `text` for one device of the context, or raise `BuildFailed`."""
-    program = cl._cl._Program(context, text)
+    return _built(cl._cl._Program(context, text), device, options)
+
+
+def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program:
+    """A program from the binary of one that was built for this device, or `BuildFailed`."""
+    try:
+        program = cl._cl._Program(context, [device], [binary])
+    except cl.Error as error:
+        raise BuildFailed(str(error)) from error
+    return _built(program, device, ())
+
+
+def _built(program: cl._cl._Program, device: cl.Device, options: tuple[str, ...]) -> cl.Program:
     failure: cl.Error | None = None
     said: list[str] = []
     with _standard_error_into(said):

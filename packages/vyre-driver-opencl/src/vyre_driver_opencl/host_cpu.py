@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
+from functools import cache
 from pathlib import Path
 
 from vyre_driver_opencl.api import cl
@@ -38,6 +39,17 @@ def name_host_cpu(device: cl.Device) -> str | None:
         return name if name is not None and _overwrite(device.int_ptr, name) else None
     except OSError:  # a hardened system keeps a process from its own memory
         return None
+
+
+def assumed_cpu(device: cl.Device) -> str:
+    """The name that this device has got here, "" for one that knows its CPU: its compiler's code depends on it."""
+    is_unknown = "PoCL" in device.platform.version and device.version.endswith("-generic") and MEMORY.exists()
+    return _host_name() or "" if is_unknown else ""
+
+
+@cache
+def _host_name() -> str | None:
+    return fitting_name(CPU_INFO.read_text("utf-8", "replace"))
 
 
 def fitting_name(cpu_info: str) -> str | None:

@@ -65,5 +65,5 @@ class Module:
     """A built program, its kernels by name, and the queue that they go to."""
 
     def __init__(self, program: cl.Program, names: Sequence[str], queue: cl.CommandQueue, *, is_flat: bool) -> None:
-        self.program, self.queue = program, queue
+        self.program, self.queue, self.is_flat = program, queue, is_flat
         self.kernels = {name: LoadedKernel(cl.Kernel(program, name), is_flat=is_flat) for name in names}

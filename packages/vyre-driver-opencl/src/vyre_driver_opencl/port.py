@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
-from vyre_driver.errors import BackendError, DeviceOutOfMemory, KernelCompileFailed
+from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.emit import OpenClSource, emit
 from vyre_driver_opencl.errors import from_status, translated
@@ -57,6 +58,11 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
 
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def emitter(self) -> str:
+        """Words and flags of this device too: which of them is right, or fast, is its own affair."""
+        dialect, options = self._opened.dialect, self._opened.reported.options
+        return f"{self.emitter_version} {dialect.digest()} {' '.join(options)}"
+
     def emit(self, lowered: Lowered, options: EmitOptions) -> OpenClSource:
         """Exact, whatever the budget: no function of the device's own is spelled."""
         return emit(lowered, self._opened.dialect, self._opened.reported.options)
@@ -70,6 +76,17 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
             raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
         with translated(self._backend):
             return Module(program, unit.kernels, self._queues[queue], is_flat=unit.is_flat)
+
+    def binary(self, module: Module) -> bytes | None:
+        with translated(self._backend):
+            return to_bytes(module)
+
+    def load(self, binary: bytes, queue: int = 0) -> Module:
+        try:
+            with translated(self._backend):
+                return from_bytes(binary, self._context, self._queues[queue])
+        except (BuildFailed, DispatchFailed) as failure:
+            raise KernelCompileFailed(self._backend, str(failure)) from failure
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -15,6 +15,7 @@ from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.device.queue import Queue
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.proof.atomics import Atomics, prove_atomics
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.proof.rows import Row, prove
@@ -132,12 +133,13 @@ def prove_device(backend: str, bench: Bench, reported: Reported) -> Proven:
 def profile(backend: str, device: cl.Device, proven: Proven, queues: tuple[Queue, ...] = ()) -> DeviceProfile:
     """The facts that the engine plans with."""
     x, y, z, *_ = (*device.max_work_item_sizes, 1, 1)
+    _, name, vendor, driver, compiler = device_identity(backend, device)
     return DeviceProfile(
         backend=backend,
-        device=device.name.strip(),
-        vendor=device.vendor.strip(),
-        driver_version=f"{device.version.strip()} {device.driver_version.strip()}",
-        compiler=device.platform.version.strip(),
+        device=name,
+        vendor=vendor,
+        driver_version=driver,
+        compiler=compiler,
         supports_subgroup_ops=bool(proven.subgroup_sizes),
         supports_f16=f16 in proven.floats,
         supports_f64=f64 in proven.floats,

@@ -21,6 +21,7 @@ from vyre_driver.engine.pipeline import EnginePipeline
 from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_driver.observe.metrics import Counters
+from vyre_driver.pipeline.store import shared_store
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_foundation.ir.program import Program
 
@@ -183,7 +184,7 @@ class EngineBackend(VyreBackend, contract=1):
         if self._device is None:
             port = self._open_port()
             try:
-                self._device = Device(port, self._counters, self._reclaim)
+                self._device = Device(port, self._counters, self._reclaim, shared_store())
             except BaseException:
                 port.close()
                 raise

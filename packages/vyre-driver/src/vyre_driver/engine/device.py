@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
-from vyre_driver.pipeline.cache import PipelineCache
-from vyre_driver.pipeline.executable import Executable
-from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_driver.pipeline.disk import DiskPipelineCache
+from vyre_driver.pipeline.key import PipelineCacheIdentity
+from vyre_driver.pipeline.stamp import source_stamp
+from vyre_driver.pipeline.store import Store
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.validate.facts import Facts
@@ -30,27 +32,26 @@ class Allocation:
     size: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Code:
-    """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
-
-    key: PipelineCacheKey
-    executable: Executable
-    module: Any
-
-
 class Device:
     """One port that is open. The backend's lock is held for every call but `abandon`.
 
-    `reclaim` gives back memory that is only kept for speed; it is asked when the device is full.
+    `reclaim` gives back memory that is only kept for speed; it is asked when the device is full. `store` keeps code for
+    later processes.
     """
 
-    def __init__(self, port: DevicePort[Any, Any, Any], counters: Counters, reclaim: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        port: DevicePort[Any, Any, Any],
+        counters: Counters,
+        reclaim: Callable[[], None],
+        store: Store | None = None,
+    ) -> None:
         self.port, self.counters = port, counters
         self.profile = port.probe()
         self.target = port.target()
+        self._emitter = _emitter(port)
         self.rate = Rate()
-        self.code: PipelineCache[Code] = PipelineCache()
+        self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit)
         self._reclaim = reclaim
         self._live: set[Allocation] = set()
         self._abandoned: deque[Allocation] = deque()
@@ -60,16 +61,9 @@ class Device:
         return QueueChoice(self.profile.queues, estimate(plan), self.rate) if len(self.profile.queues) > 1 else None
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
-        """Code for a validated program whose workgroup size is the launched one, from the cache where it can be."""
-        emitter = self.port.emitter_version
-        key = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, emitter, queue).key()
-        code = self.code.get(key)
-        if code is None:
-            lowered, unit = self.emit(facts, config)
-            self.counters.compiles += 1
-            code = Code(key, Executable.of(lowered, unit.kernels), self.port.compile(unit, queue))
-            self.code.put(key, code)
-        return code
+        """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
+        identity = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, self._emitter, queue)
+        return self.code.get(identity, facts, config, queue)
 
     def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
         """A validated program, lowered and printed for this device."""
@@ -139,3 +133,9 @@ class Device:
         if size:
             self.port.fill(allocation.memory, byte, size)
             self.counters.fills += 1
+
+
+def _emitter(port: DevicePort[Any, Any, Any]) -> str:
+    """What the code of a program depends on beside the program, the target and the device."""
+    stamp = source_stamp("vyre_foundation", "vyre_driver", type(port).__module__.partition(".")[0])
+    return f"{port.emitter()} {stamp}".rstrip()

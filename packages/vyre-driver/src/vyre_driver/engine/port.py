@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 
@@ -70,7 +71,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     """One device. `ModuleT`, `MemoryT` and `EventT` are the port's own handles; the engine only passes them back."""
 
     emitter_version: ClassVar[str]
-    """Part of every pipeline key: change it whenever `emit` would print something else for an equal input."""
+    """Change it whenever `emit` would print something else for an equal input."""
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -84,6 +85,11 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def emitter(self) -> str:
+        """What `emit` and the compiler depend on beside the target: here the version alone. A port whose words or flags
+        differ from device to device names them too. Part of every pipeline key."""
+        return self.emitter_version
+
     @abstractmethod
     def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
         """Print the kernels of `lowered`. Pure: no device, and equal inputs give equal units."""
@@ -92,6 +98,19 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def compile(self, unit: SourceUnit, queue: int = 0) -> ModuleT:
         """Code for a queue of the device. `KernelCompileFailed` carries the compiler's log, the source and the place
         it names."""
+
+    def binary(self, module: ModuleT) -> bytes | None:
+        """What `load` makes this module of in a later process, without the compiler; None where there is no such thing.
+        Asked once, after the module's kernels have run: some runtimes compile a part of the code then."""
+        return None
+
+    def load(self, binary: bytes, queue: int = 0) -> ModuleT:
+        """The module that `binary` was taken from, for the same queue of the same device with the same compiler.
+
+        The engine has compared all of that, and every byte. `KernelCompileFailed` if the runtime refuses it all the
+        same: then the program is compiled.
+        """
+        raise UnsupportedFeature("loading of compiled code", backend=type(self).__name__)
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

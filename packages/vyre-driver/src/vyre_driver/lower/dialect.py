@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from blake3 import blake3
+
 from vyre_driver.lower.target import Target
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Access, Memory
@@ -96,6 +98,16 @@ class CDialect:
             wide_indices=self.wide_indices,
             versions=self.versions,
         )
+
+    def digest(self) -> str:
+        """A text that is the same in every process and another for every other table: texts are part of what is
+        compiled, and `target` holds none of them."""
+        hasher = blake3(b"vyre dialect")
+        for name in self.__slots__:
+            value = getattr(self, name)
+            rows = value.items() if isinstance(value, Mapping) else value if isinstance(value, frozenset) else (value,)
+            hasher.update("\0".join([name, *sorted(map(repr, rows)), "\n"]).encode())
+        return str(hasher.hexdigest(16))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,9 +25,8 @@ class Temperature:
     @property
     def heat(self) -> float:
         """Cost a byte, times the uses, halved with age. A clock that went back counts as no time."""
-        return (
-            max(1, self.uses) * 0.5 ** (max(0.0, self.age_s) / HALF_LIFE_S) * max(1, self.cost_ns) / max(1, self.size)
-        )
+        fading = math.exp2(-max(0.0, self.age_s) / HALF_LIFE_S)
+        return max(1, self.uses) * fading * max(1, self.cost_ns) / max(1, self.size)
 
 
 def coldest(entries: Iterable[Temperature], limit: int) -> list[str]:

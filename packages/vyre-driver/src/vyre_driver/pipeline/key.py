@@ -8,6 +8,7 @@ from functools import lru_cache
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.lower.target import Target
+from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.registry.versions import distribution_version
 from vyre_foundation.ir.program import Program
 
@@ -78,6 +79,17 @@ class PipelineCacheIdentity:
                 hasher.update(len(data).to_bytes(8, "little"))
                 hasher.update(data)
         return PipelineCacheKey(hasher.hexdigest())
+
+    def entry(self) -> EntryIdentity:
+        """What the store finds the code by."""
+        return EntryIdentity(
+            kind=Kind.CODE,
+            key=self.key().digest,
+            subject=self.program,
+            policy=repr((self.workgroup_size, self.ulp_budget)),
+            device=repr(self.device),
+            text="\n".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__),
+        )
 
 
 @lru_cache(maxsize=16)

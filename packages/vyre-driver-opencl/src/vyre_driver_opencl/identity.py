@@ -1,0 +1,30 @@
+"""What the code for a device depends on: the device, its driver, its compiler, and what the environment tells them."""
+
+from __future__ import annotations
+
+import os
+
+from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.host_cpu import assumed_cpu
+
+_SETTINGS = ("POCL_", "CL_CONFIG_")
+_HARMLESS = (
+    *("POCL_CACHE_DIR", "POCL_DEBUG", "POCL_DEVICES", "POCL_KERNEL_CACHE", "POCL_MAX_PTHREAD_COUNT"),
+    *("POCL_PATH", "POCL_TRACING"),
+)
+"""Runtimes read variables that begin so, and those change the code that their compilers make, but for these."""
+
+
+def device_identity(backend: str, device: cl.Device) -> tuple[str, str, str, str, str]:
+    """Backend, device, vendor, driver and compiler, as in `DeviceProfile.identity`."""
+    compiler = " ".join(filter(None, (device.platform.version.strip(), assumed_cpu(device), *_settings())))
+    driver = f"{device.version.strip()} {device.driver_version.strip()}"
+    return backend, device.name.strip(), device.vendor.strip(), driver, compiler
+
+
+def _settings() -> list[str]:
+    return sorted(
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith(_SETTINGS) and not name.startswith(_HARMLESS)
+    )
