@@ -19,16 +19,18 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 @pytest.fixture
 def results() -> Callable[..., npt.NDArray[np.uint8]]:
-    """The bytes of ``math.name(x)`` on a reference backend."""
+    """The bytes of ``math.name(*operands)`` on a reference backend."""
 
     def dispatch(
-        name: str, x: npt.NDArray[Any], dtype: DType = f32, backend: str = "reference"
+        name: str, *operands: npt.NDArray[Any], dtype: DType = f32, backend: str = "reference"
     ) -> npt.NDArray[np.uint8]:
         with program(name, 64) as p:
-            source = p.read("x", dtype)
-            out = p.write("out", dtype, like=source)
-            out[p.global_id(0)] = call(f"math.{name}", source[p.global_id(0)])
-        (found,) = acquire(backend).dispatch(p.build(), [x])
+            first, *others = (f"x{n}" for n in range(len(operands)))
+            sources = [p.read(first, dtype)]
+            sources += [p.read(other, dtype, like=sources[0]) for other in others]
+            out = p.write("out", dtype, like=sources[0])
+            out[p.global_id(0)] = call(f"math.{name}", *(source[p.global_id(0)] for source in sources))
+        (found,) = acquire(backend).dispatch(p.build(), list(operands))
         return np.frombuffer(found, np.uint8)
 
     return dispatch

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_math.dialect import FUNCTIONS
-
 SPECIAL = {
     "exp": ((-inf, 0.0), (-0.0, 1.0), (0.0, 1.0), (inf, inf), (88.72284, inf), (-103.97209, 0.0)),
     "exp2": ((-inf, 0.0), (-0.0, 1.0), (10.0, 1024.0), (-149.0, 2.0**-149), (-150.0, 0.0), (128.0, inf), (inf, inf)),
@@ -35,7 +33,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("backend", ["reference", "reference-scalar"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", SPECIAL)
 def test_special_values_have_their_results(results: Callable[..., Any], name: str, backend: str) -> None:
     x, expected = np.array((*SPECIAL[name], (nan, nan)), np.float32).T.copy()
     found = results(name, x, backend=backend).view(np.uint32)

@@ -40,6 +40,9 @@ def _lines() -> Iterator[str]:
     yield "# fmt: off"
     yield from _split("LN_2", ln2)
     yield from _split("LOG10_2", log10_2)
+    yield _pair("LN_2", ln2)
+    yield _pair("TWO_LOG2_E", 2 / ln2)
+    yield _pair("TWO_LOG2_E_3", 2 / ln2 / 3)
     yield f"LN_10 = {float(mpmath.log(10))!r}"
     yield f"LOG2_E = {float(1 / ln2)!r}"
     yield f"LOG2_10 = {float(1 / log10_2)!r}"
@@ -60,6 +63,11 @@ def _split(name: str, value: mpf) -> Iterator[str]:
     high = mpmath.floor(value / unit) * unit
     yield f"{name}_HIGH = {float(high)!r}"
     yield f"{name}_LOW = {float(value - high)!r}"
+
+
+def _pair(name: str, value: mpf) -> str:
+    high = float(value)
+    return f"{name} = ({high!r}, {float(value - mpf(high))!r})"
 
 
 def _two_over_pi() -> list[int]:
@@ -88,6 +96,8 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     )
     fraction = ((mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * SLACK) ** 2
     yield from _fitted("ATANH", _even(lambda x: (mpmath.atanh(x) / x - 1) / x**2), NEAR_ZERO, fraction, 7, lambda u: u)
+    yield from _fitted("POW_LOG", _even(lambda x: _beyond_cube(x) * 2 / ln2), NEAR_ZERO, fraction, 7, lambda u: u**2)
+    yield from _fitted("POW_EXP", _beyond_cubic, -half, half, 9, lambda x: x**4)
     sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
     yield from _fitted("ATAN", _even(lambda x: (mpmath.atan(x) / x - 1) / x**2), NEAR_ZERO, sixteenth, 7, lambda u: u)
 
@@ -95,6 +105,16 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
 def _beyond_linear(x: mpf) -> mpf:
     """(e**x - 1 - x) / x**2, which has a limit at 0."""
     return (mpmath.expm1(x) - x) / x**2 if x else mpf("0.5")
+
+
+def _beyond_cubic(x: mpf) -> mpf:
+    """(e**x - 1 - x - x²/2 - x³/6) / x**4."""
+    return (mpmath.expm1(x) - x - x**2 / 2 - x**3 / 6) / x**4 if x else mpf(1) / 24
+
+
+def _beyond_cube(x: mpf) -> mpf:
+    """(atanh x / x - 1 - x²/3) / x**4."""
+    return (mpmath.atanh(x) / x - 1 - x**2 / 3) / x**4
 
 
 def _even(f: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:

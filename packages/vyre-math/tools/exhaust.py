@@ -56,7 +56,7 @@ def main(names: tuple[str, ...], backend: str, evidence: Path) -> None:
         for name in NUMPY if names == ("all",) else names:
             pipeline = compile(engine, kernel(name))
             record = _run(name, pipeline, evidence / f"{name}.{backend}.partial", progress)
-            record |= _provenance(backend, engine.device_profile().identity)
+            record |= provenance(backend, engine.device_profile().identity)
             (evidence / f"{name}.{backend}.json").write_text(json.dumps(record, indent=2) + "\n")
             progress.console.print(f"{name}: {record['mismatches']} mismatches, {record['hard_cases']} hard cases")
             failed += [name] if record["mismatches"] else []
@@ -97,7 +97,7 @@ def _check(name: str, pipeline: CompiledPipeline, number: int) -> dict[str, Any]
     return {"mismatches": len(wrong), "hard_cases": len(hard), "examples": examples, "digest": digest}
 
 
-def _provenance(backend: str, identity: tuple[str, ...]) -> dict[str, Any]:
+def provenance(backend: str, identity: tuple[str, ...]) -> dict[str, Any]:
     return {
         "backend": backend,
         "device": list(identity),

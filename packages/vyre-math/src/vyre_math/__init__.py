@@ -36,9 +36,10 @@ def cosh(x: Operand) -> Value: return call("math.cosh", x)
 def tanh(x: Operand) -> Value: return call("math.tanh", x)
 def rsqrt(x: Operand) -> Value: return call("math.rsqrt", x)
 def cbrt(x: Operand) -> Value: return call("math.cbrt", x)
+def pow(x: Operand, y: Operand) -> Value: return call("math.pow", x, y)
 # fmt: on
 
 __all__ = [
     "acos", "asin", "atan", "cbrt", "cos", "cosh", "exp", "exp2", "exp10", "expm1", "log", "log1p", "log2", "log10",
-    "rsqrt", "sin", "sinh", "tan", "tanh",
+    "pow", "rsqrt", "sin", "sinh", "tan", "tanh",
 ]  # fmt: skip

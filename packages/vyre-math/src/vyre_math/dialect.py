@@ -7,13 +7,14 @@ too, and off by one unit in the last place where the first rounding falls on a m
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 from vyre_foundation import DType, Value, bf16, f16, f32
 from vyre_foundation.dialect import Composition, call
 from vyre_foundation.ir import Expr
-from vyre_math import exponential, hyperbolic, inverse, logarithm, roots, trigonometric
+from vyre_math import exponential, hyperbolic, inverse, logarithm, power, roots, trigonometric
 
-Function = Callable[[Value], Value]
+Function = Callable[..., Value]
 
 FUNCTIONS: dict[str, tuple[Function, str]] = {
     "exp": (exponential.exp, "e**x"),
@@ -35,23 +36,30 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "tanh": (hyperbolic.tanh, "hyperbolic tangent"),
     "rsqrt": (roots.rsqrt, "1 / sqrt(x)"),
     "cbrt": (roots.cbrt, "cube root"),
+    "pow": (power.pow, "x**y"),
 }
 """Name -> the function of f32, and what it computes."""
 
 
 def rows() -> list[Composition]:
     """One composition for each function."""
-    signatures: dict[tuple[DType, ...], DType] = {(t,): t for t in (f32, f16, bf16)}
     return [
-        Composition(f"math.{name}", dict(signatures), _expansion(f"math.{name}", function), summary)
+        Composition(f"math.{name}", _signatures(function), _expansion(f"math.{name}", function), summary)
         for name, (function, summary) in FUNCTIONS.items()
     ]
 
 
-def _expansion(id: str, function: Function) -> Callable[[Expr], Expr]:
-    def expand(x: Expr) -> Expr:
-        if x.dtype is f32:
-            return function(Value(x)).expr
-        return Value(call(id, Value(x).cast(f32).expr)).cast(x.dtype).expr
+def _signatures(function: Function) -> dict[tuple[DType, ...], DType]:
+    arity = len(signature(function).parameters)
+    return {(t,) * arity: t for t in (f32, f16, bf16)}
+
+
+def _expansion(id: str, function: Function) -> Callable[..., Expr]:
+    def expand(*operands: Expr) -> Expr:
+        values = [Value(x) for x in operands]
+        dtype = values[0].dtype
+        if dtype is f32:
+            return function(*values).expr
+        return Value(call(id, *(x.cast(f32).expr for x in values))).cast(dtype).expr
 
     return expand

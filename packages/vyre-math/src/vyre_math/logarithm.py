@@ -34,22 +34,34 @@ LOG_EXCEPTIONS = {
     0x65D8_90D3: 0x4254_D1F9,
     0x6F31_A8EC: 0x4284_5A89,
 }
+LOG10_EXCEPTIONS = {0x0EFE_EE7A: 0xC1E9_9D23}
+LOG1P_EXCEPTIONS = {
+    0x3540_0003: 0x353F_FFFF,
+    0x3710_001B: 0x370F_FFF3,
+    0x4107_8FEB: 0x400F_E5E7,
+    0x65D8_90D3: 0x4254_D1F9,
+    0x6F31_A8EC: 0x4284_5A89,
+    0xB53F_FFFD: 0xB540_0001,
+    0xB70F_FFE5: 0xB710_000D,
+    0xBB0E_C8C4: 0xBB0E_F0A5,
+}
 
 
 def log(x: Value) -> Value:
-    e, m = _parts(x)
+    e, m = parts(x)
     y = e * LN_2_HIGH + (e * LN_2_LOW + _log_of_ratio(m - 1.0, m + 1.0))
     return corrected(x, _special(x, y), LOG_EXCEPTIONS)
 
 
 def log2(x: Value) -> Value:
-    e, m = _parts(x)
+    e, m = parts(x)
     return _special(x, e + _log_of_ratio(m - 1.0, m + 1.0) * LOG2_E)
 
 
 def log10(x: Value) -> Value:
-    e, m = _parts(x)
-    return _special(x, e * LOG10_2_HIGH + (e * LOG10_2_LOW + _log_of_ratio(m - 1.0, m + 1.0) * LOG10_E))
+    e, m = parts(x)
+    y = e * LOG10_2_HIGH + (e * LOG10_2_LOW + _log_of_ratio(m - 1.0, m + 1.0) * LOG10_E)
+    return corrected(x, _special(x, y), LOG10_EXCEPTIONS)
 
 
 def log1p(x: Value) -> Value:
@@ -61,10 +73,11 @@ def log1p(x: Value) -> Value:
     m = (bits - (e.cast(i64).bitcast(u64) << 52)).bitcast(f64)
     n = select(near, 0.0, e.cast(f64))
     ratio = _log_of_ratio(select(near, wide, m - 1.0), select(near, wide + 2.0, m + 1.0))
-    return select(x == 0.0, x, _special(x, n * LN_2_HIGH + (n * LN_2_LOW + ratio), pole=-1.0))
+    y = _special(x, n * LN_2_HIGH + (n * LN_2_LOW + ratio), pole=-1.0)
+    return corrected(x, select(x == 0.0, x, y), LOG1P_EXCEPTIONS)
 
 
-def _parts(x: Value) -> tuple[Value, Value]:
+def parts(x: Value) -> tuple[Value, Value]:
     """e and m with ``x = 2**e m``, both in f64. A subnormal is made normal first."""
     is_subnormal = x.bitcast(u32) < SMALLEST_NORMAL
     bits = select(is_subnormal, x * 2.0**23, x).bitcast(u32)

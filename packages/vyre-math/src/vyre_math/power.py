@@ -1,0 +1,116 @@
+"""pow of f32: x**y for all pairs, in which no wrong rounding is known.
+
+``|x|**y = 2**(y log2 |x|)``. The exponent may be 128, so it needs 7 bits more than the result has, and 30 more for the
+right rounding: everything that counts is computed in pairs of f64 (`pairs.py`).
+
+1.  ``|x| = 2**e m`` with ``sqrt(1/2) <= m < sqrt(2)``, and ``s = (m - 1) / (m + 1)`` in a pair: remainders are exact.
+2.  ``log2 m = 2/ln 2 (s + s³/3 + s⁵ r(s²))``. The first two terms are pairs, r is a polynomial of degree 7.
+3.  ``y log2 |x| = n + f`` with an integer n, and with ``v = f ln 2``, ``2**f = 1 + v + v²/2 + v³/6 + v⁴ q(v)``. Here q
+    has degree 9, and the terms before it are pairs.
+4.  The pair is rounded to odd into one f64: truncated, and if there was more, the last bit is set. So the conversion to
+    f32 rounds the sum, not something rounded before. Where ``x**y`` is just the middle between two neighbours, or one
+    of them, the low part is nothing but error and is left out.
+
+The pair is off by less than 2**-62 of its value. One pair of arguments in 2**36 or so has a result nearer than that to
+a middle without being it, and may be rounded to the wrong neighbour. None has been found: see `evidence/math`.
+
+Special values: IEEE 754-2019, 9.2.1, for pow.
+"""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+from vyre_foundation import Value, constant, f32, f64, select, u32, u64
+from vyre_foundation.functions import abs, is_nan, trunc
+from vyre_math.constants import LN_2, POW_EXP, POW_LOG, TWO_LOG2_E, TWO_LOG2_E_3
+from vyre_math.exponential import ROUNDER, power_of_two
+from vyre_math.logarithm import parts
+from vyre_math.pairs import Pair, ordered_sum, product, product_of, sum_of
+from vyre_math.polynomial import horner
+
+LIMIT = 200.0
+"""Beyond this exponent to base 2 everything overflows or underflows."""
+NEGLIGIBLE = 2.0**-61
+"""A low part beside a number near 1 that may be nothing but error."""
+
+
+def pow(x: Value, y: Value) -> Value:
+    a = abs(x)
+    e, m = parts(a)
+    exponent = product_with(y.cast(f64), plus(e, log2_of(m)))
+    n, power = power_of(exponent)
+    return _special(x, y, (rounded_to_odd(power) * n).cast(f32))
+
+
+def log2_of(m: Value) -> Pair:
+    """log2 m for m of 24 bits between sqrt(1/2) and sqrt(2)."""
+    numerator, denominator = m - 1.0, m + 1.0
+    quotient = numerator / denominator
+    back = product_of(quotient, denominator)
+    s = Pair(quotient, ((numerator - back.high) - back.low) / denominator)
+    u = product(s, s)
+    third, rest = _pair(TWO_LOG2_E_3), u.high * horner(POW_LOG, u.high)
+    high, low = ordered_sum(third.high, rest)
+    cubic = product(product(s, u), Pair(high, low + third.low))
+    linear = product(s, _pair(TWO_LOG2_E))
+    high, low = ordered_sum(linear.high, cubic.high)
+    return Pair(high, low + (linear.low + cubic.low))
+
+
+def plus(e: Value, pair: Pair) -> Pair:
+    """e + pair, for an integer e."""
+    high, low = sum_of(e, pair.high)
+    return ordered_sum(high, low + pair.low)
+
+
+def product_with(y: Value, pair: Pair) -> Pair:
+    high, low = product_of(y, pair.high)
+    return Pair(high, low + y * pair.low)
+
+
+def power_of(exponent: Pair) -> tuple[Value, Pair]:
+    """2**n as one number and 2**f as a pair, for n + f = exponent. NaN gives anything."""
+    is_beyond = abs(exponent.high) > LIMIT
+    high = select(exponent.high > LIMIT, LIMIT, select(exponent.high < -LIMIT, -LIMIT, exponent.high))
+    shifted = high + ROUNDER
+    f = ordered_sum(high - (shifted - ROUNDER), select(is_beyond, 0.0, exponent.low))
+    v = product(f, _pair(LN_2))
+    square = product(v, v)
+    cube = product(square, v)
+    sixth = product(cube, _pair((1 / 6, 1 / 6 * 2.0**-54)))
+    tail = square.high * square.high * horner(POW_EXP, v.high)
+    high, low = ordered_sum(square.high * 0.5, sixth.high)
+    small = ordered_sum(high, low + (square.low * 0.5 + (sixth.low + tail)))
+    high, low = sum_of(v.high, small.high)
+    beyond = ordered_sum(high, low + (v.low + small.low))
+    high, low = ordered_sum(constant(f64, 1.0), beyond.high)
+    return power_of_two(shifted), ordered_sum(high, low + beyond.low)
+
+
+def rounded_to_odd(pair: Pair) -> Value:
+    """A positive pair near 1 as one number: truncated, its last bit set if something was cut off."""
+    bits = pair.high.bitcast(u64)
+    below = select(pair.low < 0.0, bits - 1, bits)
+    return select(abs(pair.low) < NEGLIGIBLE, bits, below | 1).bitcast(f64)
+
+
+def _pair(values: tuple[float, float]) -> Pair:
+    return Pair(constant(f64, values[0]), constant(f64, values[1]))
+
+
+def _special(x: Value, y: Value, power: Value) -> Value:
+    """The result from `power`, which is ``|x|**y`` for positive and finite x."""
+    a, is_down = abs(x), y < 0.0
+    zero, infinity = constant(f32, 0.0), constant(f32, inf)
+    magnitude = select(a == 0.0, select(is_down, infinity, zero), power)
+    magnitude = select(a == inf, select(is_down, zero, infinity), magnitude)
+    magnitude = select(a == 1.0, 1.0, magnitude)
+    half = y * 0.5
+    is_integer = trunc(y) == y
+    is_odd = is_integer & (trunc(half) != half)
+    is_negative = (x.bitcast(u32) >> 31 != 0) & is_odd
+    result = select(is_negative, -magnitude, magnitude)
+    has_none = (x < 0.0) & (x > -inf) & ~is_integer
+    result = select(has_none | is_nan(x) | is_nan(y), nan, result)
+    return select((y == 0.0) | (x == 1.0), 1.0, result)
