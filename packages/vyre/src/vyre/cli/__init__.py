@@ -8,12 +8,14 @@ import click
 
 import vyre
 from vyre.cli import machine, program
+from vyre.cli.cache import cache
 from vyre.cli.demo import demo
 from vyre.cli.explain import explain
 from vyre.cli.outcome import Exit
 
 COMMANDS = {
     "backends": machine.backends,
+    "cache": cache,
     "demo": demo,
     "devices": machine.devices,
     "doctor": machine.doctor,

@@ -1,0 +1,124 @@
+"""Commands about what is kept between processes: compiled code, and what devices have proven."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+
+import click
+
+from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
+from vyre_driver.pipeline import database
+from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.store import Store
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+SHOWN = 20
+
+
+@click.group()
+def cache() -> None:
+    """Look at, check and empty what is kept between processes.
+
+    \b
+    VYRE_CACHE       off, ro (read only) or rw (the default)
+    VYRE_CACHE_DIR   the folder, instead of the user's cache folder
+    VYRE_CACHE_SIZE  the bound, such as 64M
+    """
+
+
+@cache.command()
+@click.option("--all", "everything", is_flag=True, help=f"List every entry, not only the {SHOWN} hottest.")
+@JSON
+def info(everything: bool, as_json: bool) -> None:
+    """The folder, the settings, and the entries, the hottest first."""
+    answer = Answer(as_json)
+    with answer.failures(), _opened(CacheMode.READ) as store:
+        entries, settings = store.entries(), CacheSettings.of()
+        total = sum(entry.size for entry in entries)
+        if as_json:
+            facts = {"folder": str(settings.folder), "mode": settings.mode.value, "bound": settings.size}
+            answer.json({**facts, "bytes": total, "entries": [asdict(entry) for entry in entries]})
+            return
+        held = f"{len(entries)} entries, {readable_size(total)} of {readable_size(settings.size)}"
+        answer.console.print(f"{settings.folder} ({settings.mode.value}): {held}", markup=False, soft_wrap=True)
+        rows = [
+            (
+                entry.kind,
+                entry.subject[:16] if entry.kind == "code" else entry.subject,
+                readable_size(entry.size),
+                readable_time(entry.cost_ns / 1e9),
+                str(entry.uses),
+                _age(entry.age_s),
+                entry.damage,
+            )
+            for entry in (entries if everything else entries[:SHOWN])
+        ]
+        if rows:
+            answer.table("", ("kind", "of", "size", "took", "uses", "last use", "damage"), rows)
+        if len(rows) < len(entries):
+            answer.console.print(f"and {len(entries) - len(rows)} more (--all)")
+
+
+@cache.command()
+@JSON
+def verify(as_json: bool) -> None:
+    """Check the file and every entry; exit code 1 if something is damaged. Nothing is changed."""
+    answer = Answer(as_json)
+    with answer.failures(), _opened(CacheMode.READ) as store:
+        exists = (store.settings.folder / database.FILE).exists()
+        findings = store.verify() if exists else []
+        if as_json:
+            answer.json({"sound": not findings, "findings": findings})
+        else:
+            for finding in findings:
+                answer.console.print(finding, markup=False)
+            answer.console.print("everything is sound" if not findings else "`vyre cache prune` drops what is damaged")
+    raise SystemExit(int(Exit.FAILED if findings else Exit.OK))
+
+
+@cache.command()
+@click.option("--size", metavar="BYTES", help="Keep at most so much, such as 16M, instead of VYRE_CACHE_SIZE.")
+@JSON
+def prune(size: str | None, as_json: bool) -> None:
+    """Drop damaged entries, and the coldest until the rest fits."""
+    answer = Answer(as_json)
+    with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
+        limit = None if size is None else CacheSettings.of({"VYRE_CACHE_DIR": ".", "VYRE_CACHE_SIZE": size}).size
+        _report(answer, store.prune(limit))
+
+
+@cache.command()
+@JSON
+def clear(as_json: bool) -> None:
+    """Delete everything that is kept."""
+    answer = Answer(as_json)
+    with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
+        count = len(store.entries())
+        store.clear()
+        _report(answer, count)
+
+
+@contextmanager
+def _opened(mode: CacheMode) -> Iterator[Store]:
+    """The store of the settings, also where VYRE_CACHE turns it off for others."""
+    store = Store(replace(CacheSettings.of(), mode=mode))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _report(answer: Answer, dropped: int) -> None:
+    if answer.as_json:
+        answer.json({"dropped": dropped})
+    else:
+        answer.console.print(f"{dropped} entries dropped")
+
+
+def _age(seconds: float) -> str:
+    if seconds >= time.time() - 1:
+        return "–"
+    return readable_time(seconds) if seconds < 60 else f"{seconds / 3600:.1f} h"

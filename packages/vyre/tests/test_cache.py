@@ -1,0 +1,81 @@
+"""`vyre cache`: what is kept is shown, checked, bounded and deleted."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from vyre.cli import main
+from vyre_driver.pipeline import database
+from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.store import Store
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["cache", *arguments])
+
+
+def answer(*arguments: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(invoke(*arguments, "--json").stdout)
+    return document
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with two entries of code and one of facts."""
+    monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path / "cache"))
+    with closing(Store(CacheSettings(CacheMode.READ_WRITE, tmp_path / "cache"))) as store:
+        for key, kind in (("a", Kind.CODE), ("b", Kind.CODE), ("f", Kind.FACTS)):
+            store.put(EntryIdentity(kind=kind, key=key, subject=f"of {key}", text=key), bytes(1000), 10**9)
+    return tmp_path / "cache"
+
+
+def test_info_lists_the_entries(folder: Path) -> None:
+    said = answer("info")
+    assert (said["folder"], said["mode"], said["bytes"]) == (str(folder), "off", 3000)
+    assert sorted(entry["key"] for entry in said["entries"]) == ["a", "b", "f"]
+    text = invoke("info").stdout
+    assert "3 entries, 2.9 KiB of 256.0 MiB" in text
+    assert "of f" in text
+
+
+def test_info_of_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CACHE_DIR", str(folder / "not there"))
+    assert answer("info")["entries"] == []
+    assert answer("verify") == {"sound": True, "findings": []}
+    assert not (folder / "not there").exists()
+
+
+def test_damage_is_found_and_pruned(folder: Path) -> None:
+    assert invoke("verify").exit_code == 0
+    with closing(sqlite3.connect(folder / database.FILE)) as connection, connection:
+        connection.execute("UPDATE entry SET subject = 'of c' WHERE key = 'a'")
+    assert invoke("verify").exit_code == 1
+    assert answer("verify")["findings"] == ["entry a: its digest is wrong"]
+    assert "its digest is wrong" in invoke("info").stdout
+    assert answer("prune") == {"dropped": 1}
+    assert invoke("verify").exit_code == 0
+
+
+def test_pruning_to_a_size(folder: Path) -> None:
+    assert answer("prune") == {"dropped": 0}
+    assert answer("prune", "--size", "1k") == {"dropped": 3}
+    assert invoke("prune", "--size", "much").exit_code != 0
+
+
+def test_clearing(folder: Path) -> None:
+    assert answer("clear") == {"dropped": 3}
+    assert [*folder.iterdir()] == []
+    assert answer("info")["entries"] == []
+
+
+def test_settings_that_mean_nothing_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CACHE", "on")
+    result = invoke("info")
+    assert result.exit_code == 2
+    assert "got 'on', expected one of off, ro, rw" in result.output
