@@ -30,11 +30,11 @@ void matmul(__global const float *a, __global const float *b, __global float *c)
     c[row * N + column] = total;
 }
 
-#define ROWS 8
+#define ROWS 4
 #define COLUMNS 4
 #define DEPTH 16
 #define WIDE 16
-#define HIGH 4
+#define HIGH 16
 
 #ifdef __has_builtin
 #if __has_builtin(__builtin_fmaf)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from programs.sizes import GROUP, TILE
 from vyre_foundation import Program, f32, program, u32
 from vyre_foundation.functions import fma
 
 SPAN, STRIPS = 32, 8
 """Side of a tile of the transpose, and the invocations that share one of its columns."""
-ROWS, COLUMNS, DEPTH = 8, 4, 16
+ROWS, COLUMNS, DEPTH = 4, 4, 16
 """What one invocation of the blocked product computes, and how many products it adds for each tile."""
-WIDE, HIGH = 16, 4
+WIDE, HIGH = 16, 16
 """A workgroup of the blocked product."""
 
 
@@ -57,14 +59,14 @@ def blocked_matmul(n: int) -> Program:
     with program("blocked_matmul", (WIDE, HIGH)) as p:
         a, b, c = p.read("a", f32, n * n), p.read("b", f32, n * n), p.write("c", f32, n * n)
         tile_a, tile_b = p.workgroup("tile_a", f32, high * DEPTH), p.workgroup("tile_b", f32, DEPTH * wide)
-        x, y, local = p.local_id(0), p.local_id(1), p.local_id(1) * WIDE + p.local_id(0)
+        x, y = p.local_id(0), p.local_id(1)
         left, top = p.workgroup_id(0) * wide, p.workgroup_id(1) * high
         totals = [[p.var(0.0, f32) for _ in range(COLUMNS)] for _ in range(ROWS)]
         with p.range(0, n, DEPTH) as first:
-            for place in range(0, high, HIGH):
-                tile_a[(place + y) * DEPTH + x] = a[(top + place + y) * n + first + x]
-            for place in range(0, DEPTH * wide, WIDE * HIGH):
-                tile_b[place + local] = b[(first + place // wide) * n + left + local]
+            for row in range(0, high, HIGH):
+                tile_a[(row + y) * DEPTH + x] = a[(top + row + y) * n + first + x]
+            for k, column in product(range(0, DEPTH, HIGH), range(0, wide, WIDE)):
+                tile_b[(k + y) * wide + column + x] = b[(first + k + y) * n + left + column + x]
             p.barrier()
             for k in range(DEPTH):
                 row_of_b = [tile_b[k * wide + column * WIDE + x] for column in range(COLUMNS)]

@@ -22,9 +22,10 @@ from report import Table, per, pivot, ratio
 from vyre_foundation import Program, decode, encode, fingerprint, parse, print_program, program, u32, validate
 from vyre_foundation.ir.expr import interned_count
 from vyre_foundation.ir.walk import program_expressions, statements
+from vyre_foundation.optimize import optimize
 
 TITLE = "Handling of programs"
-STAGES = ("build", "validate", "encode", "decode", "fingerprint", "print", "parse", "legalize", "emit")
+STAGES = ("build", "validate", "encode", "decode", "fingerprint", "print", "parse", "optimize", "legalize", "emit")
 SHAPES = ("chain", "sharing", "statements")
 CALLS = 20
 PEERS = {
@@ -143,7 +144,10 @@ def _stages(case: Case) -> dict[str, Trial]:
 
 
 def _lowering(case: Case) -> dict[str, Trial]:
-    """From facts to kernels and from kernels to C, for the device that the OpenCL backend opens."""
+    """From facts to better ones, to kernels and from kernels to C, for the device that the OpenCL backend opens.
+
+    Each stage gets what the builder made, not what the stage before it gives: so all of them meet as many nodes.
+    """
     from vyre_driver import legalize
     from vyre_driver_opencl.emit import emit
     from vyre_driver_opencl.opened import open_device
@@ -153,6 +157,7 @@ def _lowering(case: Case) -> dict[str, Trial]:
     facts, amount = validate(program), nodes(program)
     lowered = legalize(build(case, 2), validate(build(case, 2)), target)
     return {
+        "optimize": Made(lambda: optimize(facts)).trial(amount),
         "legalize": Made(lambda: legalize(program, facts, target)).trial(amount),
         "emit": Trial(run=lambda: emit(lowered, dialect, ()), amount=amount, clock=CLOCK),
     }
