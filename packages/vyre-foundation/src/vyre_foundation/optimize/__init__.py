@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
+from vyre_foundation.optimize.barriers import BARRIERS
 from vyre_foundation.optimize.branches import BRANCHES
 from vyre_foundation.optimize.copies import COPIES
 from vyre_foundation.optimize.dead import DEAD
+from vyre_foundation.optimize.forward import FORWARD
+from vyre_foundation.optimize.hoist import HOIST
 from vyre_foundation.optimize.regions import REGIONS
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.optimize.unroll import UNROLL
@@ -19,7 +22,11 @@ PASSES: tuple[Pass, ...] = (
     COPIES,
     BRANCHES,
     UNROLL,
+    FORWARD,
+    COPIES,
     BRANCHES,
+    HOIST,
+    BARRIERS,
     DEAD,
 )  # fmt: skip
 """In the order in which they run. A pass may stand here twice, because others make work for it."""

@@ -82,7 +82,7 @@ class _Sweep:
         self._seen: set[Expr] = set()
         self._work: list[int] = []
         for number, entry in enumerate(self._entries):
-            if _is_effect(entry.stmt):
+            if _is_effect(entry.stmt) and not _is_idle(entry.stmt):
                 self._need(number)
         while self._work:
             self._need_parts(self._work.pop())
@@ -92,6 +92,8 @@ class _Sweep:
             number = len(self._entries)
             self._entries.append(_Entry(stmt, parent, loop))
             match stmt:
+                case _ if _is_idle(stmt):
+                    continue
                 case Let(name=name) | Var(name=name) | Assign(name=name) | Subgroup(result=str(name)):
                     self._gives.setdefault(name, []).append(number)
                 case Store(buffer=buffer) | Atomic(buffer=buffer):
@@ -171,6 +173,17 @@ def _is_effect(stmt: Stmt) -> bool:
             return False
         case _:
             return True
+
+
+def _is_idle(stmt: Stmt) -> bool:
+    """Whether it writes what is there. Floats and bools get their canonical bytes by that, so it matters for them."""
+    match stmt:
+        case Assign(name, Local(value)):
+            return name == value
+        case Store(buffer, index, Load() as value):
+            return value.buffer is buffer and value.index is index and buffer.dtype.is_integer
+        case _:
+            return False
 
 
 def _with_then(stmt: If) -> If:

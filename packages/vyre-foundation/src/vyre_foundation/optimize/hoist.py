@@ -1,0 +1,175 @@
+"""Loads and values that are the same in every round of a loop are found before it.
+
+::
+
+    for k in 0..len(b) {                          let scale = a[0];
+      let scale = a[0];                           let same_1 = a[global_id.x];
+      out[k] = b[k] * scale + a[global_id.x];  →  for k in 0..len(b) {
+    }                                               out[k] = b[k] * scale + same_1;
+                                                  }
+
+Compilers move arithmetic themselves, but no load past the stores of a loop, because they cannot know that memory does
+not overlap. So loads move, and declarations; what else is made of them stays. An access moves only if each round makes
+it in any case. Where the program writes that memory, though not in this loop, the loop must have a round: an access
+would be made else that was not, and could race. Loops with barriers keep what they have, because a value from before
+them would have to be kept across each barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Expr, Load, Local
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Body, Break, Continue, For, Let, Region, Return, Stmt
+from vyre_foundation.ir.walk import (
+    bodies,
+    expressions,
+    postorder,
+    rewrite,
+    rewrite_body,
+    statements,
+    with_bodies,
+    with_expressions,
+)
+from vyre_foundation.optimize.bodies import same_body
+from vyre_foundation.optimize.dependence import Changing, Dependences
+from vyre_foundation.optimize.effects import EffectsOf
+from vyre_foundation.optimize.rename import Fresh
+from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.validate.declared import declared_locals
+from vyre_foundation.validate.facts import Facts
+
+MAX_MOVED = 16
+"""A loop that would need more registers for it keeps everything."""
+
+
+def hoist_from_loops(facts: Facts) -> Program:
+    """The program with less in its loops."""
+    program = facts.program
+    if not any(isinstance(stmt, For) for stmt in statements(program.body)):
+        return program
+    body = _Hoist(facts).body(program.body)
+    return program if body is program.body else replace(program, body=body)
+
+
+class _Hoist:
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._dependences = Dependences(facts.program, facts.mutable)
+        self._effects = EffectsOf()
+        self._fresh = Fresh(facts.locals)
+
+    def body(self, body: Body) -> Body:
+        """Inner loops first: what leaves them may leave those around."""
+        out: list[Stmt] = []
+        for stmt in body:
+            stmt = with_bodies(stmt, self.body)
+            out += self._loop(stmt) if isinstance(stmt, For) else (stmt,)
+        return same_body(body, out)
+
+    def _loop(self, loop: For) -> Body:
+        """The loop, behind what has left it."""
+        effects = self._effects(loop.body)
+        if effects.barrier:
+            return (loop,)
+        invariants = _Invariants(self._dependences, loop, effects.changes, has_round=self._has_round(loop))
+        moved: dict[str, Let] = {}
+        loads: dict[Expr, Let] = {}
+        for stmt in _in_each_round(loop.body):
+            if isinstance(stmt, Let) and invariants.holds(stmt.value):
+                moved[stmt.name] = stmt
+                invariants.leaves(stmt.name)
+                continue
+            for load in invariants.loads(expressions(stmt)):
+                name = self._fresh("same")
+                moved[name] = loads[load] = Let(name, load)
+        if not moved or len(moved) > MAX_MOVED:
+            return (loop,)
+        return (*moved.values(), replace(loop, body=_without(loop.body, moved, loads)))
+
+    def _has_round(self, loop: For) -> bool:
+        ranges = self._facts.ranges
+        return loop.start in ranges and loop.stop in ranges and ranges[loop.start].high < ranges[loop.stop].low
+
+
+class _Invariants:
+    """Which expressions of one loop are the same in all of its rounds, and may be evaluated before it."""
+
+    def __init__(self, dependences: Dependences, loop: For, changes: AbstractSet[Changing], *, has_round: bool) -> None:
+        self._dependences, self._changes, self._has_round = dependences, changes, has_round
+        self._inside = {loop.name, *declared_locals(loop.body)}
+        self._known: dict[Expr, bool] = {}
+        self._seen: set[Expr] = set()
+        self._looked_into: set[Expr] = set()
+
+    def leaves(self, name: str) -> None:
+        """A local is declared before the loop from now on."""
+        self._inside.discard(name)
+
+    def holds(self, root: Expr) -> bool:
+        for node in postorder((root,), self._seen):
+            self._known[node] = self._is_same(node) and all(self._known[a] for a in node.args)
+        return self._known[root]
+
+    def loads(self, roots: Sequence[Expr]) -> Iterator[Load]:
+        """The outermost loads under `roots` that are the same, each once in the loop."""
+        work = list(reversed(roots))
+        while work:
+            node = work.pop()
+            if node in self._looked_into or not self._dependences.loads(node):
+                continue
+            self._looked_into.add(node)
+            if isinstance(node, Load) and self.holds(node):
+                yield node
+            else:
+                work += reversed(node.args)
+
+    def _is_same(self, node: Expr) -> bool:
+        match node:
+            case Local(name):
+                return name not in self._inside and name not in self._changes
+            case Load(buffer) if buffer in self._dependences.written:
+                return buffer not in self._changes and (self._has_round or buffer.memory is Memory.PRIVATE)
+            case _:
+                return True
+
+
+def _in_each_round(body: Body) -> Iterator[Stmt]:
+    """The statements that every round comes to: those not in a branch or another loop, up to the first way out."""
+    for stmt in body:
+        if isinstance(stmt, Region):
+            yield from _in_each_round(stmt.body)
+        else:
+            yield stmt
+        if _may_leave(stmt):
+            return
+
+
+def _may_leave(stmt: Stmt) -> bool:
+    """Whether the round may end in it."""
+    match stmt:
+        case Return() | Break() | Continue():
+            return True
+        case For():
+            return any(isinstance(inner, Return) for inner in statements(stmt.body))
+        case _:
+            return any(_may_leave(inner) for body in bodies(stmt) for inner in body)
+
+
+def _without(body: Body, moved: Mapping[str, Let], loads: Mapping[Expr, Let]) -> Body:
+    """`body` without the declarations that have left it, and with the names of the loads."""
+    memo: dict[Expr, Expr] = {load: Local(let.name, load.dtype) for load, let in loads.items()}
+
+    def statement(stmt: Stmt) -> Stmt | Body:
+        if isinstance(stmt, Let) and stmt.name in moved:
+            return ()
+        return with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, memo))
+
+    return rewrite_body(body, statement)
+
+
+HOIST = Pass("hoist", hoist_from_loops)
