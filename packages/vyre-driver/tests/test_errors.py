@@ -56,6 +56,11 @@ CATALOGUE = [
      "backend 'mine' is registered by this and by that. Fix: uninstall one of the two distributions"),
     (1018, errors.InvalidSetting("VYRE_CACHE", needed="off, ro or rw", got="on"),
      "VYRE_CACHE: got 'on', expected off, ro or rw. Fix: correct the variable, or unset it"),
+    (1019, errors.ShadowDiverged("mine", "reference", "out[3]: got 1, expected 2", capsule="x.zip"),
+     ("mine does not agree with reference: out[3]: got 1, expected 2. "
+     "Fix: see it again with `vyre replay x.zip`")),
+    (1020, errors.BadCapsule("x.zip", "it is empty"),
+     "x.zip is no replay capsule: it is empty. Fix: replay a file that a shadowed dispatch has written"),
 ]
 # fmt: on
 

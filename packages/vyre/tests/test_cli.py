@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,10 @@ from click.testing import CliRunner, Result
 
 import vyre as vy
 from vyre.cli import main
+from vyre_driver import Availability, BackendRegistration
+from vyre_driver.observe.capsule import Capsule, write_capsule
+from vyre_driver.testing.mock import MockBackend
+from vyre_driver.testing.registration import registered
 
 
 def invoke(*arguments: str | Path) -> Result:
@@ -248,6 +255,65 @@ def test_a_trap_fails_the_run(tmp_path: Path) -> None:
     result = invoke("run", path, "--backend", "reference")
     assert result.exit_code == 4
     assert "invocation 5 trapped with 'five', code 7" in result.stderr
+
+
+def test_calls_are_logged_where_the_environment_asks_for_it(xor: Path, arrays: tuple[Path, Path]) -> None:
+    a, b = (f"{name}={path}" for name, path in zip("ab", arrays, strict=True))
+    command = [sys.executable, "-m", "vyre.cli", "run", str(xor), "--input", a, "--input", b, "--backend", "reference"]
+    environment = os.environ | {"VYRE_OBSERVE": "log", "COLUMNS": "200"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert "reference: dispatch 'xor': 800 bytes in, 400 out" in done.stderr
+
+
+# ── replay ──
+
+
+@pytest.fixture
+def capsule(tmp_path: Path) -> Path:
+    """What a shadow would have written about a backend that adds 1."""
+    program = vy.parse("program one workgroup(1, 1, 1) { write out: u32[1] @0; out[global_id.x] = 1; }")
+    outputs = {"out": b"\2\0\0\0"}, {"out": b"\1\0\0\0"}
+    return write_capsule(
+        tmp_path,
+        Capsule(
+            program=program, inputs={}, config=vy.DispatchConfig(), backend="reference", backend_version="1",
+            reference="reference-scalar", difference="out[0]: got 2, expected 1", outputs=outputs[0],
+            reference_outputs=outputs[1],
+        ),
+    )  # fmt: skip
+
+
+def test_replay_runs_a_capsule_again(capsule: Path) -> None:
+    result = invoke("replay", capsule)
+    assert result.exit_code == 0, result.output
+    assert "agrees: reference and reference-scalar on 'one'" in result.stdout
+    assert "then: out[0]: got 2, expected 1" in result.stdout
+    assert "since then: out[0]: got 1 (0x00000001), expected 2 (0x00000002)" in result.stdout
+
+
+def test_replay_fails_while_the_difference_is_there(capsule: Path) -> None:
+    class Wrong(MockBackend, contract=1):
+        def dispatch(self, program, inputs, config=vy.DispatchConfig()):  # noqa: B008
+            return [memoryview(b"\2\0\0\0")]
+
+    def factory() -> Wrong:
+        return Wrong(lambda plan, memory: None, "wrong")
+
+    registration = BackendRegistration(
+        id="wrong", precedence=999, contract=1, factory=factory, probe=Availability.available
+    )
+    with registered(registration):
+        result = invoke("replay", capsule, "--backend", "wrong", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["agrees"] is False
+    assert document["now"] == "out[0]: got 2 (0x00000002), expected 1 (0x00000001)"
+
+
+def test_replay_of_another_file_is_refused(xor: Path) -> None:
+    result = invoke("replay", xor)
+    assert result.exit_code == 4
+    assert "error[E1020]" in result.stderr
 
 
 def test_the_demo_agrees_on_a_small_part(tmp_path: Path) -> None:

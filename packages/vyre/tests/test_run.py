@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
+from vyre_driver import ShadowDiverged
 
 
 def xor_program() -> vy.Program:
@@ -15,6 +16,21 @@ def xor_program() -> vy.Program:
         i = p.global_id(0)
         out[i] = a[i] ^ b[i]
     return p.build()
+
+
+class Wrong(vy.VyreBackend, contract=1):
+    """Right but for the first bit."""
+
+    def __init__(self, right: vy.VyreBackend) -> None:
+        self.right = right
+
+    def id(self) -> str:
+        return "wrong"
+
+    def dispatch(self, program, inputs, config=vy.DispatchConfig()):  # noqa: B008
+        outputs = self.right.dispatch(program, inputs, config)
+        outputs[0][0] ^= 1
+        return outputs
 
 
 @pytest.fixture
@@ -47,6 +63,15 @@ def test_a_backend_object_is_used_as_it_is(operands: tuple[np.ndarray, np.ndarra
     a, b = operands
     backend = vy.backend_for("reference")
     np.testing.assert_array_equal(vy.run(xor_program(), a=a, b=b, backend=backend)["out"], a ^ b)
+
+
+def test_a_profile_compares_with_the_reference(operands: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = operands
+    backend = Wrong(vy.backend_for("reference"))
+    with pytest.raises(ShadowDiverged, match=r"out\[0\]: got "):
+        vy.run(xor_program(), a=a, b=b, backend=backend, config=vy.DispatchConfig(profile="shadow:2"))
+    vy.run(xor_program(), a=a, b=b, backend=backend, config=vy.DispatchConfig(profile="shadow:2"))
+    vy.run(xor_program(), a=a, b=b, backend=backend)
 
 
 def test_an_unknown_backend_says_what_there_is() -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from vyre_driver.errors import (
         BackendError,
         BackendUnavailable,
+        BadCapsule,
         ContractMismatch,
         DeviceLost,
         DeviceOutOfMemory,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         KernelCompileFailed,
         OutputLimitExceeded,
         PoisonedState,
+        ShadowDiverged,
         StaleHandle,
         Trapped,
         UnknownBackend,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from vyre_driver.lower.target import Target
     from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, Severity
     from vyre_driver.observe.evidence import DispatchTimingEvidence, EvidenceArtifact, EvidenceBundle, ReplayEvidence
+    from vyre_driver.observe.live import acquire, acquire_preferred_dispatch_backend, compile
     from vyre_driver.observe.provenance import (
         SourceProvenance,
         capture_git_info,
@@ -69,15 +72,14 @@ if TYPE_CHECKING:
         source_tree_fingerprint,
         source_tree_fingerprint_at,
     )
-    from vyre_driver.pipeline.compile import compile
+    from vyre_driver.observe.shadow import DivergenceEvent, OnDivergence, ShadowPolicy
+    from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline
     from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
     from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
     from vyre_driver.plan.launch import LaunchPlan, OutputLayout, infer_dispatch_grid, plan_launch
     from vyre_driver.registry.backends import (
-        acquire,
-        acquire_preferred_dispatch_backend,
         availability,
         backend_problems,
         register,
@@ -109,29 +111,31 @@ _MODULES = {
     "engine.backend": "EngineBackend",
     "engine.port": "DevicePort EmitOptions SourceUnit",
     "errors": """
-        BackendError BackendUnavailable ContractMismatch DeviceLost DeviceOutOfMemory DispatchFailed
-        DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram InvalidSetting
-        KernelCompileFailed OutputLimitExceeded PoisonedState StaleHandle Trapped UnknownBackend
-        UnsupportedFeature
+        BackendError BackendUnavailable BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
+        DispatchFailed DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram
+        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState ShadowDiverged StaleHandle
+        Trapped UnknownBackend UnsupportedFeature
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
     "lower.target": "Target",
     "observe.diagnostics": "Diagnostic DiagnosticCode Severity",
     "observe.evidence": "DispatchTimingEvidence EvidenceArtifact EvidenceBundle ReplayEvidence",
+    "observe.live": "acquire acquire_preferred_dispatch_backend compile",
     "observe.provenance": """
         SourceProvenance capture_git_info capture_git_info_at source_fingerprint source_tree_fingerprint
         source_tree_fingerprint_at
     """,
-    "pipeline.compile": "compile",
+    "observe.shadow": "DivergenceEvent OnDivergence ShadowPolicy",
+    "observe.shadowed": "ShadowedBackend ShadowedPipeline",
     "pipeline.disk": "DiskPipelineCache",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
     "plan.indirect": "find_indirect_dispatch read_indirect_grid",
     "plan.launch": "LaunchPlan OutputLayout infer_dispatch_grid plan_launch",
     "registry.backends": """
-        acquire acquire_preferred_dispatch_backend availability backend_problems register registered_backends
-        registered_backends_by_precedence unregister
+        availability backend_problems register registered_backends registered_backends_by_precedence
+        unregister
     """,
     "registry.discovery": "BackendProblem",
 }
@@ -146,6 +150,7 @@ __all__ = [
     "BackendProblem",
     "BackendRegistration",
     "BackendUnavailable",
+    "BadCapsule",
     "CompiledPipeline",
     "ContractMismatch",
     "DeviceBuffer",
@@ -161,6 +166,7 @@ __all__ = [
     "DispatchFailed",
     "DispatchTimeout",
     "DispatchTimingEvidence",
+    "DivergenceEvent",
     "DuplicateBackend",
     "EmitOptions",
     "EngineBackend",
@@ -174,6 +180,7 @@ __all__ = [
     "KernelCompileFailed",
     "LaunchPlan",
     "Lowered",
+    "OnDivergence",
     "OutputBuffers",
     "OutputLayout",
     "OutputLimitExceeded",
@@ -192,6 +199,10 @@ __all__ = [
     "Resource",
     "Selection",
     "Severity",
+    "ShadowDiverged",
+    "ShadowPolicy",
+    "ShadowedBackend",
+    "ShadowedPipeline",
     "SourceProvenance",
     "SourceUnit",
     "StaleHandle",

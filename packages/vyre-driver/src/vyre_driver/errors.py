@@ -270,3 +270,34 @@ class InvalidSetting(BackendError, ValueError):
     def __init__(self, variable: str, *, needed: str, got: str, fix: str = "") -> None:
         message = f"got {got!r}, expected {needed}"
         super().__init__(message, fix=fix, where=variable, variable=variable, needed=needed, got=got)
+
+
+class ShadowDiverged(BackendError):
+    """A shadowed dispatch and its reference do not agree; `capsule` is the file that replays it, if one was written."""
+
+    number = 1019
+    remedy = "update the backend's device driver, or report the capsule to the backend's authors"
+
+    def __init__(
+        self, backend: str, reference: str, difference: str, *, capsule: str = "", fix: str = "", where: str = ""
+    ) -> None:
+        replay = f"see it again with `vyre replay {capsule}`" if capsule else ""
+        super().__init__(
+            f"{backend} does not agree with {reference}: {difference}",
+            fix=fix or replay,
+            where=where,
+            backend=backend,
+            reference=reference,
+            difference=difference,
+            capsule=capsule,
+        )
+
+
+class BadCapsule(BackendError, ValueError):
+    """A file that is no replay capsule, or one that was changed."""
+
+    number = 1020
+    remedy = "replay a file that a shadowed dispatch has written"
+
+    def __init__(self, file: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"{file} is no replay capsule: {reason}", fix=fix, where=where, file=file, reason=reason)

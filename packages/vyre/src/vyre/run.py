@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vyre_driver import DispatchConfig, VyreBackend, acquire, acquire_preferred_dispatch_backend
+from vyre_driver.observe.live import by_profile
 from vyre_foundation import Program
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 _open: dict[str | None, VyreBackend] = {}
+_shadowed: dict[tuple[VyreBackend, str], VyreBackend] = {}
 _lock = threading.Lock()
 
 
@@ -43,6 +45,21 @@ def run(
 
     Inputs are arrays by buffer name, as keywords or as a mapping (for names that are no keywords): NumPy arrays of the
     declared types, or whatever exports DLPack or the array interface. Errors are `BackendError`s, all with a remedy.
+    The profile ``shadow`` (``shadow:16``: one run in sixteen) compares the outputs with those of the reference.
     """
     named = {**(inputs or {}), **arrays}
-    return backend_for(backend).dispatch_arrays(program, named, config or DispatchConfig())
+    chosen = backend_for(backend)
+    if config is None:
+        return chosen.dispatch_arrays(program, named)
+    return _profiled(chosen, config).dispatch_arrays(program, named, config)
+
+
+def _profiled(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
+    """`backend` with the shadow that the profile asks for: one for each backend and profile, which counts its turns."""
+    if config.profile is None:
+        return backend
+    with _lock:
+        key = backend, config.profile
+        if key not in _shadowed:
+            _shadowed[key] = by_profile(backend, config)
+        return _shadowed[key]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from importlib.metadata import entry_points
 
 import click
+from rich.console import Console
+from rich.logging import RichHandler
 
 import vyre
 from vyre.cli import machine, program
@@ -12,6 +16,8 @@ from vyre.cli.cache import cache
 from vyre.cli.demo import demo
 from vyre.cli.explain import explain
 from vyre.cli.outcome import Exit
+from vyre.cli.replay import replay_command
+from vyre_driver.observe.live import OBSERVE
 
 COMMANDS = {
     "backends": machine.backends,
@@ -20,6 +26,7 @@ COMMANDS = {
     "devices": machine.devices,
     "doctor": machine.doctor,
     "explain": explain,
+    "replay": replay_command,
     "run": program.run,
     "show": program.show,
     "validate": program.validate,
@@ -51,6 +58,10 @@ def main() -> None:
     Exit codes: 0 done and agreed, 1 a check failed, 2 wrong usage or input file,
     3 backend or device not available, 4 the dispatch failed.
     """
+    if "log" in os.environ.get(OBSERVE, ""):
+        handler = RichHandler(console=Console(stderr=True), show_path=False, log_time_format="%X.%f")
+        logging.getLogger("vyre").addHandler(handler)
+        logging.getLogger("vyre").setLevel(logging.DEBUG)
 
 
 __all__ = ["COMMANDS", "Exit", "main"]

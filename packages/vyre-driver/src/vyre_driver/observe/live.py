@@ -1,0 +1,131 @@
+"""Acquiring and compiling with everything that the environment asks for; the code that does it stays as it is.
+
+`VYRE_SHADOW` shadows every acquired backend, `VYRE_OBSERVE` logs its calls or makes spans of them. A configuration with
+the profile ``shadow``, or ``shadow:16`` for one dispatch in sixteen, shadows the one pipeline that is compiled with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from os import environ
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingBackend
+from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.errors import InvalidLaunch, InvalidSetting
+from vyre_driver.pipeline import compile as pipeline
+from vyre_driver.registry import backends as registry
+from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.observe.calls import Observer
+
+SHADOW = "VYRE_SHADOW"
+REFERENCE = "VYRE_SHADOW_REFERENCE"
+DIVERGENCE = "VYRE_SHADOW_DIVERGENCE"
+CAPSULES = "VYRE_SHADOW_CAPSULES"
+OBSERVE = "VYRE_OBSERVE"
+
+_EVERY = re.compile(r"off|always|1/(\d+)")
+_PROFILE = re.compile(r"shadow(?::([1-9]\d*))?")
+
+
+def acquire(id: str) -> VyreBackend:
+    """A fresh backend, which belongs to the caller: `shutdown` it when done.
+
+    `UnknownBackend` if nobody registers the id, `BackendUnavailable` with the probe's reason if it can not run here.
+    """
+    return layered(registry.acquire(id))
+
+
+def acquire_preferred_dispatch_backend() -> VyreBackend:
+    """The most preferred backend that is available, among those that may be chosen without being named.
+
+    Backends are tried in the order of precedence, and only the one that is returned is opened. When there is none,
+    `BackendUnavailable` lists everything that was tried.
+    """
+    return layered(registry.acquire_preferred_dispatch_backend())
+
+
+def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+    """The backend's own pipeline, or one that calls `dispatch` every time; shadowed if the profile says so.
+
+    `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
+    pipelines, because `dispatch` keeps nothing.
+    """
+    return pipeline.compile(by_profile(backend, config), program, config)
+
+
+def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
+    """`backend`, shadowed if the configuration's profile says so. A backend with a shadow keeps the one it has."""
+    if config.profile is None or not config.profile.startswith("shadow") or isinstance(backend, DelegatingBackend):
+        return backend
+    found = _PROFILE.fullmatch(config.profile)
+    if found is None:
+        raise InvalidLaunch("profile", needed="'shadow', or 'shadow:N' for one dispatch in N", got=repr(config.profile))
+    return _shadowed(backend, int(found[1] or 1), environ)
+
+
+def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> VyreBackend:
+    """`backend` with what the environment's variables ask for; itself if they ask for nothing."""
+    every = _every(environment.get(SHADOW) or "off")
+    if every:
+        backend = _shadowed(backend, every, environment)
+    return _observed(backend, environment.get(OBSERVE) or "")
+
+
+def _every(text: str) -> int:
+    found = _EVERY.fullmatch(text.strip().casefold())
+    if found is None or found[1] == "0":
+        raise InvalidSetting(SHADOW, needed="off, always or 1/N", got=text)
+    return {"off": 0, "always": 1}.get(found[0]) or int(found[1] or 0)
+
+
+def _shadowed(backend: VyreBackend, every: int, environment: Mapping[str, str]) -> VyreBackend:
+    from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
+    from vyre_driver.observe.shadowed import ShadowedBackend
+
+    reference = environment.get(REFERENCE) or "reference"
+    if backend.id() == reference:
+        return backend
+    wanted = (environment.get(DIVERGENCE) or OnDivergence.RAISE.value).strip().casefold()
+    if wanted not in {choice.value for choice in OnDivergence}:
+        raise InvalidSetting(DIVERGENCE, needed="raise or record", got=wanted)
+    folder = environment.get(CAPSULES)
+    policy = ShadowPolicy(
+        every=every,
+        on_divergence=OnDivergence(wanted),
+        capsules=Path(folder).expanduser() if folder else None,
+    )
+    return ShadowedBackend(backend, registry.acquire(reference), policy)
+
+
+def _observed(backend: VyreBackend, text: str) -> VyreBackend:
+    if not text:
+        return backend
+    from vyre_driver.observe.calls import observed
+
+    observers: list[Observer] = []
+    for word in filter(None, (part.strip().casefold() for part in text.split(","))):
+        if word == "log":
+            from vyre_driver.observe.log import log_calls
+
+            observers.append(log_calls)
+        elif word == "spans":
+            observers.append(_spans())
+        else:
+            raise InvalidSetting(OBSERVE, needed="log, spans, or both with a comma", got=text)
+    return observed(backend, *observers)
+
+
+def _spans() -> Observer:
+    try:
+        from vyre_driver.observe.spans import span_calls
+    except ModuleNotFoundError as error:
+        fix = "pip install 'vyre-driver[otel]'"
+        raise InvalidSetting(OBSERVE, needed="spans only with OpenTelemetry", got="spans", fix=fix) from error
+    return span_calls()

@@ -1,0 +1,5 @@
+"""``python -m vyre.cli`` is `vyre`."""
+
+from vyre.cli import main
+
+main(prog_name="vyre")

@@ -1,0 +1,40 @@
+"""`vyre replay`: a dispatch that differed, again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vyre.cli.outcome import Answer, Exit
+from vyre_driver.observe.capsule import read_capsule
+from vyre_driver.observe.replay import Replay, replay
+from vyre_driver.registry.backends import acquire
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--backend", metavar="ID", help="Run on this one instead of the one that differed.")
+@click.option("--reference", metavar="ID", help="Compare with this one instead of the capsule's reference.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def replay_command(file: Path, backend: str | None, reference: str | None, as_json: bool) -> None:
+    """Run the dispatch of a replay capsule again and compare every byte (exit code 1: it still differs)."""
+    answer = Answer(as_json)
+    with answer.failures():
+        capsule = read_capsule(file)
+        found = replay(capsule, acquire(backend or capsule.backend), acquire(reference or capsule.reference))
+        _report(answer, capsule.program.name, found)
+        raise SystemExit(int(Exit.OK if found.agrees else Exit.FAILED))
+
+
+def _report(answer: Answer, program: str, found: Replay) -> None:
+    if answer.as_json:
+        facts = {name: getattr(found, name) for name in Replay.__slots__}
+        answer.json({"program": program, "agrees": found.agrees, **facts})
+        return
+    verdict = "[green]agrees[/]" if found.agrees else "[red]differs[/]"
+    answer.console.print(f"{verdict}: {found.backend} and {found.reference} on {program!r}")
+    rows = [("now", found.now or "no difference"), ("then", found.then)]
+    rows += [("since then", found.since)] if found.since else []
+    for label, text in rows:
+        answer.console.print(f"  {label}: {text}", markup=False, soft_wrap=True)
