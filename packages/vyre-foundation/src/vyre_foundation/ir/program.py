@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.code import Code, code
 from vyre_foundation.ir.stmt import Body
+from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
     from vyre_foundation.validate import Facts
@@ -44,6 +46,11 @@ class Program:
     def outputs(self) -> tuple[Buffer, ...]:
         """The buffers that the host receives, in binding order."""
         return tuple(b for b in self.buffers if b.is_output)
+
+    @cached_property
+    def code(self) -> Code:
+        """All expressions that the statements evaluate, in program order. Computed once."""
+        return code(e for stmt in statements(self.body) for e in expressions(stmt))
 
     @property
     def workgroup_volume(self) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from vyre_foundation.ir.expr import Expr
-from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
@@ -21,6 +21,9 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from vyre_foundation.ir.program import Program
 
 
 def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr]:
@@ -126,7 +129,7 @@ def statements(body: Body) -> Iterator[Stmt]:
 
 def program_expressions(program: Program) -> list[Expr]:
     """Every expression of the program once, children before parents."""
-    return postorder(e for s in statements(program.body) for e in expressions(s))
+    return list(program.code.nodes)
 
 
 def with_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:

@@ -86,10 +86,13 @@ the program that it comes from, so they are not judged again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers
-from vyre_foundation.validate.convergence import check_convergence
+from vyre_foundation.validate.convergence import check_convergence, needs_convergence
 from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
 from vyre_foundation.validate.determinism import find_determinism
 from vyre_foundation.validate.facts import (
@@ -102,8 +105,10 @@ from vyre_foundation.validate.facts import (
     Uniformity,
     Usage,
 )
+from vyre_foundation.validate.later import Later
 from vyre_foundation.validate.limits import check_limits, check_nesting
 from vyre_foundation.validate.names import check_names
+from vyre_foundation.validate.outline import Outline
 from vyre_foundation.validate.ranges import find_ranges
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.rules import Rules
@@ -130,24 +135,29 @@ def validate(program: Program, *, legalized: bool = False) -> Facts:
     check_names(report)
     check_buffers(report)
     check_limits(report)
-    rules = Rules(report)
-    rules.run()
+    Rules(report).run()
     check_grid_barriers(report)
     if report.has(SCOPE_CODES):
         report.raise_if_any()
-    analysis = Analysis(program, rules.nodes)
-    if not legalized:
-        check_convergence(report, analysis)
+    analysis = cache(lambda: Analysis(program, program.code.nodes))
+    if not legalized and needs_convergence(report.outline):
+        check_convergence(report, analysis())
     report.raise_if_any()
-    uniformity = analysis.uniformity()
-    ranges = find_ranges(program, rules.nodes)
+    return _facts(program, report.outline, analysis)
+
+
+def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis]) -> Facts:
+    """The facts of a valid program."""
+    nodes = program.code.nodes
+    uniformity = Later(lambda: analysis().uniformity())
+    ranges = Later(lambda: find_ranges(program, nodes))
     return Facts(
         program=program,
-        features=features(program, rules.nodes),
+        features=features(program, nodes),
         locals=declared_locals(program.body),
         mutable=mutable_locals(program.body),
-        usage=buffer_usage(program, rules.nodes),
+        usage=buffer_usage(program, nodes),
         uniformity=uniformity,
         ranges=ranges,
-        determinism=find_determinism(program, report.outline, rules.nodes, ranges, uniformity),
+        prove_determinism=cache(lambda: find_determinism(program, outline, nodes, ranges.now, uniformity.now)),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u64
 from vyre_foundation.ir.buffer import Memory
@@ -57,19 +56,18 @@ def mutable_locals(body: Body) -> frozenset[str]:
 
 def buffer_usage(program: Program, nodes: Iterable[Expr]) -> Mapping[str, Usage]:
     """How the program touches each of its buffers; `nodes` are all its expressions."""
-    usage = {b.name: Usage() for b in program.buffers}
-    for node in nodes:
-        if type(node) is Load:
-            name = node.buffer.name
-            usage[name] = replace(usage.get(name, Usage()), loads=True)
+    loads = {node.buffer.name for node in nodes if node.__class__ is Load}
+    stores: set[str] = set()
+    atomics: set[str] = set()
     for stmt in statements(program.body):
         if isinstance(stmt, Store):
-            usage[stmt.buffer.name] = replace(usage.get(stmt.buffer.name, Usage()), stores=True)
+            stores.add(stmt.buffer.name)
         elif isinstance(stmt, Atomic):
-            usage[stmt.buffer.name] = replace(usage.get(stmt.buffer.name, Usage()), atomics=True)
+            atomics.add(stmt.buffer.name)
         elif isinstance(stmt, IndirectDispatch):
-            usage[stmt.buffer.name] = replace(usage.get(stmt.buffer.name, Usage()), loads=True)
-    return usage
+            loads.add(stmt.buffer.name)
+    names = (*(b.name for b in program.buffers), *sorted(loads | stores | atomics))
+    return {name: Usage(name in loads, name in stores, name in atomics) for name in dict.fromkeys(names)}
 
 
 def features(program: Program, nodes: Iterable[Expr]) -> frozenset[Feature]:
@@ -78,11 +76,9 @@ def features(program: Program, nodes: Iterable[Expr]) -> frozenset[Feature]:
 
 
 def _needed(program: Program, nodes: Iterable[Expr]) -> Iterator[Feature]:
-    dtypes = {b.dtype for b in program.buffers}
-    for node in nodes:
-        dtypes.add(node.dtype)
-        if type(node) is Id and node.kind in _SUBGROUP_IDS:
-            yield Feature.SUBGROUP
+    dtypes = {b.dtype for b in program.buffers} | {node.dtype for node in nodes}
+    if not {node.kind for node in nodes if node.__class__ is Id}.isdisjoint(_SUBGROUP_IDS):
+        yield Feature.SUBGROUP
     for stmt in statements(program.body):
         match stmt:
             case Atomic() if stmt.buffer.dtype.bits == 64:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -112,6 +112,7 @@ class Facts:
 
     `locals` maps every local to its type and `mutable` names those that `Assign` may change. `uniformity` is for every
     expression of the program, `ranges` for every integer expression; both hold at every place where it is evaluated.
+    Uniformity, ranges and determinism are found when they are first asked for.
     """
 
     program: Program
@@ -121,7 +122,13 @@ class Facts:
     usage: Mapping[str, Usage]
     uniformity: Mapping[Expr, Uniformity]
     ranges: Mapping[Expr, Interval]
-    determinism: Determinism
+    prove_determinism: Callable[[], Determinism] = field(compare=False, repr=False)
+    """Gives `determinism`; keeps what it found."""
+
+    @property
+    def determinism(self) -> Determinism:
+        """Whether the order of execution can show."""
+        return self.prove_determinism()
 
     def in_bounds(self, count: int | None, index: Expr) -> bool:
         """Whether `index` is proven to be below the fixed element count `count` (None: not fixed) and not negative."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
@@ -38,21 +39,29 @@ _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
 """The names of what `expressions` gives, in its order."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Place:
-    """One statement: its number in program order, its path, the statement around it (None at the top) and its scope.
+    """One statement: its number in program order, the statement around it (None at the top) and its scope.
 
-    `before` is the statement before it in the same body. `depth` counts the statements around it. A scope is the top of
-    the program, a branch of an `If` or the body of a `For`; regions are transparent.
+    It is number `index` in the body that is the field `body` of the statement around it, or of the program. `before` is
+    the statement before it there. `depth` counts the statements around it. A scope is the top of the program, a branch
+    of an `If` or the body of a `For`; regions are transparent.
     """
 
     stmt: Stmt
     number: int
-    path: str
+    body: str
+    index: int
     before: Stmt | None
     parent: Place | None
     depth: int
     scope: int
+
+    @property
+    def path(self) -> str:
+        """Where it is, as in ``body[2].then[0]``."""
+        own = f"{self.body}[{self.index}]"
+        return own if self.parent is None else f"{self.parent.path}.{own}"
 
     def field(self, name: str) -> str:
         """The path of a part of this statement."""
@@ -71,24 +80,31 @@ class Place:
             parent = parent.parent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outline:
     """All statements in program order."""
 
-    places: tuple[Place, ...]
-    scope_ends: tuple[int, ...]
+    places: Sequence[Place]
+    scope_ends: Sequence[int]
     """For each scope the number of the last statement inside."""
-    ends: tuple[int, ...]
+    ends: Sequence[int]
     """For each statement the number of the last statement inside of it (its own if there is none)."""
-    inside: tuple[tuple[Place, ...], ...]
-    """For each statement those directly inside of it."""
+
+    @cached_property
+    def inside(self) -> Sequence[Sequence[Place]]:
+        """For each statement those directly inside of it."""
+        inside: list[list[Place]] = [[] for _ in self.places]
+        for place in self.places:
+            if place.parent is not None:
+                inside[place.parent.number].append(place)
+        return inside
 
     @property
     def top(self) -> tuple[Place, ...]:
         """The statements of the program's body."""
         return tuple(place for place in self.places if place.parent is None)
 
-    def bodies(self, place: Place) -> tuple[tuple[Place, ...], ...]:
+    def bodies(self, place: Place) -> tuple[Sequence[Place], ...]:
         """The statements directly inside of `place`: of both branches of an `If`, or of the one body of others."""
         inside = self.inside[place.number]
         if isinstance(place.stmt, If):
@@ -104,34 +120,35 @@ class Outline:
         return self.ends[place.number]
 
 
-_Entry = tuple[Stmt, str, Stmt | None, Place | None, int]
-
-
 def outline(program: Program) -> Outline:
     """The statements of `program`, down to the first ones that are nested too deep."""
     places: list[Place] = []
-    around: list[int] = [0]  # the scope around each scope
     scope_ends: list[int] = [-1]
-    stack: list[_Entry] = _entries(program.body, "body", None, 0)
-    while stack:
-        stmt, path, before, parent, scope = stack.pop()
-        place = Place(stmt, len(places), path, before, parent, 0 if parent is None else parent.depth + 1, scope)
-        places.append(place)
-        scope_ends[scope] = place.number
-        for name, body in reversed(_bodies(stmt) if place.depth <= MAX_NESTING else ()):
-            if not isinstance(stmt, Region):
-                scope = len(around)
-                around.append(place.scope)
-                scope_ends.append(place.number)
-            stack += _entries(body, f"{path}.{name}", place, scope)
-    for scope in range(len(around) - 1, 0, -1):
-        scope_ends[around[scope]] = max(scope_ends[around[scope]], scope_ends[scope])
-    return Outline(tuple(places), tuple(scope_ends), tuple(_ends(places)), tuple(_inside(places)))
+    ends: list[int] = []
+
+    def enter(name: str, body: Body, parent: Place | None, depth: int, scope: int) -> None:
+        before = None
+        for index, stmt in enumerate(body):
+            number = len(places)
+            place = Place(stmt, number, name, index, before, parent, depth, scope)
+            places.append(place)
+            ends.append(number)
+            if stmt.__class__ in _BLOCKS and depth <= MAX_NESTING:
+                for field, nested in _bodies(stmt):
+                    inner = scope
+                    if not isinstance(stmt, Region):
+                        inner = len(scope_ends)
+                        scope_ends.append(number)
+                    enter(field, nested, place, depth + 1, inner)
+                ends[number] = len(places) - 1
+            before = stmt
+        scope_ends[scope] = max(scope_ends[scope], len(places) - 1)
+
+    enter("body", program.body, None, 0, 0)
+    return Outline(places, scope_ends, ends)
 
 
-def _entries(body: Body, path: str, parent: Place | None, scope: int) -> list[_Entry]:
-    """The statements of a body, last first, as they go on the stack."""
-    return [(body[n], f"{path}[{n}]", body[n - 1] if n else None, parent, scope) for n in range(len(body) - 1, -1, -1)]
+_BLOCKS = (If, For, Region)
 
 
 def _bodies(stmt: Stmt) -> Sequence[tuple[str, Body]]:
@@ -142,19 +159,3 @@ def _bodies(stmt: Stmt) -> Sequence[tuple[str, Body]]:
             return (("body", stmt.body),)
         case _:
             return ()
-
-
-def _inside(places: Sequence[Place]) -> list[tuple[Place, ...]]:
-    inside: list[list[Place]] = [[] for _ in places]
-    for place in places:
-        if place.parent is not None:
-            inside[place.parent.number].append(place)
-    return [tuple(found) for found in inside]
-
-
-def _ends(places: Sequence[Place]) -> list[int]:
-    ends = list(range(len(places)))
-    for place in reversed(places):
-        if place.parent is not None:
-            ends[place.parent.number] = max(ends[place.parent.number], ends[place.number])
-    return ends

@@ -16,6 +16,8 @@ class Report:
         self.program = program
         self.legalized = legalized
         self.outline = outline(program)
+        self.roots = [(place, field) for place in self.outline.places for field, _ in place.roots()]
+        """Where each root of the program's code is: the statement, and its part."""
         self._found: list[tuple[int, Finding]] = []
 
     def at(self, place: Place, code: str, message: str, fix: str, *, field: str = "") -> None:

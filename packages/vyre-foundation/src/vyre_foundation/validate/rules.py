@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.stmt import Atomic, Break, Continue, For, If, IndirectDispatch, Store, Subgroup, Trap
-from vyre_foundation.ir.walk import postorder
+from vyre_foundation.ops import Tier
 from vyre_foundation.validate import calls, collectives, control, raw
 from vyre_foundation.validate.access import Accesses
 from vyre_foundation.validate.outline import Place
@@ -13,27 +13,32 @@ from vyre_foundation.validate.scope import Scopes
 
 
 class Rules:
-    """Applies the rules to `report.program`; `nodes` are its expressions, children before parents."""
+    """Applies the rules to `report.program`, whose statements are not nested too deep."""
 
     def __init__(self, report: Report) -> None:
-        self.nodes: list[Expr] = []
         self._report = report
         self._scopes = Scopes(report)
         self._accesses = Accesses(report)
 
     def run(self) -> None:
-        seen: set[Expr] = set()
+        code = self._report.program.code
+        nodes, ends, raw_tier = code.nodes, iter(code.ends), Tier.RAW
+        made = 0
         for place in self._report.outline.places:
-            for field, root in place.roots():
-                for node in postorder((root,), seen):
-                    self._check_node(place, field, node)
-                    self.nodes.append(node)
-            self._scopes.check_statement(place)
+            roots = place.roots()
+            for field, _ in roots:
+                end = next(ends)
+                for node in nodes[made:end]:  # which occur here for the first time
+                    if node.__class__ is not Apply or node.op.tier is raw_tier:  # ops have no other rules
+                        self._check_node(place, field, node)
+                made = end
+            self._scopes.check_statement(place, roots)
             self._check_statement(place)
 
     def _check_node(self, place: Place, field: str, node: Expr) -> None:
-        self._scopes.check_expression(place, field, node)
         match node:
+            case Local():
+                self._scopes.check_local(place, field, node)
             case Apply():
                 raw.check_op(self._report, place, field, node)
             case Load():

@@ -7,6 +7,8 @@ are kept for every expression, which makes the check linear however much express
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,32 +48,41 @@ class Visible(NamedTuple):
 
 
 class Scopes:
-    """The locals of a program; `check_expression` and `check_statement` are for every node and place in order."""
+    """The locals of a program; `check_local` and `check_statement` are for every node and place in order."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._locals: dict[str, Declared] = {}
-        self._visible: dict[Expr, Visible] = {}
         self._undeclared: set[str] = set()
         for place in report.outline.places:
             self._declare(place)
+        self._visible = self._find_visible()
 
-    def check_expression(self, place: Place, field: str, node: Expr) -> None:
-        """Rules for a node that occurs at `place` for the first time; its children have been here."""
-        if type(node) is Local:
-            self._check_local(place, field, node)
-            return
-        visible = None
-        for child in node.args:
-            other = self._visible.get(child)
-            if other is not None and other is not visible:
-                visible = other if visible is None else _intersection(visible, other)
-        if visible is not None:
-            self._visible[node] = visible
+    def _find_visible(self) -> dict[Expr, Visible]:
+        """Where expressions may stand that may not stand everywhere.
 
-    def check_statement(self, place: Place) -> None:
+        A local that is visible from its first use to the end of the program, as most are, restrains none of them.
+        """
+        code, last = self._report.program.code, len(self._report.outline.places) - 1
+        visible: dict[Expr, Visible] = {}
+        for number, node in enumerate(code.nodes):
+            if node.__class__ is Local and (declared := self._locals.get(node.name)) is not None:
+                first_use, _ = self._report.roots[bisect_right(code.ends, number)]
+                if not declared.start < first_use.number <= declared.end == last:
+                    visible[node] = Visible(declared.start, declared.end, declared.name, declared.name)
+        for node in code.nodes if visible else ():
+            found = None
+            for child in node.args:
+                other = visible.get(child)
+                if other is not None and other is not found:
+                    found = other if found is None else _intersection(found, other)
+            if found is not None:
+                visible[node] = found
+        return visible
+
+    def check_statement(self, place: Place, roots: Sequence[tuple[str, Expr]]) -> None:
         """Rules for the statement itself, when its expressions have been here."""
-        for field, root in place.roots():
+        for field, root in roots:
             visible = self._visible.get(root)
             if visible is not None and not visible.start < place.number <= visible.end:
                 self._out_of_scope(place, field, visible)
@@ -91,15 +102,14 @@ class Scopes:
         end = outline.end(place) if isinstance(place.stmt, For) else outline.scope_end(place)
         self._locals[name] = Declared(name, dtype, place, place.number, end)
 
-    def _check_local(self, place: Place, field: str, node: Local) -> None:
+    def check_local(self, place: Place, field: str, node: Local) -> None:
+        """Rules for a local that occurs at `place` for the first time."""
         declared = self._locals.get(node.name)
         if declared is None:
             self._check_undeclared(place, field, node.name)
-            return
-        if node.dtype is not declared.dtype:
+        elif node.dtype is not declared.dtype:
             message = f"got {node.name!r} as {node.dtype}, expected {declared.dtype}, as at {declared.place.path}"
             self._report.at(place, "V023", message, "use the declared type, and cast to others", field=field)
-        self._visible[node] = Visible(declared.start, declared.end, node.name, node.name)
 
     def _check_undeclared(self, place: Place, field: str, name: str) -> None:
         if name not in self._undeclared:

@@ -1,0 +1,42 @@
+"""Facts that are found when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Later(Mapping[K, V]):
+    """A table that is computed when somebody looks at it, and then kept.
+
+    Two threads that come at the same time may both compute it; they get equal tables.
+    """
+
+    __slots__ = ("_find",)
+
+    def __init__(self, compute: Callable[[], Mapping[K, V]]) -> None:
+        self._find = cache(compute)
+
+    @property
+    def now(self) -> Mapping[K, V]:
+        """The table itself."""
+        return self._find()
+
+    def __getitem__(self, key: K) -> V:
+        return self._find()[key]
+
+    def get(self, key: K, default: Any = None) -> Any:
+        return self._find().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._find()
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._find())
+
+    def __len__(self) -> int:
+        return len(self._find())
