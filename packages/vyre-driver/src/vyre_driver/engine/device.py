@@ -21,6 +21,7 @@ from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import Store
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.optimize import optimize
 from vyre_foundation.validate.facts import Facts
 
 
@@ -66,8 +67,9 @@ class Device:
         return self.code.get(identity, facts, config, queue)
 
     def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
-        """A validated program, lowered and printed for this device."""
-        lowered = legalize(facts.program, facts, self.target)
+        """A validated program, optimized, lowered and printed for this device."""
+        optimized = optimize(facts)
+        lowered = legalize(optimized.program, optimized, self.target)
         return lowered, self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
