@@ -21,12 +21,14 @@ IDENTITY = PipelineCacheIdentity(
     device=("backend", "device", "vendor", "driver", "compiler"),
     emitter="e 1",
     driver="0.1.0",
+    foundation="0.1.0",
 )
 
 # fmt: off
 CHANGES = {
     "program": "ac" * 32, "workgroup_size": (1, 64, 1), "ulp_budget": 1, "target": "u", "emitter": "e 2",
-    "driver": "0.1.1", "queue": "wide", "device": ("backend", "device", "vendor", "driver", "compiler 2"),
+    "driver": "0.1.1", "foundation": "0.1.1", "queue": "wide",
+    "device": ("backend", "device", "vendor", "driver", "compiler 2"),
     "version": CURRENT_PIPELINE_CACHE_KEY_VERSION + 1,
 }
 # fmt: on

@@ -31,9 +31,9 @@ class PipelineCacheIdentity:
     """What compiled code depends on, one field for each component.
 
     `program` is the fingerprint of the canonical wire form, `workgroup_size` the launched one. `target` is everything
-    that legalization knows, `device` the profile's identity (device, driver, compiler). `emitter` and `driver` are the
-    versions of the printing and of the lowering, `queue` is the device's queue that runs it. Labels, timeouts, lengths
-    and the grid are not among them.
+    that legalization knows, `device` the profile's identity (device, driver, compiler). `emitter`, `driver` and
+    `foundation` are the versions of the printing, of the lowering and of the optimizer, `queue` is the device's queue
+    that runs it. Labels, timeouts, lengths and the grid are not among them.
     """
 
     program: str
@@ -43,6 +43,7 @@ class PipelineCacheIdentity:
     device: tuple[str, ...]
     emitter: str
     driver: str
+    foundation: str
     queue: str = ""
     version: int = CURRENT_PIPELINE_CACHE_KEY_VERSION
 
@@ -65,6 +66,7 @@ class PipelineCacheIdentity:
             device=profile.identity,
             emitter=emitter,
             driver=distribution_version("vyre-driver"),
+            foundation=distribution_version("vyre-foundation"),
             queue=profile.queues[queue].name if profile.queues else "",
         )
 
