@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from oracle import F32, NUMPY, right, rounded
 
+from vyre_math.binary32.exponential import EXP2_EXCEPTIONS
+from vyre_math.binary32.hyperbolic import SINH_EXCEPTIONS
+from vyre_math.binary32.inverse import ACOS_EXCEPTIONS, ATAN_EXCEPTIONS
+from vyre_math.binary32.logarithm import LOG1P_EXCEPTIONS, LOG10_EXCEPTIONS, LOG_EXCEPTIONS
+from vyre_math.binary32.trigonometric import COS_EXCEPTIONS, SIN_EXCEPTIONS
 from vyre_math.dialect import FUNCTIONS
-from vyre_math.exponential import EXP2_EXCEPTIONS
-from vyre_math.hyperbolic import SINH_EXCEPTIONS
-from vyre_math.logarithm import LOG1P_EXCEPTIONS, LOG10_EXCEPTIONS, LOG_EXCEPTIONS
-from vyre_math.trigonometric import COS_EXCEPTIONS, SIN_EXCEPTIONS
 
 EXCEPTIONS = {
     "exp2": EXP2_EXCEPTIONS,
@@ -22,6 +23,8 @@ EXCEPTIONS = {
     "log1p": LOG1P_EXCEPTIONS,
     "sin": SIN_EXCEPTIONS,
     "cos": COS_EXCEPTIONS,
+    "acos": ACOS_EXCEPTIONS,
+    "atan": ATAN_EXCEPTIONS,
     "sinh": SINH_EXCEPTIONS,
 }
 

@@ -41,6 +41,12 @@ def _lines() -> Iterator[str]:
     yield from _split("LN_2", ln2)
     yield from _split("LOG10_2", log10_2)
     yield _pair("LN_2", ln2)
+    yield _pair("LOG10_2", log10_2)
+    yield _pair("LN_10_PAIR", mpmath.log(10))
+    yield _pair("LOG2_E_PAIR", 1 / ln2)
+    yield _pair("LOG10_E_PAIR", 1 / mpmath.log(10))
+    yield _pair("PI_PAIR", mpmath.pi)
+    yield _pair("HALF_PI_PAIR", mpmath.pi / 2)
     yield _pair("TWO_LOG2_E", 2 / ln2)
     yield _pair("TWO_LOG2_E_3", 2 / ln2 / 3)
     yield f"LN_10 = {float(mpmath.log(10))!r}"
@@ -51,8 +57,12 @@ def _lines() -> Iterator[str]:
     yield f"QUARTER_PI = {float(mpmath.pi / 4)!r}"
     yield f"HALF_PI_2_62 = {float(mpmath.pi / 2 * mpf(2) ** -62)!r}"
     yield '"""pi / 2 * 2**-62: what one unit of a 62-bit fraction of a quadrant is."""'
-    yield f"TWO_OVER_PI = ({', '.join(f'{word:#010x}' for word in _two_over_pi())})"
-    yield '"""26 zero bits, then the binary digits of 2 / pi."""'
+    yield f"TWO_OVER_PI = ({', '.join(f'{word:#010x}' for word in _two_over_pi(26, 8, 32))})"
+    yield '"""26 zero bits, then the binary digits of 2 / pi, in words of 32 bits."""'
+    yield "TWO_OVER_PI_64 = ("
+    yield from (f"    {word:#018x}," for word in _two_over_pi(55, 20, 64))
+    yield ")"
+    yield '"""55 zero bits, then those digits in words of 64 bits."""'
     yield from _arctangents()
     yield from _polynomials(ln2)
     yield "# fmt: on"
@@ -70,10 +80,12 @@ def _pair(name: str, value: mpf) -> str:
     return f"{name} = ({high!r}, {float(value - mpf(high))!r})"
 
 
-def _two_over_pi() -> list[int]:
-    with mpmath.workprec(400):
-        digits = int(mpmath.floor(2 / mpmath.pi * mpf(2) ** 230))
-    return [digits >> shift & 0xFFFFFFFF for shift in range(224, -1, -32)]
+def _two_over_pi(zeros: int, words: int, width: int) -> list[int]:
+    """So many zero bits, then the binary digits of 2 / pi, cut into words, the first digits first."""
+    total = words * width
+    with mpmath.workprec(total + 64):
+        digits = int(mpmath.floor(2 / mpmath.pi * mpf(2) ** (total - zeros)))
+    return [digits >> shift & ((1 << width) - 1) for shift in range(total - width, -1, -width)]
 
 
 def _arctangents() -> Iterator[str]:
@@ -90,21 +102,36 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     half = ln2 / 2 * SLACK
     yield from _fitted("EXP", _beyond_linear, -half, half, 9, lambda x: x**2)
     quarter = (mpmath.pi / 4 * SLACK) ** 2
-    yield from _fitted("SIN", _even(lambda x: (mpmath.sin(x) / x - 1) / x**2), NEAR_ZERO, quarter, 5, lambda u: u)
-    yield from _fitted(
-        "COS", _even(lambda x: (mpmath.cos(x) - 1 + x**2 / 2) / x**4), NEAR_ZERO, quarter, 5, lambda u: u**2
-    )
+    sine, artanh, arctan = map(_beyond_linear_of, (mpmath.sin, mpmath.atanh, mpmath.atan))
+    yield from _fitted("SIN", sine, NEAR_ZERO, quarter, 5, lambda u: u)
+    beyond_square = _even(lambda x: (mpmath.cos(x) - 1 + x**2 / 2) / x**4)
+    yield from _fitted("COS", beyond_square, NEAR_ZERO, quarter, 5, lambda u: u**2)
     fraction = ((mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * SLACK) ** 2
-    yield from _fitted("ATANH", _even(lambda x: (mpmath.atanh(x) / x - 1) / x**2), NEAR_ZERO, fraction, 7, lambda u: u)
+    yield from _fitted("ATANH", artanh, NEAR_ZERO, fraction, 7, lambda u: u)
+    yield from _fitted("EXP_64", _beyond_square_of_exp, -half, half, 9, lambda x: x**3)
+    yield from _fitted("SIN_64", sine, NEAR_ZERO, quarter, 7, lambda u: u)
+    yield from _fitted("COS_64", beyond_square, NEAR_ZERO, quarter, 7, lambda u: u**2)
+    yield from _fitted("ATANH_64", artanh, NEAR_ZERO, fraction, 8, lambda u: u)
     yield from _fitted("POW_LOG", _even(lambda x: _beyond_cube(x) * 2 / ln2), NEAR_ZERO, fraction, 7, lambda u: u**2)
     yield from _fitted("POW_EXP", _beyond_cubic, -half, half, 9, lambda x: x**4)
     sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
-    yield from _fitted("ATAN", _even(lambda x: (mpmath.atan(x) / x - 1) / x**2), NEAR_ZERO, sixteenth, 7, lambda u: u)
+    yield from _fitted("ATAN", arctan, NEAR_ZERO, sixteenth, 7, lambda u: u)
+    yield from _fitted("ATAN_64", arctan, NEAR_ZERO, sixteenth, 9, lambda u: u)
 
 
 def _beyond_linear(x: mpf) -> mpf:
     """(e**x - 1 - x) / x**2, which has a limit at 0."""
     return (mpmath.expm1(x) - x) / x**2 if x else mpf("0.5")
+
+
+def _beyond_linear_of(f: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
+    """(f(x) / x - 1) / x², as a function of x²."""
+    return _even(lambda x: (f(x) / x - 1) / x**2)
+
+
+def _beyond_square_of_exp(x: mpf) -> mpf:
+    """(e**x - 1 - x - x²/2) / x³."""
+    return (mpmath.expm1(x) - x - x**2 / 2) / x**3 if x else mpf(1) / 6
 
 
 def _beyond_cubic(x: mpf) -> mpf:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vyre_foundation import Value
-from vyre_foundation.functions import fma
+from vyre_foundation import Value, constant, f64, select
+from vyre_foundation.functions import fma, sqrt
 
 
 class Pair(NamedTuple):
@@ -17,6 +17,25 @@ class Pair(NamedTuple):
 
     high: Value
     low: Value
+
+
+def pair(values: tuple[float, float]) -> Pair:
+    return Pair(constant(f64, values[0]), constant(f64, values[1]))
+
+
+def exactly(x: Value) -> Pair:
+    return Pair(x, constant(f64, 0.0))
+
+
+def negated(a: Pair) -> Pair:
+    return Pair(-a.high, -a.low)
+
+
+def chosen(condition: Value, if_true: Pair, if_false: Pair) -> Pair:
+    return Pair(select(condition, if_true.high, if_false.high), select(condition, if_true.low, if_false.low))
+
+
+# ── exact ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def sum_of(a: Value, b: Value) -> Pair:
@@ -38,7 +57,38 @@ def product_of(a: Value, b: Value) -> Pair:
     return Pair(high, fma(a, b, -high))
 
 
+# ── nearly exact ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plus(a: Pair, b: Pair) -> Pair:
+    """a + b, off by less than 2**-101 of the larger of the two."""
+    high, low = sum_of(a.high, b.high)
+    return ordered_sum(high, low + (a.low + b.low))
+
+
 def product(a: Pair, b: Pair) -> Pair:
     """a b, off by less than 2**-101 of it."""
     high, low = product_of(a.high, b.high)
     return ordered_sum(high, low + (a.high * b.low + a.low * b.high))
+
+
+def scaled(a: Pair, b: Value) -> Pair:
+    """a b for a number b, off by less than 2**-104 of it."""
+    high, low = product_of(a.high, b)
+    return ordered_sum(high, low + a.low * b)
+
+
+def quotient(a: Pair, b: Pair) -> Pair:
+    """a / b, off by less than 2**-99 of it."""
+    high = a.high / b.high
+    back = product_of(high, b.high)
+    rest = ((a.high - back.high) - back.low) + (a.low - high * b.low)
+    return ordered_sum(high, rest / b.high)
+
+
+def square_root(a: Pair) -> Pair:
+    """The root of a, off by less than 2**-100 of it; 0 for 0."""
+    high = sqrt(a.high)
+    back = product_of(high, high)
+    rest = ((a.high - back.high) - back.low) + a.low
+    return Pair(high, select(high == 0.0, 0.0, rest / (high + high)))

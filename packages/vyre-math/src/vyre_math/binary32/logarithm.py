@@ -18,8 +18,8 @@ from __future__ import annotations
 from math import inf, nan
 
 from vyre_foundation import Value, constant, f32, f64, i32, i64, select, u32, u64
+from vyre_math.binary32.exceptions import corrected
 from vyre_math.constants import ATANH, LN_2_HIGH, LN_2_LOW, LOG2_E, LOG10_2_HIGH, LOG10_2_LOW, LOG10_E
-from vyre_math.exceptions import corrected
 from vyre_math.polynomial import horner
 
 SQRT_HALF = 0x3F35_04F3

@@ -21,64 +21,58 @@ from __future__ import annotations
 
 from math import inf, nan
 
-from vyre_foundation import Value, constant, f32, f64, select, u32, u64
-from vyre_foundation.functions import abs, is_nan, trunc
+from vyre_foundation import Value, constant, f32, f64, select, u64
+from vyre_foundation.functions import abs, copysign, is_nan, trunc
+from vyre_math.binary32.exponential import ROUNDER, clamp, power_of_two
+from vyre_math.binary32.logarithm import parts
 from vyre_math.constants import LN_2, POW_EXP, POW_LOG, TWO_LOG2_E, TWO_LOG2_E_3
-from vyre_math.exponential import ROUNDER, power_of_two
-from vyre_math.logarithm import parts
-from vyre_math.pairs import Pair, ordered_sum, product, product_of, sum_of
+from vyre_math.pairs import Pair, exactly, ordered_sum, pair, product, quotient, scaled, sum_of
 from vyre_math.polynomial import horner
 
 LIMIT = 200.0
 """Beyond this exponent to base 2 everything overflows or underflows."""
+HUGE = 2.0**64
+"""A y beyond it takes every x but 1 beyond the limit, in f64 too."""
 NEGLIGIBLE = 2.0**-61
 """A low part beside a number near 1 that may be nothing but error."""
 
 
 def pow(x: Value, y: Value) -> Value:
-    a = abs(x)
-    e, m = parts(a)
-    exponent = product_with(y.cast(f64), plus(e, log2_of(m)))
+    e, m = parts(abs(x))
+    # m has so few bits that m - 1 and m + 1 are exact.
+    s = quotient(exactly(m - 1.0), exactly(m + 1.0))
+    exponent = scaled(plus_integer(e, log2_of_ratio(s)), clamp(y.cast(f64), -HUGE, HUGE))
     n, power = power_of(exponent)
-    return _special(x, y, (rounded_to_odd(power) * n).cast(f32))
+    return special(x, y, (rounded_to_odd(power) * n).cast(f32))
 
 
-def log2_of(m: Value) -> Pair:
-    """log2 m for m of 24 bits between sqrt(1/2) and sqrt(2)."""
-    numerator, denominator = m - 1.0, m + 1.0
-    quotient = numerator / denominator
-    back = product_of(quotient, denominator)
-    s = Pair(quotient, ((numerator - back.high) - back.low) / denominator)
+def log2_of_ratio(s: Pair) -> Pair:
+    """log2 m from ``s = (m - 1) / (m + 1)``, for m between sqrt(1/2) and sqrt(2)."""
     u = product(s, s)
-    third, rest = _pair(TWO_LOG2_E_3), u.high * horner(POW_LOG, u.high)
-    high, low = ordered_sum(third.high, rest)
+    third = pair(TWO_LOG2_E_3)
+    high, low = ordered_sum(third.high, u.high * horner(POW_LOG, u.high))
     cubic = product(product(s, u), Pair(high, low + third.low))
-    linear = product(s, _pair(TWO_LOG2_E))
+    linear = product(s, pair(TWO_LOG2_E))
     high, low = ordered_sum(linear.high, cubic.high)
     return Pair(high, low + (linear.low + cubic.low))
 
 
-def plus(e: Value, pair: Pair) -> Pair:
-    """e + pair, for an integer e."""
-    high, low = sum_of(e, pair.high)
-    return ordered_sum(high, low + pair.low)
-
-
-def product_with(y: Value, pair: Pair) -> Pair:
-    high, low = product_of(y, pair.high)
-    return Pair(high, low + y * pair.low)
+def plus_integer(e: Value, a: Pair) -> Pair:
+    """e + a."""
+    high, low = sum_of(e, a.high)
+    return ordered_sum(high, low + a.low)
 
 
 def power_of(exponent: Pair) -> tuple[Value, Pair]:
     """2**n as one number and 2**f as a pair, for n + f = exponent. NaN gives anything."""
     is_beyond = abs(exponent.high) > LIMIT
-    high = select(exponent.high > LIMIT, LIMIT, select(exponent.high < -LIMIT, -LIMIT, exponent.high))
+    high = clamp(exponent.high, -LIMIT, LIMIT)
     shifted = high + ROUNDER
     f = ordered_sum(high - (shifted - ROUNDER), select(is_beyond, 0.0, exponent.low))
-    v = product(f, _pair(LN_2))
+    v = product(f, pair(LN_2))
     square = product(v, v)
     cube = product(square, v)
-    sixth = product(cube, _pair((1 / 6, 1 / 6 * 2.0**-54)))
+    sixth = product(cube, pair((1 / 6, 1 / 6 * 2.0**-54)))
     tail = square.high * square.high * horner(POW_EXP, v.high)
     high, low = ordered_sum(square.high * 0.5, sixth.high)
     small = ordered_sum(high, low + (square.low * 0.5 + (sixth.low + tail)))
@@ -95,22 +89,18 @@ def rounded_to_odd(pair: Pair) -> Value:
     return select(abs(pair.low) < NEGLIGIBLE, bits, below | 1).bitcast(f64)
 
 
-def _pair(values: tuple[float, float]) -> Pair:
-    return Pair(constant(f64, values[0]), constant(f64, values[1]))
-
-
-def _special(x: Value, y: Value, power: Value) -> Value:
-    """The result from `power`, which is ``|x|**y`` for positive and finite x."""
+def special(x: Value, y: Value, power: Value) -> Value:
+    """The result from `power`, which is ``|x|**y`` for positive and finite ``|x|``, whatever it is elsewhere."""
     a, is_down = abs(x), y < 0.0
-    zero, infinity = constant(f32, 0.0), constant(f32, inf)
+    zero, infinity = constant(x.dtype, 0.0), constant(x.dtype, inf)
     magnitude = select(a == 0.0, select(is_down, infinity, zero), power)
     magnitude = select(a == inf, select(is_down, zero, infinity), magnitude)
     magnitude = select(a == 1.0, 1.0, magnitude)
     half = y * 0.5
     is_integer = trunc(y) == y
     is_odd = is_integer & (trunc(half) != half)
-    is_negative = (x.bitcast(u32) >> 31 != 0) & is_odd
-    result = select(is_negative, -magnitude, magnitude)
+    is_negative = copysign(constant(x.dtype, 1.0), x) < 0.0
+    result = select(is_negative & is_odd, -magnitude, magnitude)
     has_none = (x < 0.0) & (x > -inf) & ~is_integer
     result = select(has_none | is_nan(x) | is_nan(y), nan, result)
     return select((y == 0.0) | (x == 1.0), 1.0, result)

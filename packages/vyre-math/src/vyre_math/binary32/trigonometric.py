@@ -21,9 +21,10 @@ from math import nan
 
 from vyre_foundation import Value, constant, f32, f64, i32, select, u32, u64
 from vyre_foundation.functions import abs, is_finite
+from vyre_math.binary32.exceptions import corrected
 from vyre_math.constants import COS, HALF_PI_2_62, QUARTER_PI, SIN, TWO_OVER_PI
-from vyre_math.exceptions import corrected
 from vyre_math.polynomial import horner
+from vyre_math.table import slice_of
 
 MANTISSA, HIDDEN, MAGNITUDE = 0x7F_FFFF, 0x80_0000, 0x7FFF_FFFF
 FIRST_EXPONENT = 126
@@ -83,13 +84,9 @@ def _reduced(x: Value) -> tuple[Value, Value]:
 
 
 def _two_over_pi_from(start: Value) -> tuple[Value, Value, Value]:
-    """96 bits of `TWO_OVER_PI` from bit `start` (below 129) on, as three words."""
-    words = [constant(u32, word) for word in TWO_OVER_PI]
-    index, shift = start >> 5, start & 31
-    for step, kept in ((4, 7), (2, 5), (1, 4)):
-        # An index with bit 4 is just 4, so words that it would take from beyond the table are never used.
-        ahead = [words[i + step] if i + step < len(words) else words[i] for i in range(kept)]
-        words = [select((index & step) != 0, later, word) for word, later in zip(words, ahead, strict=False)]
+    """96 bits of `TWO_OVER_PI` from bit `start`, at most 128, as three words."""
+    words = slice_of([constant(u32, word) for word in TWO_OVER_PI], start >> 5, count=4, highest=4)
+    shift = start & 31
     first, second, third = ((words[i] << shift) | (words[i + 1] >> 1 >> (31 - shift)) for i in range(3))
     return first, second, third
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from vyre_foundation import Value, f32, f64
 from vyre_foundation.functions import abs, copysign
-from vyre_math.exceptions import corrected
-from vyre_math.exponential import clamp, exp_f64, expm1_f64
+from vyre_math.binary32.exceptions import corrected
+from vyre_math.binary32.exponential import clamp, exp_f64, expm1_f64
 
 INFINITE = 90.0
 """From here on sinh and cosh overflow in f32."""

@@ -17,8 +17,8 @@ Special values: e**-inf = 0, e**inf = inf, e**±0 = 1, and NaN goes through ever
 from __future__ import annotations
 
 from vyre_foundation import Value, f32, f64, select, u64
+from vyre_math.binary32.exceptions import corrected
 from vyre_math.constants import EXP, LN_2_HIGH, LN_2_LOW, LN_10, LOG2_10, LOG2_E, LOG10_2_HIGH, LOG10_2_LOW
-from vyre_math.exceptions import corrected
 from vyre_math.polynomial import horner
 
 ROUNDER = 1.5 * 2.0**52

@@ -1,0 +1,101 @@
+"""The functions of f64 against MPFR: the stated bounds, and the special values, which are those of f32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf, isinf, isnan, nan, pi
+from typing import Any
+
+import gmpy2
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gmpy2 import mpfr
+from oracle import MPFR as FUNCTIONS_OF_MPFR
+
+from vyre_foundation import f64
+from vyre_math.dialect import FUNCTIONS
+
+F64 = npt.NDArray[np.float64]
+MPFR = FUNCTIONS_OF_MPFR | {"rsqrt": lambda x: 1 / gmpy2.sqrt(x)}
+"""MPFR's own reciprocal root has no sign at -0, where IEEE 754 wants -inf."""
+UNARY = [name for name in FUNCTIONS if name != "pow"]
+COUNT = 1000
+EXACT = gmpy2.context(precision=160, emin=-5000, emax=5000)
+WIDEST = {
+    "exp": (-746, 710), "exp2": (-1076, 1025), "exp10": (-325, 309), "expm1": (-60, 710),
+    "sinh": (-711, 711), "cosh": (-711, 711), "tanh": (-22, 22),
+}  # fmt: skip
+"""Where the results are finite and not flat, for functions that grow fast."""
+
+
+def arguments(name: str) -> Iterator[F64]:
+    """Any bits, the range that matters, numbers near 0 and near 1, large ones, and multiples of pi/2."""
+    random = np.random.default_rng(11)
+    around_zero = random.uniform(-1, 1, COUNT) * 2.0 ** -random.integers(0, 60, COUNT)
+    yield random.integers(0, 2**64, COUNT, dtype=np.uint64).view(np.float64)
+    yield random.uniform(*WIDEST.get(name, (-10, 10)), COUNT)
+    yield around_zero
+    yield 1 + around_zero
+    yield random.uniform(-1, 1, COUNT) * 2.0 ** random.integers(0, 1024, COUNT)
+    yield random.integers(1, 2**30, COUNT) * (pi / 2)
+    yield np.array([0.0, -0.0, inf, -inf, nan, 1.0, -1.0, 5e-324, -5e-324, 2.0**-1022, 1.7976931348623157e308])
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_errors_are_below_the_bound(results: Callable[..., Any], name: str) -> None:
+    for x in arguments(name):
+        found = results(name, x, dtype=f64).view(np.float64)
+        with gmpy2.context(EXACT):
+            errors = [error_of(got, MPFR[name](mpfr(float(v)))) for v, got in zip(x, found.tolist(), strict=True)]
+        worst = int(np.argmax(errors))
+        assert errors[worst] < FUNCTIONS[name].bound, (x[worst], found[worst])
+
+
+def powers() -> Iterator[tuple[F64, F64]]:
+    random = np.random.default_rng(12)
+    yield np.exp(random.uniform(-300, 300, COUNT)), random.uniform(-3, 3, COUNT)
+    yield np.exp(random.uniform(-3, 3, COUNT)), random.uniform(-250, 250, COUNT)
+    yield (
+        1 + random.uniform(-1, 1, COUNT) * 2.0 ** -random.integers(1, 50, COUNT),
+        random.uniform(-1, 1, COUNT) * 2.0 ** random.integers(0, 55, COUNT),
+    )
+    yield random.integers(1, 99, COUNT).astype(float), random.integers(-99, 99, COUNT).astype(float)
+    yield random.integers(0, 2**63, COUNT, dtype=np.uint64).view(np.float64), random.uniform(-2, 2, COUNT)
+    special = np.array(
+        [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1.5, inf, -inf, nan, 5e-324, 1e308, 2.0**53 + 1]
+    )
+    x, y = np.meshgrid(special, special)
+    yield x.ravel(), y.ravel()
+
+
+def test_errors_of_powers_are_below_the_bound(results: Callable[..., Any]) -> None:
+    for x, y in powers():
+        found = results("pow", x, y, dtype=f64).view(np.float64)
+        with gmpy2.context(EXACT):
+            exact = [mpfr(float(a)) ** mpfr(float(b)) for a, b in zip(x, y, strict=True)]
+            errors = [error_of(got, value) for got, value in zip(found.tolist(), exact, strict=True)]
+        worst = int(np.argmax(errors))
+        assert errors[worst] < FUNCTIONS["pow"].bound, (x[worst], y[worst], found[worst])
+
+
+def error_of(got: float, exact: Any) -> float:
+    """In units in the last place of f64; infinite where a special value is not what it must be."""
+    if isnan(got) or gmpy2.is_nan(exact):
+        return 0.0 if isnan(got) == gmpy2.is_nan(exact) else inf
+    if exact == 0 or gmpy2.is_infinite(exact):
+        return 0.0 if got == float(exact) and np.signbit(got) == gmpy2.is_signed(exact) else inf
+    if isinf(got):
+        return 0.0 if abs(exact) >= (2 - mpfr(2) ** -53) * mpfr(2) ** 1023 else inf
+    unit = max(int(gmpy2.get_exp(exact)) - 53, -1074)
+    return float(abs(mpfr(got) - exact) / mpfr(2) ** unit)
+
+
+def test_the_measure_of_errors() -> None:
+    with gmpy2.context(EXACT):
+        assert error_of(1.0, mpfr(1) + mpfr(2) ** -53) == 0.5
+        assert error_of(0.0, mpfr(2) ** -1075) == 0.5
+        assert error_of(-0.0, mpfr(0)) == inf
+        assert error_of(inf, mpfr(2) ** 1024) == 0.0
+        assert error_of(inf, mpfr(2) ** 1023) == inf
+        assert error_of(1.0, mpfr("nan")) == inf
