@@ -33,7 +33,7 @@ MAX_GLANCE = 8
 
 def find_ranges(program: Program, nodes: Sequence[Expr]) -> dict[Expr, Interval]:
     """The bounds of the integer expressions among `nodes`, which are those of a valid program, children first."""
-    ranges = _Ranges(program)
+    ranges = Inference(program)
     integers = [node for node in nodes if node.dtype.is_integer]
     for node in integers:
         ranges.of[node] = ranges.bounds(node)
@@ -45,8 +45,9 @@ def find_ranges(program: Program, nodes: Sequence[Expr]) -> dict[Expr, Interval]
     return ranges.of
 
 
-class _Ranges:
-    """`of` has the bounds found so far; those of mutable locals are kept by name."""
+class Inference:
+    """Bounds of nodes from those of their sources, in one program. `of` has the bounds found so far; those of mutable
+    locals are kept by name."""
 
     def __init__(self, program: Program) -> None:
         self.of: dict[Expr, Interval] = {}
@@ -130,7 +131,7 @@ class _Ranges:
                     expr = x
                 case Cast(_, x) if x.dtype.is_integer:
                     expr = x
-                case Local() if isinstance(stmt := self._declared[expr.name], Let):
+                case Local() if isinstance(stmt := self._declared.get(expr.name), Let):
                     expr = stmt.value
                 case _:
                     break

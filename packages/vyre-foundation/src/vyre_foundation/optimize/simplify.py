@@ -1,0 +1,234 @@
+"""Simplification: every expression in normal form, by folding, by rules, and by what ranges decide.
+
+::
+
+    out[(i + 3) - 1] = select(true, a[u64(i)] * 1, 7);    →    out[i + 2] = a[i];
+
+One walk over the graph of expressions, operands first, sees each of them once. What a rule gives is looked at again,
+until no rule applies: a rule makes an expression lighter (see `rules`), so there is an end. Nothing here recurses over
+expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Subgroup, Var
+from vyre_foundation.ir.walk import expressions, postorder, program_expressions, with_bodies, with_expressions
+from vyre_foundation.ops.scalar import from_bits, to_bits
+from vyre_foundation.optimize.bodies import same_body
+from vyre_foundation.optimize.fold import canonical, folded
+from vyre_foundation.optimize.matching import applied
+from vyre_foundation.optimize.rulebook import Rulebook
+from vyre_foundation.optimize.rules import RULES
+from vyre_foundation.optimize.rules.rule import COMMUTATIVE
+from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.validate.facts import Facts, Interval
+from vyre_foundation.validate.inferred import InferredRanges
+from vyre_foundation.validate.ranges import find_ranges
+
+_BOOK = Rulebook(RULES)
+_WITH_BODIES = (If, For, Region)
+_COMMUTATIVE = frozenset(COMMUTATIVE)
+
+
+def simplify(facts: Facts) -> Program:
+    """The program of `facts` with its expressions in normal form; itself where they are."""
+    program, ranges = facts.program, facts.ranges
+    while True:
+        sweep = Sweep(program, ranges)
+        simplified = sweep.program()
+        if simplified is program or not sweep.has_learned():
+            return simplified
+        program, ranges = simplified, find_ranges(simplified, program_expressions(simplified))
+
+
+class Sweep:
+    """The normal forms of one program's expressions, as far as `ranges` tell.
+
+    Statements are met in the order in which they run, so what is found out about the value of a `let` or the bounds of
+    a loop is known where the local is read. About a mutable local it comes too late: another sweep may find more.
+    """
+
+    def __init__(self, program: Program, ranges: Mapping[Expr, Interval]) -> None:
+        self._program = program
+        self._ranges = InferredRanges(program, ranges)
+        self._seen: set[Expr] = set()
+        self._image: dict[Expr, Expr] = {}
+        self._spelled: dict[tuple[Any, ...], Expr] = {}
+        self._given: dict[Local, list[Expr]] = {}
+
+    def program(self) -> Program:
+        """The program over normal forms."""
+        body = self._body(self._program.body)
+        return self._program if body is self._program.body else replace(self._program, body=body)
+
+    def has_learned(self) -> bool:
+        """Whether a mutable local is bounded more tightly by the new values than it was by the old ones."""
+        of, known = self._ranges.of, self._ranges.known
+        for local, values in self._given.items():
+            if local in known:
+                given = [of(value) for value in values]
+                if (
+                    min(low for low, _ in given) > known[local].low
+                    or max(high for _, high in given) < known[local].high
+                ):
+                    return True
+        return False
+
+    # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _body(self, body: Body) -> Body:
+        return same_body(body, [self._stmt(stmt) for stmt in body])
+
+    def _stmt(self, stmt: Stmt) -> Stmt:
+        roots = expressions(stmt)
+        if roots:
+            self._enter(roots)
+            stmt = self._over_images(stmt, roots)
+        self._learn_from(stmt, roots)
+        return with_bodies(stmt, self._body) if isinstance(stmt, _WITH_BODIES) else stmt
+
+    def _learn_from(self, stmt: Stmt, old: tuple[Expr, ...]) -> None:
+        """A local that the statement declares is bounded by what it is given."""
+        match stmt:
+            case Let(name, value) if value.dtype.is_integer:
+                self._learn(Local(name, value.dtype), self._ranges.of(value))
+            case Var(name, value) | Assign(name, value) if value.dtype.is_integer:
+                self._given.setdefault(Local(name, value.dtype), []).append(value)
+            case For(name, start, stop):
+                low = self._ranges.of(start).low
+                self._learn(Local(name, start.dtype), Interval(low, max(low, self._ranges.of(stop).high - 1)))
+            case Subgroup(op, value, _, str(name)) if value.dtype.is_integer:
+                self._ranges.learn(old[0], self._ranges.of(value))
+                local = Local(name, op.result_type(value.dtype))
+                if local in self._ranges.known:
+                    self._ranges.infer(local)
+            case _:
+                pass
+
+    def _over_images(self, stmt: Stmt, roots: tuple[Expr, ...]) -> Stmt:
+        image = self._image
+        for root in roots:
+            if image[root] is not root:
+                stmt = with_expressions(stmt, image.__getitem__)
+                break
+        if isinstance(stmt, (Store, Atomic)) and isinstance(stmt.index, Cast):
+            index = self._index(stmt.index)
+            return stmt if index is stmt.index else replace(stmt, index=index)
+        return stmt
+
+    def _learn(self, local: Local, interval: Interval) -> None:
+        """A local is bounded by what it is given; nobody asks about one that is not read."""
+        if local in self._ranges.known:
+            self._ranges.learn(local, interval)
+
+    # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _enter(self, roots: Iterable[Expr]) -> None:
+        """Find the images of `roots` and of what they are made of."""
+        image = self._image
+        for node in postorder(roots, self._seen):
+            for operand in node.args:
+                if image[operand] is not operand:
+                    image[node] = self._normal(node)
+                    break
+            else:
+                found = self._step(node)
+                image[node] = node if found is node else self._normal(found)
+
+    def _normal(self, root: Expr) -> Expr:
+        """The normal form of an expression that a rewriting has made."""
+        image, stack = self._image, [root]
+        becomes: dict[Expr, Expr] = {}
+        while stack:
+            node = stack[-1]
+            if node in image:
+                stack.pop()
+                continue
+            todo = [operand for operand in node.args if operand not in image]
+            if todo:
+                stack += todo
+                continue
+            found = becomes.get(node)
+            if found is None:
+                args = tuple([image[operand] for operand in node.args])
+                if args == node.args:
+                    found = self._step(node)
+                else:
+                    found = node.rebuild(args)
+                    self._ranges.carry(node, found)
+                becomes[node] = found
+            if found is node or found in image:
+                image[node] = image.get(found, found)
+                stack.pop()
+            else:
+                stack.append(found)
+        return image[root]
+
+    def _step(self, node: Expr) -> Expr:
+        """`node`, whose operands are in normal form, rewritten once; the same object if it is in normal form too."""
+        kind = node.__class__
+        if kind is Literal:
+            return canonical(node)  # type: ignore[arg-type]
+        if node.dtype.is_integer and (kind is not Length or isinstance(node.buffer.count, int)):  # type: ignore[attr-defined]
+            if self._ranges.tightened and not self._ranges.tightened.isdisjoint(node.args):
+                self._ranges.infer(node)
+            low, high = self._ranges.of(node)
+            if low == high:
+                return literal(node.dtype, low)
+        if not node.args:
+            return node
+        if kind is Load:
+            return self._load(node)  # type: ignore[arg-type]
+        value = folded(node)
+        if value is not None:
+            return value
+        for rule, left in _BOOK.about(node):
+            found = applied(rule, left, node, self._ranges.of)
+            if found is not None:
+                self._ranges.carry(node, found)
+                return found
+        return self._one_spelling(node)
+
+    def _one_spelling(self, node: Expr) -> Expr:
+        """Of two orders of the same operands, the one that came first."""
+        if isinstance(node, Apply) and node.op in _COMMUTATIVE:
+            first, second = node.args
+            other = self._spelled.get((node.op, second, first))
+            if other is not None:
+                return other
+            self._spelled[node.op, first, second] = node
+        return node
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _load(self, node: Load) -> Expr:
+        """An element of a table, or the 0 of an index that is out of bounds, is known."""
+        buffer, index = node.buffer, self._index(node.index)
+        if not node.checked or not isinstance(buffer.count, int):
+            return Load(buffer, index, checked=node.checked)
+        low, high = self._ranges.of(index)
+        if high < 0 or low >= buffer.count:
+            return Literal(buffer.dtype, 0)
+        if buffer.data and low == high:
+            size = buffer.dtype.size
+            element = int.from_bytes(buffer.data[low * size : (low + 1) * size], "little")
+            return Literal(buffer.dtype, to_bits(buffer.dtype, from_bits(buffer.dtype, element)))
+        return Load(buffer, index)
+
+    def _index(self, index: Expr) -> Expr:
+        """The index before a conversion that keeps it: an index may be of any integer type."""
+        while isinstance(index, Cast) and index.value.dtype.is_integer and index.checked:
+            low, high = self._ranges.of(index.value)
+            if low < index.dtype.lowest or high > index.dtype.highest:
+                break
+            index = index.value
+        return index
+
+
+SIMPLIFY = Pass("simplify", simplify)
