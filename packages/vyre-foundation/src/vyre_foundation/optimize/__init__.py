@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
 from vyre_foundation.optimize.barriers import BARRIERS
@@ -11,19 +13,22 @@ from vyre_foundation.optimize.dead import DEAD
 from vyre_foundation.optimize.forward import FORWARD
 from vyre_foundation.optimize.hoist import HOIST
 from vyre_foundation.optimize.regions import REGIONS
+from vyre_foundation.optimize.simplify import SIMPLIFY
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.optimize.unroll import UNROLL
 from vyre_foundation.validate.facts import Facts
 
-__all__ = ["PASSES", "Pass", "optimize"]
+__all__ = ["PASSES", "Pass", "optimize", "steps"]
 
 PASSES: tuple[Pass, ...] = (
     REGIONS,
     COPIES,
+    SIMPLIFY,
     BRANCHES,
     UNROLL,
     FORWARD,
     COPIES,
+    SIMPLIFY,
     BRANCHES,
     HOIST,
     BARRIERS,
@@ -34,10 +39,17 @@ PASSES: tuple[Pass, ...] = (
 
 def optimize(facts: Facts) -> Facts:
     """The facts of the optimized program; the same object where nothing changed."""
-    source = facts
+    result = facts
+    for _, after in steps(facts):
+        result = after
+    return result if result is facts else finish(result)
+
+
+def steps(facts: Facts) -> Iterator[tuple[Pass, Facts]]:
+    """Every pass in turn, with the facts of the program as it leaves it."""
     made: dict[Pass, Program] = {}
     for stage in PASSES:
-        if made.get(stage) is not facts.program:
+        if made.get(stage) is not facts.program:  # else it would find nothing
             facts = facts_after(facts, stage.run(facts))
             made[stage] = facts.program
-    return facts if facts is source else finish(facts)
+        yield stage, facts

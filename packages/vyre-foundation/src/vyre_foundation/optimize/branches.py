@@ -21,9 +21,10 @@ from enum import Flag, auto
 
 from vyre_foundation.ir.expr import Apply, Literal, Local
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Body, Break, Continue, For, If, Region, Return, Stmt, Trap
-from vyre_foundation.ir.walk import bodies
+from vyre_foundation.ir.stmt import Assign, Atomic, Body, Break, Continue, For, If, Region, Return, Stmt, Store, Trap
+from vyre_foundation.ir.walk import bodies, statements
 from vyre_foundation.ops import OPS
+from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.known import Knowledge, Known
@@ -34,10 +35,20 @@ from vyre_foundation.validate.facts import Facts
 
 def simplify_branches(facts: Facts) -> Program:
     """The program with fewer branches."""
-    program = facts.program
-    branches = _Branches(Knowledge(Dependences(program, facts.mutable), facts.ranges))
-    body, _ = branches.body(program.body, Known())
-    return program if body is program.body else replace(program, body=body)
+    while True:
+        program = facts.program
+        branches = _Branches(Knowledge(Dependences(program, facts.mutable), facts.ranges))
+        body, _ = branches.body(program.body, Known())
+        if body is program.body:
+            return program
+        facts = facts_after(facts, replace(program, body=body))
+        if _count_of_changes(program.body) == _count_of_changes(body):
+            return facts.program
+
+
+def _count_of_changes(body: Body) -> int:
+    """Where there are fewer, more keeps its value, and more is decided."""
+    return sum(isinstance(stmt, (Assign, Store, Atomic)) for stmt in statements(body))
 
 
 class Has(Flag):

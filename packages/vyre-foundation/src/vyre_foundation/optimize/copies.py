@@ -32,8 +32,8 @@ MANY = -1
 def propagate_copies(facts: Facts) -> Program:
     """The program with fewer locals."""
     renamed = _with_copies(facts.program)
-    moves = _Moves(renamed).find()
-    return _substituted(renamed, lambda stmt, _: stmt if stmt.name in moves else None)
+    moves = _Moves(renamed).find() if any(isinstance(stmt, Let) for stmt in statements(renamed.body)) else ()
+    return _substituted(renamed, lambda stmt: stmt if stmt.name in moves else None) if moves else renamed
 
 
 # ── copies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,20 +43,23 @@ def _with_copies(program: Program) -> Program:
     """Without names for what is as short as a name. A variable that is never assigned is no variable."""
     assigned = {s.name for s in statements(program.body) if isinstance(s, Assign)}
 
-    def short(stmt: Let | Var, value: Expr) -> Let | Var | None:
+    def short(stmt: Let | Var) -> Let | Var | None:
+        value = stmt.value
         if stmt.name in assigned:
             return None
         if isinstance(value, (Literal, Id, Length)) or (isinstance(value, Local) and value.name not in assigned):
             return stmt
         return Let(stmt.name, value) if isinstance(stmt, Var) else None
 
-    return _substituted(program, short)
+    # A copy of a copy is none yet, but where there is one there is a first one.
+    is_something = any(isinstance(s, (Let, Var)) and short(s) is not None for s in statements(program.body))
+    return _substituted(program, short) if is_something else program
 
 
-def _substituted(program: Program, choose: Callable[[Let | Var, Expr], Let | Var | None]) -> Program:
+def _substituted(program: Program, choose: Callable[[Let | Var], Let | Var | None]) -> Program:
     """Without the declarations that `choose` gives back, whose values take the place of their names.
 
-    It gets a declaration and its value as it has become; None keeps the declaration, another one replaces it.
+    It gets a declaration with its value as it has become; None keeps the declaration, another one replaces it.
     """
     values: dict[str, Expr] = {}
     memo: dict[Expr, Expr] = {}
@@ -68,7 +71,7 @@ def _substituted(program: Program, choose: Callable[[Let | Var, Expr], Let | Var
         stmt = with_expressions(stmt, image)
         if not isinstance(stmt, (Let, Var)):
             return stmt
-        chosen = choose(stmt, stmt.value)
+        chosen = choose(stmt)
         if chosen is not stmt:
             return chosen or stmt
         values[stmt.name] = stmt.value

@@ -24,6 +24,7 @@ from vyre_foundation.ir.expr import Apply, Expr, Id, Length, Literal, Load, Loca
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Var
 from vyre_foundation.ir.walk import with_expressions
+from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import NOTHING, Dependences
 from vyre_foundation.optimize.effects import Effects, EffectsOf
@@ -31,7 +32,7 @@ from vyre_foundation.optimize.rename import Fresh
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.facts import Facts, Interval
-from vyre_foundation.validate.intervals import whole
+from vyre_foundation.validate.inferred import InferredRanges
 
 MAX_ELEMENTS = 32
 """How many elements are remembered; the oldest are forgotten."""
@@ -42,11 +43,15 @@ MAX_VISITS = 64
 
 def forward_values(facts: Facts) -> Program:
     """The program with fewer loads and fewer reads of variables."""
-    program = facts.program
     if not facts.mutable and not any(use.loads and (use.stores or use.atomics) for use in facts.usage.values()):
-        return program
-    body = _Forward(facts).body(program.body, _State())
-    return program if body is program.body else replace(program, body=body)
+        return facts.program
+    while True:
+        walk = _Forward(facts)
+        body = walk.body(facts.program.body, _State())
+        program = facts.program if body is facts.program.body else replace(facts.program, body=body)
+        if not walk.has_learned:
+            return program
+        facts = facts_after(facts, program)
 
 
 # ── what is known at a place ─────────────────────────────────────────────────────────────────────────────────────────
@@ -98,11 +103,14 @@ class _State:
 
 class _Forward:
     def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+        self.has_learned = False
+        """Whether a variable is given something shorter, so that its bounds, and those of indices, may be tighter."""
+        self._mutable = facts.mutable
+        self._ranges = InferredRanges(facts.program, facts.ranges)
         self._dependences = Dependences(facts.program, facts.mutable)
         self._effects = EffectsOf()
         self._fresh = Fresh(facts.locals)
-        self._visits = MAX_VISITS * (100 + len(facts.ranges))
+        self._visits = MAX_VISITS * (100 + len(facts.program.code.nodes))
 
     def body(self, body: Body, state: _State) -> Body:
         """A body that begins in `state`, which becomes that at its end."""
@@ -121,13 +129,12 @@ class _Forward:
             case Let(name, value):
                 self._learn_load(Local(name, value.dtype), value, state)
             case Var(name, value) | Assign(name, value):
+                self.has_learned |= new is not stmt and value.dtype.is_integer
                 self._change(name, value, state)
             case Store():
-                assert isinstance(stmt, Store)
-                self._store(new, self._interval(stmt.index), state, self._naming(new.value, place, names))
+                self._store(new, state, self._naming(new.value, place, names))
             case Atomic(buffer=buffer, index=index):
-                assert isinstance(stmt, Atomic)
-                self._write(buffer, index, self._interval(stmt.index), state)
+                self._write(buffer, index, state)
             case Barrier():
                 self._forget(Effects(barrier=True), state)
             case If():
@@ -148,14 +155,15 @@ class _Forward:
         state.keep_common([end for body, end in arms if not (body and leaves(body[-1]))])
         return stmt if then is stmt.then and orelse is stmt.orelse else replace(stmt, then=then, orelse=orelse)
 
-    def _store(self, stmt: Store, bounds: Interval, state: _State, name: Callable[[], Expr]) -> None:
+    def _store(self, stmt: Store, state: _State, name: Callable[[], Expr]) -> None:
         buffer, index, value = stmt.buffer, stmt.index, stmt.value
+        bounds = self._ranges.of(index)
         stored = _Value(bounds, value if self._is_short(value) else None, name)
         is_kept = isinstance(buffer.count, int) and bounds.low >= 0 and bounds.high < buffer.count
         if is_kept and isinstance(value, Load) and value.buffer in self._dependences.written:
-            loaded = _Value(self._interval(value.index), None, stored.expr)
+            loaded = _Value(self._ranges.of(value.index), None, stored.expr)
             state.elements.setdefault((value.buffer, value.index), loaded)
-        self._write(buffer, index, bounds, state)
+        self._write(buffer, index, state)
         if is_kept:
             state.remember((buffer, index), stored)
 
@@ -163,6 +171,8 @@ class _Forward:
         def name() -> Expr:
             if place not in names:
                 names[place] = Local(self._fresh("stored"), value.dtype)
+                if value.dtype.is_integer:
+                    self._ranges.known[names[place]] = self._ranges.of(value)
             return names[place]
 
         return name
@@ -172,15 +182,12 @@ class _Forward:
     def _is_short(self, value: Expr) -> bool:
         """Whether it costs nothing and keeps its value."""
         if isinstance(value, Local):
-            return value.name not in self._facts.mutable
+            return value.name not in self._mutable
         return isinstance(value, (Literal, Id, Length))
-
-    def _interval(self, index: Expr) -> Interval:
-        return self._facts.ranges.get(index) or whole(index.dtype)
 
     def _learn_load(self, local: Local, value: Expr, state: _State) -> None:
         if isinstance(value, Load) and value.buffer in self._dependences.written:
-            bounds = self._interval(value.index)
+            bounds = self._ranges.of(value.index)
             state.remember((value.buffer, value.index), _Value(bounds, local))
 
     def _change(self, name: str, value: Expr, state: _State) -> None:
@@ -189,8 +196,9 @@ class _Forward:
         if self._is_short(value):
             state.locals[name] = value
 
-    def _write(self, buffer: Buffer, index: Expr, bounds: Interval, state: _State) -> None:
+    def _write(self, buffer: Buffer, index: Expr, state: _State) -> None:
         """An element gets another value: forget all that may be this one, and what is found by its contents."""
+        bounds = self._ranges.of(index)
         for element, value in list(state.elements.items()):
             same = element[0] is buffer and not _are_apart(element[1], value.index, index, bounds)
             if same or not self._dependences.are_disjoint(element[1], {buffer}):
