@@ -10,12 +10,17 @@ import ast
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import getmodule
 from pathlib import Path
 from typing import Any
 
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_
 from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.migration import WARNINGS
 from vyre_foundation.ops import OPS, Op, Tier
+from vyre_foundation.optimize import PASSES
+from vyre_foundation.optimize.rules import DOMAINS
+from vyre_foundation.optimize.rules.term import shown
 from vyre_foundation.text.syntax import INFIX
 from vyre_foundation.validate import limits
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
@@ -58,7 +63,10 @@ def tables() -> dict[str, str]:
         "raw_ops": table(("op", "sign", "of", "gives", "is", "so that"), map(op_row, raw)),
         "limits": table(("of", "at most"), limit_rows()),
         "rules": table(("code", "rule", "broken by", "repaired by"), rule_rows(RULES)),
+        "warnings": table(("code", "advice", "not followed by", "followed by"), rule_rows(WARNINGS)),
         "reasons": table(("code", "is proven", "not for", "but for"), rule_rows(REASONS)),
+        "passes": table(("pass", "does"), pass_rows()),
+        "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
         "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
     }
 
@@ -115,6 +123,22 @@ def limit_rows() -> Iterator[tuple[str, str]]:
     yield "bytes of one uniform buffer", str(limits.MAX_BYTES[Memory.UNIFORM])
     yield "statements around a statement", str(limits.MAX_NESTING)
     yield "elements of a buffer", "2**32 - 1"
+
+
+# ── the optimizer ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pass_rows() -> Iterator[tuple[str, ...]]:
+    for stage in PASSES:
+        doc = (getmodule(stage.run).__doc__ or "").split("\n\n")[0]
+        yield f"`{stage.id}`", " ".join(doc.split())
+
+
+def rewrite_rows() -> Iterator[tuple[str, ...]]:
+    for domain, rules in DOMAINS.items():
+        for rule in rules:
+            where = ", ".join(f"`{condition}`" for condition in rule.where)
+            yield domain, f"`{shown(rule.left)}`", f"`{shown(rule.right)}`", where, rule.types.text
 
 
 # ── rules and errors ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -61,6 +61,8 @@ CATALOGUE = [
      "Fix: see it again with `vyre replay x.zip`")),
     (1020, errors.BadCapsule("x.zip", "it is empty"),
      "x.zip is no replay capsule: it is empty. Fix: replay a file that a shadowed dispatch has written"),
+    (1021, errors.PolicyDenied("allowed ops", "it uses div"),
+     "the policy 'allowed ops' denies it: it uses div. Fix: change the program, or ask for another policy"),
 ]
 # fmt: on
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from vyre_driver import Availability, BackendRegistration
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.registration import registered
+from vyre_foundation.dialect import refresh
 
 
 def invoke(*arguments: str | Path) -> Result:
@@ -263,6 +265,47 @@ def test_calls_are_logged_where_the_environment_asks_for_it(xor: Path, arrays: t
     environment = os.environ | {"VYRE_OBSERVE": "log", "COLUMNS": "200"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     assert "reference: dispatch 'xor': 800 bytes in, 400 out" in done.stderr
+
+
+# ── dialects ──
+
+
+@pytest.fixture
+def geometry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A dialect that somebody has put into a folder."""
+    (tmp_path / "geometry.toml").write_text(
+        'id = "geometry"\nversion = "1.2"\n[ops.twice]\nparams = { x = "u32" }\nresult = "u32"\nis = "x * 2"\n'
+        '[migrations.double]\nto = "twice"\nsince = "1.2"\n'
+    )
+    monkeypatch.setenv("VYRE_DIALECT_PATH", str(tmp_path))
+    refresh()
+    yield
+    monkeypatch.undo()
+    refresh()
+
+
+@pytest.mark.usefixtures("geometry")
+def test_ops_lists_the_language_and_every_dialect() -> None:
+    listed = answer("ops")
+    by_id = {op["id"]: op for op in listed["ops"]}  # type: ignore[attr-defined]
+    assert by_id["geometry.twice"]["signatures"] == ["(u32) -> u32"]
+    assert by_id["add"]["dialect"] == "vyre"
+    assert {"id": "geometry", "version": "1.2", "summary": ""} in listed["dialects"]  # type: ignore[operator]
+    assert "geometry.twice" in invoke("ops").stdout
+
+
+@pytest.mark.usefixtures("geometry")
+def test_a_program_with_an_old_op_is_brought_up_to_date_as_it_is_read(tmp_path: Path) -> None:
+    old = tmp_path / "old.vyre"
+    old.write_text(
+        "program old workgroup(4, 1, 1) { write out: u32[4] @0; "
+        "out[global_id.x] = call<u32> geometry.double(global_id.x); }"
+    )
+    result = invoke("show", old)
+    assert result.exit_code == 0, result.output
+    assert "call<u32> geometry.twice(global_id.x)" in result.stdout
+    assert "warning[W001]: geometry.double is geometry.twice since 1.2" in result.stderr
+    assert invoke("run", old, "--backend", "reference").exit_code == 0
 
 
 # ── replay ──

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         KernelCompileFailed,
         OutputLimitExceeded,
         PoisonedState,
+        PolicyDenied,
         ShadowDiverged,
         StaleHandle,
         Trapped,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from vyre_driver.lower.legalize import legalize
     from vyre_driver.lower.lowered import Lowered
     from vyre_driver.lower.target import Target
-    from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, Severity
+    from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, OpLocation, Severity
     from vyre_driver.observe.evidence import DispatchTimingEvidence, EvidenceArtifact, EvidenceBundle, ReplayEvidence
     from vyre_driver.observe.live import acquire, acquire_preferred_dispatch_backend, compile
     from vyre_driver.observe.provenance import (
@@ -79,6 +80,16 @@ if TYPE_CHECKING:
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
     from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
     from vyre_driver.plan.launch import LaunchPlan, OutputLayout, infer_dispatch_grid, plan_launch
+    from vyre_driver.policy.enforce import (
+        AllowedOps,
+        Chain,
+        DeniedFeatures,
+        EnforceGate,
+        EnforceVerdict,
+        GatedBackend,
+        MaxDeclaredBytes,
+        ProvenDeterminism,
+    )
     from vyre_driver.registry.backends import (
         availability,
         backend_problems,
@@ -86,6 +97,19 @@ if TYPE_CHECKING:
         registered_backends,
         registered_backends_by_precedence,
         unregister,
+    )
+    from vyre_driver.registry.dialects import (
+        Category,
+        Dialect,
+        DialectRegistration,
+        DialectRegistry,
+        DuplicateOpIdError,
+        InternedOpId,
+        OpDef,
+        OpDefRegistration,
+        Signature,
+        TypedParam,
+        intern_string,
     )
     from vyre_driver.registry.discovery import BackendProblem
 
@@ -113,13 +137,13 @@ _MODULES = {
     "errors": """
         BackendError BackendUnavailable BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
         DispatchFailed DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram
-        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState ShadowDiverged StaleHandle
-        Trapped UnknownBackend UnsupportedFeature
+        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied ShadowDiverged
+        StaleHandle Trapped UnknownBackend UnsupportedFeature
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
     "lower.target": "Target",
-    "observe.diagnostics": "Diagnostic DiagnosticCode Severity",
+    "observe.diagnostics": "Diagnostic DiagnosticCode OpLocation Severity",
     "observe.evidence": "DispatchTimingEvidence EvidenceArtifact EvidenceBundle ReplayEvidence",
     "observe.live": "acquire acquire_preferred_dispatch_backend compile",
     "observe.provenance": """
@@ -133,9 +157,17 @@ _MODULES = {
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
     "plan.indirect": "find_indirect_dispatch read_indirect_grid",
     "plan.launch": "LaunchPlan OutputLayout infer_dispatch_grid plan_launch",
+    "policy.enforce": """
+        AllowedOps Chain DeniedFeatures EnforceGate EnforceVerdict GatedBackend MaxDeclaredBytes
+        ProvenDeterminism
+    """,
     "registry.backends": """
         availability backend_problems register registered_backends registered_backends_by_precedence
         unregister
+    """,
+    "registry.dialects": """
+        Category Dialect DialectRegistration DialectRegistry DuplicateOpIdError InternedOpId OpDef
+        OpDefRegistration Signature TypedParam intern_string
     """,
     "registry.discovery": "BackendProblem",
 }
@@ -145,14 +177,18 @@ __all__ = [
     "CONTRACT",
     "CURRENT_PIPELINE_CACHE_KEY_VERSION",
     "DEVICE_BUFFER_FEATURE",
+    "AllowedOps",
     "Availability",
     "BackendError",
     "BackendProblem",
     "BackendRegistration",
     "BackendUnavailable",
     "BadCapsule",
+    "Category",
+    "Chain",
     "CompiledPipeline",
     "ContractMismatch",
+    "DeniedFeatures",
     "DeviceBuffer",
     "DeviceLost",
     "DeviceOutOfMemory",
@@ -161,6 +197,9 @@ __all__ = [
     "DeviceTimingQuality",
     "Diagnostic",
     "DiagnosticCode",
+    "Dialect",
+    "DialectRegistration",
+    "DialectRegistry",
     "DiskPipelineCache",
     "DispatchConfig",
     "DispatchFailed",
@@ -168,11 +207,16 @@ __all__ = [
     "DispatchTimingEvidence",
     "DivergenceEvent",
     "DuplicateBackend",
+    "DuplicateOpIdError",
     "EmitOptions",
+    "EnforceGate",
+    "EnforceVerdict",
     "EngineBackend",
     "EvidenceArtifact",
     "EvidenceBundle",
+    "GatedBackend",
     "HostShimBuffer",
+    "InternedOpId",
     "InvalidInput",
     "InvalidLaunch",
     "InvalidProgram",
@@ -180,7 +224,11 @@ __all__ = [
     "KernelCompileFailed",
     "LaunchPlan",
     "Lowered",
+    "MaxDeclaredBytes",
     "OnDivergence",
+    "OpDef",
+    "OpDefRegistration",
+    "OpLocation",
     "OutputBuffers",
     "OutputLayout",
     "OutputLimitExceeded",
@@ -191,7 +239,9 @@ __all__ = [
     "PipelineCacheMissReason",
     "PipelineCacheSnapshot",
     "PoisonedState",
+    "PolicyDenied",
     "Preference",
+    "ProvenDeterminism",
     "ReplayEvidence",
     "ResidentDispatchStep",
     "ResidentReadRange",
@@ -203,6 +253,7 @@ __all__ = [
     "ShadowPolicy",
     "ShadowedBackend",
     "ShadowedPipeline",
+    "Signature",
     "SourceProvenance",
     "SourceUnit",
     "StaleHandle",
@@ -210,6 +261,7 @@ __all__ = [
     "TimedDispatchResult",
     "Trapped",
     "TypedDispatchExt",
+    "TypedParam",
     "UnknownBackend",
     "UnsupportedFeature",
     "VyreBackend",
@@ -224,6 +276,7 @@ __all__ = [
     "core_supported_ops",
     "find_indirect_dispatch",
     "infer_dispatch_grid",
+    "intern_string",
     "legalize",
     "plan_launch",
     "read_indirect_grid",

@@ -301,3 +301,15 @@ class BadCapsule(BackendError, ValueError):
 
     def __init__(self, file: str, reason: str, *, fix: str = "", where: str = "") -> None:
         super().__init__(f"{file} is no replay capsule: {reason}", fix=fix, where=where, file=file, reason=reason)
+
+
+class PolicyDenied(BackendError, PermissionError):
+    """A gate of whoever runs the programs does not let this one run."""
+
+    number = 1021
+    remedy = "change the program, or ask for another policy"
+
+    def __init__(self, policy: str, detail: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(
+            f"the policy {policy!r} denies it: {detail}", fix=fix, where=where, policy=policy, detail=detail
+        )

@@ -11,17 +11,21 @@ from vyre_driver.observe.diagnostics import (
     WIDEST,
     Diagnostic,
     DiagnosticCode,
+    OpLocation,
     Severity,
     Source,
     SourceLine,
     diagnose,
     of_finding,
+    of_migration,
     parts,
     render,
     summary,
 )
 from vyre_foundation import InvalidProgram, VyreError, parse
+from vyre_foundation.dialect import Migration
 from vyre_foundation.errors import TypeMismatch
+from vyre_foundation.migration import Migrated
 from vyre_foundation.text import TextError
 from vyre_foundation.validate.facts import Finding
 
@@ -140,3 +144,19 @@ def test_every_kind_of_error_gives_a_diagnostic_with_its_remedy() -> None:
 def test_a_summary_counts_by_severity() -> None:
     some = [Diagnostic(severity=s, code=DiagnosticCode("E1"), message="m") for s in Severity]
     assert summary([*some, some[0]]) == "2 errors, 1 warning, 1 note"
+
+
+def test_a_migration_gives_warnings_about_its_ops() -> None:
+    renamed = Migration(op="geo.hyp", to="geo.hypot", since="1.2")
+    rounded = Migration(op="geo.len", to="geo.hypot", since="2.0", changes_results=True)
+    old = Migration(op="geo.norm", since="2.1", note="use geo.hypot")
+    program = parse(TEXT)
+    found = of_migration(Migrated(program, steps=(renamed,), held_back=(rounded,), deprecated=(old,)))
+    assert [d.code for d in found] == ["W001", "W002", "W003"]
+    assert render(found[0]) == (
+        "warning[W001]: geo.hyp is geo.hypot since 1.2\n  --> op geo.hyp\n   = Fix: save the program as it is now"
+    )
+    assert found[2].fix == "use geo.hypot"
+    assert found[0].to_json()["location"] == {"op_id": "geo.hyp"}
+    assert str(OpLocation(op_id="geo.hyp", operand=1)) == "op geo.hyp, operand 1"
+    assert of_migration(Migrated(program)) == ()

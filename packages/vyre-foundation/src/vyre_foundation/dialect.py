@@ -2,7 +2,7 @@
 
 A composition is a function from expressions to an expression. It runs on every backend at once, because every backend
 sees what it expands to. Distributions announce dialects through the entry point group ``vyre.dialects``; its values are
-callables that return `Composition` rows.
+callables that return a `Dialect`, or plain `Composition` rows. Folders in `VYRE_DIALECT_PATH` hold more, as manifests.
 """
 
 from __future__ import annotations
@@ -47,9 +47,56 @@ class Composition:
     summary: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """What has become of an op: calls of `op` mean `to`, with the operands in the order of `operands`.
+
+    `changes_results`: the new op computes something else, so that programs are not rewritten unless it is asked for.
+    An empty `to` is a deprecation alone: the op still means what it did, and `note` says what to use.
+    """
+
+    op: str
+    to: str = ""
+    since: str
+    note: str = ""
+    operands: tuple[int, ...] | None = None
+    changes_results: bool = False
+
+
+LANGUAGE = 1
+"""The version of the language that dialects are written for; it counts the breaks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Ops that belong together: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for."""
+
+    id: str
+    version: str
+    ops: tuple[Composition, ...]
+    language: int = LANGUAGE
+    migrations: tuple[Migration, ...] = ()
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DialectProblem:
+    """A dialect, or one version of it, that is left out: from where it came, why, and the remedy."""
+
+    id: str
+    source: str
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"dialect {self.id!r} of {self.source}: {self.reason}. Fix: {self.fix}"
+
+
 @dataclass(slots=True)
 class _Registry:
     rows: dict[str, Composition] = field(default_factory=dict)
+    dialects: dict[str, Dialect] = field(default_factory=dict)
+    problems: tuple[DialectProblem, ...] = ()
     discovered: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -76,15 +123,40 @@ def unregister(ids: Iterable[str]) -> None:
             _registry.rows.pop(id, None)
 
 
+def installed_dialects() -> tuple[Dialect, ...]:
+    """Every dialect that is installed and usable, by id."""
+    with _registry.lock:
+        _discover()
+        return tuple(_registry.dialects.values())
+
+
+def dialect_problems() -> tuple[DialectProblem, ...]:
+    """Installed dialects that are left out, each with its reason and remedy."""
+    with _registry.lock:
+        _discover()
+        return _registry.problems
+
+
+def registered_ops() -> tuple[Composition, ...]:
+    """Every op of a dialect, installed or registered by hand, by id."""
+    with _registry.lock:
+        _discover()
+        return tuple(row for _, row in sorted(_registry.rows.items()))
+
+
+def refresh() -> None:
+    """Look for installed dialects again at the next question."""
+    with _registry.lock:
+        for found in _registry.dialects.values():
+            unregister(row.id for row in found.ops)
+        _registry.dialects, _registry.problems, _registry.discovered = {}, (), False
+
+
 def lookup(callee: str) -> Composition:
     """The op called `callee`; installed dialects are loaded at the first name that is not known."""
     with _registry.lock:
-        if callee not in _registry.rows and not _registry.discovered:
-            from importlib.metadata import entry_points  # the slowest import of all, for a rare call
-
-            _registry.discovered = True
-            for entry in entry_points(group="vyre.dialects"):
-                register(entry.load()())
+        if callee not in _registry.rows:
+            _discover()
         try:
             return _registry.rows[callee]
         except KeyError:
@@ -93,6 +165,19 @@ def lookup(callee: str) -> Composition:
                 f"no installed dialect defines {callee!r} (known: {known})",
                 fix="install the distribution that defines it",
             ) from None
+
+
+def _discover() -> None:
+    """Load what is installed, once. The caller holds the lock."""
+    if _registry.discovered:
+        return
+    from vyre_foundation.dialect_discovery import discover  # only those who call dialects pay for it
+
+    _registry.discovered = True
+    dialects, problems = discover(frozenset(_registry.rows))
+    _registry.dialects, _registry.problems = dialects, problems
+    for found in dialects.values():
+        _registry.rows.update((row.id, row) for row in found.ops)
 
 
 def call(callee: str, *args: Expr) -> Call:

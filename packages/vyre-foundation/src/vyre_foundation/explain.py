@@ -18,10 +18,14 @@ from importlib.resources import files
 from inspect import cleandoc
 
 from vyre_foundation.errors import VyreError
+from vyre_foundation.migration import WARNINGS
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
-OWN_MODULES = ("errors", "dialect", "validate.facts", "wire.errors", "text.errors")
+OWN_MODULES = (
+    *("errors", "dialect", "dialect_manifest", "migration"),
+    *("validate.facts", "wire.errors", "text.errors"),
+)
 """Where this distribution has its error classes."""
 
 Row = Mapping[str, str]
@@ -83,7 +87,7 @@ def _language() -> Iterator[Explanation]:
     package = __name__.partition(".")[0]
     yield from explain_errors(*(f"{package}.{module}" for module in OWN_MODULES))
     rows = _rows(package)
-    for code, rule in {**RULES, **REASONS}.items():
+    for code, rule in {**RULES, **REASONS, **WARNINGS}.items():
         yield _rule(code, rule, rows[code])
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, NewType
 
 from vyre_foundation.errors import VyreError
+from vyre_foundation.migration import Migrated
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.places import Places, Position, position
 from vyre_foundation.validate.facts import Finding, InvalidProgram
@@ -69,13 +70,26 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpLocation:
+    """The op of a dialect that a diagnostic is about, and which of its operands."""
+
+    op_id: str
+    operand: int | None = None
+
+    def __str__(self) -> str:
+        return f"op {self.op_id}" if self.operand is None else f"op {self.op_id}, operand {self.operand}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One message. `where` names the place in words or as a path, `source` shows it; `fix` says what to do."""
+    """One message. `where` names the place in words or as a path, `location` an op, `source` the line of a program;
+    `fix` says what to do."""
 
     severity: Severity
     code: DiagnosticCode
     message: str
     where: str = ""
+    location: OpLocation | None = None
     source: SourceLine | None = None
     notes: tuple[str, ...] = ()
     fix: str = ""
@@ -85,6 +99,8 @@ class Diagnostic:
         record: dict[str, Any] = {"severity": self.severity.value, "code": self.code, "message": self.message}
         if self.where:
             record["where"] = self.where
+        if self.location is not None:
+            record["location"] = {k: v for k in OpLocation.__slots__ if (v := getattr(self.location, k)) is not None}
         if self.source is not None:
             record["source"] = {name: getattr(self.source, name) for name in SourceLine.__slots__}
         if self.notes:
@@ -129,6 +145,25 @@ def of_finding(finding: Finding, source: Source | None = None, severity: Severit
         where=finding.where,
         source=None if source is None else source.place_of(finding.where),
         fix=finding.fix,
+    )
+
+
+def of_migration(migrated: Migrated) -> tuple[Diagnostic, ...]:
+    """Warnings about the old ops of a program: W001 brought up to date, W002 and W003 left to a person."""
+    rows = (
+        *(("W001", m, f"{m.op} is {m.to} since {m.since}", "save the program as it is now") for m in migrated.steps),
+        *(("W002", m, f"{m.op} is {m.to} since {m.since}, with other results", "") for m in migrated.held_back),
+        *(("W003", m, f"{m.op} is deprecated since {m.since}", "") for m in migrated.deprecated),
+    )
+    return tuple(
+        Diagnostic(
+            severity=Severity.WARNING,
+            code=DiagnosticCode(code),
+            message=message,
+            location=OpLocation(op_id=m.op),
+            fix=fix or m.note or "look at the results, then use the new op",
+        )
+        for code, m, message, fix in rows
     )
 
 
@@ -177,9 +212,9 @@ def parts(diagnostic: Diagnostic) -> Iterator[tuple[Part, str]]:
     margin = " " * (len(str(line.line)) if line is not None else 1)
     if line is not None:
         yield from _shown(line, margin)
-    elif diagnostic.where:
+    elif diagnostic.where or diagnostic.location is not None:
         yield Part.FRAME, f"\n {margin}--> "
-        yield Part.PLACE, diagnostic.where
+        yield Part.PLACE, diagnostic.where or str(diagnostic.location)
     for note in diagnostic.notes:
         yield from _labelled("note", note, margin)
     if diagnostic.fix:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre.cli.outcome import Answer
-from vyre_driver.observe.diagnostics import Source
+from vyre_driver.observe.diagnostics import Source, of_migration
 from vyre_foundation import Program, decode, parse, print_program
+from vyre_foundation.migration import migrate
 from vyre_foundation.wire import MAGIC
 
 
@@ -24,7 +25,7 @@ def read_program(path: Path, answer: Answer) -> Program:
     if data.startswith(MAGIC):
         program = decode(data)
         answer.source = lambda: Source(f"{path} (as text)", print_program(program))
-        return program
+        return _up_to_date(program, answer)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -32,7 +33,16 @@ def read_program(path: Path, answer: Answer) -> Program:
             f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start})"
         ) from None
     answer.source = lambda: Source(str(path), text)
-    return parse(text)
+    return _up_to_date(parse(text), answer)
+
+
+def _up_to_date(program: Program, answer: Answer) -> Program:
+    """`program` with the ops that its dialects have renamed; warnings say which, and what is left to a person."""
+    found = migrate(program)
+    answer.show(of_migration(found))
+    if found.program is not program:
+        answer.source = lambda: Source("the program as it is now", print_program(found.program))
+    return found.program
 
 
 def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:

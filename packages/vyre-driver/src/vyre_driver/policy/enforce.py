@@ -1,0 +1,170 @@
+"""May this program run here at all? Gates for those who run programs of others.
+
+A gate looks at the facts of a valid program and says yes, or no with a reason and a remedy. A gated backend asks before
+anything is compiled or dispatched; there is no way around it, whichever form of dispatch is called.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingBackend, contract_methods
+from vyre_driver.backend.resources import ResidentDispatchStep
+from vyre_driver.errors import PolicyDenied
+from vyre_driver.plan.launch import validated
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply, Call
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.validate.facts import Facts, Feature
+
+
+@dataclass(frozen=True, slots=True)
+class EnforceVerdict:
+    """What a gate says. `policy` names the gate that denied, `detail` its reason, `fix` what to do."""
+
+    is_allowed: bool
+    policy: str = ""
+    detail: str = ""
+    fix: str = ""
+
+    @classmethod
+    def allow(cls) -> EnforceVerdict:
+        return cls(True)
+
+    @classmethod
+    def deny(cls, policy: str, detail: str, fix: str) -> EnforceVerdict:
+        return cls(False, policy, detail, fix)
+
+
+class EnforceGate(ABC):
+    """One rule of whoever runs the programs."""
+
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the policy, for reports."""
+
+    @abstractmethod
+    def evaluate(self, facts: Facts) -> EnforceVerdict:
+        """Whether the program with these facts may run. Pure: equal facts give equal verdicts."""
+
+
+class Chain(EnforceGate):
+    """Gates one after another; the first that denies decides."""
+
+    def __init__(self, *gates: EnforceGate) -> None:
+        self.gates = gates
+
+    def name(self) -> str:
+        return ", ".join(gate.name() for gate in self.gates)
+
+    def evaluate(self, facts: Facts) -> EnforceVerdict:
+        for gate in self.gates:
+            verdict = gate.evaluate(facts)
+            if not verdict.is_allowed:
+                return verdict
+        return EnforceVerdict.allow()
+
+
+class AllowedOps(EnforceGate):
+    """Only these ops, of the language and of dialects; a dialect's own id allows all of its ops."""
+
+    def __init__(self, ops: Collection[str]) -> None:
+        self._ops = frozenset(ops)
+
+    def name(self) -> str:
+        return "allowed ops"
+
+    def evaluate(self, facts: Facts) -> EnforceVerdict:
+        nodes = program_expressions(facts.program)
+        used = {node.op.id for node in nodes if isinstance(node, Apply)}
+        called = {node.callee for node in nodes if isinstance(node, Call)}
+        refused = sorted((used - self._ops) | {c for c in called if not {c, c.partition(".")[0]} & self._ops})
+        if not refused:
+            return EnforceVerdict.allow()
+        return EnforceVerdict.deny(self.name(), f"it uses {', '.join(refused)}", "use other ops, or have them allowed")
+
+
+class DeniedFeatures(EnforceGate):
+    """None of these features, such as traps or persistent memory."""
+
+    def __init__(self, *features: Feature) -> None:
+        self._features = frozenset(features)
+
+    def name(self) -> str:
+        return "denied features"
+
+    def evaluate(self, facts: Facts) -> EnforceVerdict:
+        refused = sorted(feature.value for feature in facts.features & self._features)
+        if not refused:
+            return EnforceVerdict.allow()
+        return EnforceVerdict.deny(self.name(), f"it needs {', '.join(refused)}", "write the program without them")
+
+
+class ProvenDeterminism(EnforceGate):
+    """Only programs of which validation proves that the order of execution can not show."""
+
+    def name(self) -> str:
+        return "proven determinism"
+
+    def evaluate(self, facts: Facts) -> EnforceVerdict:
+        if facts.determinism.is_deterministic:
+            return EnforceVerdict.allow()
+        first = facts.determinism.reasons[0]
+        return EnforceVerdict.deny(self.name(), f"{first.code} at {first.where}: {first.message}", first.fix)
+
+
+class MaxDeclaredBytes(EnforceGate):
+    """At most so many bytes of memory that the declarations fix (host buffers of open length are not counted)."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def name(self) -> str:
+        return "declared memory"
+
+    def evaluate(self, facts: Facts) -> EnforceVerdict:
+        buffers = (b for b in facts.program.buffers if b.memory is not Memory.CONSTANT)
+        total = sum(b.count * b.dtype.size for b in buffers if isinstance(b.count, int))
+        if total <= self._most:
+            return EnforceVerdict.allow()
+        return EnforceVerdict.deny(self.name(), f"it declares {total} bytes (at most {self._most})", "declare less")
+
+
+class GatedBackend(DelegatingBackend, contract=1):
+    """A backend that asks `gate` about every program, and raises `PolicyDenied` where it says no."""
+
+    def __init__(self, inner: VyreBackend, gate: EnforceGate) -> None:
+        super().__init__(inner)
+        self.gate = gate
+
+    def ask(self, program: Program) -> None:
+        """Raise `PolicyDenied` if the gate denies `program`, `InvalidProgram` if it is not valid."""
+        verdict = self.gate.evaluate(validated(program))
+        if not verdict.is_allowed:
+            raise PolicyDenied(verdict.policy, verdict.detail, fix=verdict.fix, where=f"program {program.name!r}")
+
+
+def _programs(arguments: Sequence[Any]) -> list[Program]:
+    """The programs among the arguments of a call, also those in the steps of a sequence."""
+    steps = [s for a in arguments if isinstance(a, (list, tuple)) for s in a if isinstance(s, ResidentDispatchStep)]
+    return [*(a for a in arguments if isinstance(a, Program)), *(step.program for step in steps)]
+
+
+def _gated(name: str) -> Callable[..., Any]:
+    def method(self: GatedBackend, *args: Any, **named: Any) -> Any:
+        for program in _programs((*args, *named.values())):
+            self.ask(program)
+        return getattr(self.inner, name)(*args, **named)
+
+    method.__name__, method.__doc__ = name, getattr(VyreBackend, name).__doc__
+    return method
+
+
+for _name in contract_methods(VyreBackend):
+    if _name.startswith(("dispatch", "compile")):
+        setattr(GatedBackend, _name, _gated(_name))

@@ -1,0 +1,49 @@
+"""The table of all ops: the language's and the dialects', in one form."""
+
+import pytest
+
+from vyre_driver.registry.dialects import LANGUAGE, Category, DialectRegistry, DuplicateOpIdError, intern_string
+from vyre_foundation import dialect, f32
+from vyre_foundation.dialect import Composition, UnknownCallee
+from vyre_foundation.ops import OPS, Tier
+
+ROW = Composition("here.same", {(f32,): f32}, lambda x: x, "x itself")
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    dialect.register([ROW])
+    yield
+    dialect.unregister([ROW.id])
+
+
+def test_ops_of_the_language_and_of_dialects_are_in_one_table() -> None:
+    found = DialectRegistry.current()
+    add, same = found.lookup("add"), found.lookup("here.same")
+    assert (add.dialect, add.category, str(add.signatures[0])) == (LANGUAGE, Category.INTRINSIC, "(u8, u8) -> u8")
+    assert add.laws is not None
+    assert add.laws.commutative
+    assert (same.dialect, same.category, same.summary) == ("here", Category.COMPOSITE, "x itself")
+    assert [str(s) for s in same.signatures] == ["(f32) -> f32"]
+    assert {op.id for op in found} >= {id for id, op in OPS.items() if op.tier is Tier.LANGUAGE}
+
+
+def test_raw_ops_are_not_in_it() -> None:
+    assert not {op.id for op in DialectRegistry.current()} & {id for id, op in OPS.items() if op.tier is Tier.RAW}
+
+
+def test_a_snapshot_does_not_change() -> None:
+    found = DialectRegistry.current()
+    dialect.unregister([ROW.id])
+    assert found.lookup("here.same").id == "here.same"
+    with pytest.raises(UnknownCallee, match=r"no op 'here\.same' is known .* Fix: install"):
+        DialectRegistry.current().lookup("here.same")
+
+
+def test_ids_are_one_object() -> None:
+    assert intern_string("".join(["here", ".same"])) is DialectRegistry.current().lookup("here.same").id
+
+
+def test_two_ops_of_one_id() -> None:
+    with pytest.raises(DuplicateOpIdError):
+        dialect.register([ROW])

@@ -1,0 +1,130 @@
+"""Finding the installed dialects: entry points and manifests in, dialects and problems out. A bad one harms nobody.
+
+Of several versions of one dialect the highest is used, by the numbers in it, so that 0.10 comes after 0.9.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vyre_foundation.dialect import LANGUAGE, Composition, Dialect, DialectProblem
+from vyre_foundation.dialect_manifest import read_manifest
+from vyre_foundation.errors import VyreError
+from vyre_foundation.migration import check_migrations
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "vyre.dialects"
+PATH = "VYRE_DIALECT_PATH"
+"""Environment variable: folders with manifests (``*.toml``), separated as in PATH."""
+DISABLE = "VYRE_DISABLE_PLUGINS"
+"""Environment variable: "1" or "all" looks for no plugin at all; otherwise the ids to leave out, with commas."""
+
+Found = tuple[str, Dialect | DialectProblem]
+"""Where a dialect came from, and the dialect, or why there is none."""
+
+
+def discover(taken: frozenset[str] = frozenset()) -> tuple[dict[str, Dialect], tuple[DialectProblem, ...]]:
+    """Every usable dialect by id, and what is left out. `taken` are op ids that somebody else has."""
+    disabled = {word.strip() for word in os.environ.get(DISABLE, "").split(",")}
+    if disabled & {"1", "all", "true"}:
+        return {}, ()
+    problems: list[DialectProblem] = []
+    candidates: list[tuple[str, Dialect]] = []
+    for source, found in (*_entry_points(disabled), *_manifests(disabled)):
+        if isinstance(found, DialectProblem):
+            problems.append(found)
+        elif (problem := _judge(source, found, taken)) is not None:
+            problems.append(problem)
+        else:
+            candidates.append((source, found))
+    dialects, shadowed = _highest(candidates)
+    return dialects, tuple(sorted((*problems, *shadowed), key=lambda p: (p.id, p.source)))
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """Versions by their numbers, where 1.0 is 1.0.0; a part that is no number, such as dev1, comes before all."""
+    numbers = [int(part) if part.isdigit() else -1 for part in re.split(r"[.+-]", version)]
+    return tuple([*numbers, *[0] * 8][:8])
+
+
+def _entry_points(disabled: set[str]) -> Iterator[Found]:
+    from importlib.metadata import entry_points  # 20 ms that only those who look for dialects pay
+
+    points = [entry for entry in entry_points(group=GROUP) if entry.name not in disabled]
+    for entry in sorted(points, key=lambda entry: (entry.name, entry.value)):
+        source = entry.dist.name if entry.dist is not None else entry.value
+        yield source, _load(entry, source)
+
+
+def _load(entry: EntryPoint, source: str) -> Dialect | DialectProblem:
+    upgrade = f"repair or uninstall it: pip install --upgrade {source}"
+    try:
+        given = entry.load()()
+    except (Exception, SystemExit) as error:
+        return DialectProblem(entry.name, source, f"{entry.value!r} raised {type(error).__name__}: {error}", upgrade)
+    if isinstance(given, Dialect):
+        if given.id == entry.name:
+            return given
+        reason = f"the entry point {entry.name!r} announces the dialect {given.id!r}"
+        return DialectProblem(entry.name, source, reason, "name the entry point as the dialect")
+    rows = tuple(given) if isinstance(given, (list, tuple)) else ()
+    if not rows or not all(isinstance(row, Composition) for row in rows):
+        return DialectProblem(entry.name, source, f"{entry.value!r} gives no dialect and no compositions", upgrade)
+    version = entry.dist.version if entry.dist is not None else "0"
+    return Dialect(id=entry.name, version=version, ops=rows)
+
+
+def _manifests(disabled: set[str]) -> Iterator[Found]:
+    for folder in filter(None, os.environ.get(PATH, "").split(os.pathsep)):
+        if not Path(folder).is_dir():
+            yield folder, DialectProblem("?", folder, f"{PATH} names it, and it is no folder", "create or remove it")
+            continue
+        for file in sorted(Path(folder).glob("*.toml")):
+            try:
+                found: Dialect | DialectProblem = read_manifest(file)
+            except (OSError, VyreError) as error:
+                fix = error.fix if isinstance(error, VyreError) else "make the file readable"
+                message = error.message if isinstance(error, VyreError) else str(error)
+                found = DialectProblem(file.stem, str(file), message, fix)
+            if found.id not in disabled:
+                yield str(file), found
+
+
+def _judge(source: str, found: Dialect, taken: frozenset[str]) -> DialectProblem | None:
+    """Why a dialect can not be used: it is for another language, or its op ids are not its own."""
+    if found.language != LANGUAGE:
+        newer = "vyre-foundation" if found.language > LANGUAGE else source
+        reason = f"it is written for language {found.language}, this vyre-foundation speaks {LANGUAGE}"
+        return DialectProblem(found.id, source, reason, f"pip install --upgrade {newer}")
+    ids = [row.id for row in found.ops]
+    for id in ids:
+        if not id.startswith(f"{found.id}."):
+            return DialectProblem(found.id, source, f"its op {id!r} has another prefix", f"call it {found.id}.…")
+        if ids.count(id) > 1 or id in taken:
+            return DialectProblem(found.id, source, f"its op {id!r} is defined twice", "give it an id of its own")
+    try:
+        check_migrations(found)
+    except VyreError as error:
+        return DialectProblem(found.id, source, error.message, error.fix)
+    return None
+
+
+def _highest(candidates: list[tuple[str, Dialect]]) -> tuple[dict[str, Dialect], list[DialectProblem]]:
+    """The highest version of each dialect; two of one version exclude each other."""
+    best: dict[str, tuple[str, Dialect]] = {}
+    problems = []
+    for source, found in sorted(candidates, key=lambda c: (c[1].id, version_order(c[1].version), c[0])):
+        before = best.get(found.id)
+        if before is not None:
+            same = before[1].version == found.version
+            winner = f"{source} has the same version" if same else f"{source} has version {found.version}"
+            reason = f"version {before[1].version} is not used, because {winner}"
+            problems.append(DialectProblem(found.id, before[0], reason, f"remove {before[0]} or {source}"))
+        best[found.id] = source, found
+    return {id: found for id, (_, found) in sorted(best.items())}, problems

@@ -1,0 +1,167 @@
+"""Dialects without a line of Python: ops as expressions of the text form, in a TOML file.
+
+    id = "geometry"
+    version = "1.2"
+
+    [ops.hypot]
+    summary = "the length of (x, y)"
+    over = ["f32", "f64"]
+    params = { x = "T", y = "T" }
+    result = "T"
+    is = "sqrt(x * x + y * y)"
+
+    [migrations.hyp]
+    to = "hypot"
+    since = "1.2"
+
+`over` lists the types that ``T`` stands for; without it all types are written out. Numbers without a type take that of
+the operand beside them, so one expression serves all types. The op is ``geometry.hypot``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vyre_foundation.dialect import LANGUAGE, Composition, Dialect, Expand, Migration
+from vyre_foundation.dtype import DTYPES, DType
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.expr import Expr, Local
+from vyre_foundation.ir.stmt import Let
+from vyre_foundation.ir.walk import rewrite
+from vyre_foundation.text import TextError, parse
+from vyre_foundation.text.syntax import name as written
+
+MAX_BYTES = 2**20
+_TYPES = {dtype.name: dtype for dtype in DTYPES}
+
+
+class BadManifest(VyreError, ValueError):
+    """A TOML file that describes no dialect; one bad op is enough."""
+
+    code = "E108"
+
+
+def read_manifest(path: Path) -> Dialect:
+    """The dialect that a file describes, or `BadManifest` with the key that is wrong."""
+    data = path.read_bytes()
+    if len(data) > MAX_BYTES:
+        raise BadManifest(f"got {len(data)} bytes, expected at most {MAX_BYTES}", fix="split it", where=str(path))
+    try:
+        return parse_manifest(data.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise BadManifest(f"it is not UTF-8 ({error.reason})", fix="save it as UTF-8", where=str(path)) from error
+
+
+def parse_manifest(text: str, where: str = "manifest") -> Dialect:
+    """As `read_manifest`, from the text of a file that is called `where`."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadManifest(f"it is not TOML: {error}", fix="correct the syntax", where=where) from error
+    reader = _Reader(where)
+    id = reader.text(table, "id")
+    return Dialect(
+        id=id,
+        version=reader.text(table, "version"),
+        language=reader.of_type(table, "language", int, LANGUAGE),
+        summary=reader.of_type(table, "summary", str, ""),
+        ops=tuple(reader.op(id, name, row) for name, row in reader.tables(table, "ops")),
+        migrations=tuple(reader.migration(id, name, row) for name, row in reader.tables(table, "migrations")),
+    )
+
+
+class _Reader:
+    """Takes tables apart; every complaint names the file and the key."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def op(self, dialect: str, name: str, row: Mapping[str, Any]) -> Composition:
+        key = f"ops.{name}"
+        params = dict(self.tables_of_text(row, "params", key))
+        result, source = self.text(row, "result", key), self.text(row, "is", key)
+        types = [self.dtype(t, key) for t in self.of_type(row, "over", list, [], key)]
+        bodies = {}
+        for chosen in types or (None,):
+            operands = {p: self.dtype(t, key, chosen) for p, t in params.items()}
+            body = self.body(source, operands, key)
+            if body.dtype is not self.dtype(result, key, chosen):
+                raise self.bad(key, f"the expression is of {body.dtype}, `result` says {result}", "correct one of them")
+            bodies[tuple(operands.values())] = body
+        return Composition(
+            id=f"{dialect}.{name}",
+            signatures={operands: body.dtype for operands, body in bodies.items()},
+            expand=_substitution(tuple(params), bodies),
+            summary=self.of_type(row, "summary", str, "", key),
+        )
+
+    def body(self, source: str, operands: Mapping[str, DType], key: str) -> Expr:
+        """The expression over its operands as locals, as the parser of programs reads it."""
+        names = "".join(f"let {written(p)} = {'false' if t.bits == 1 else f'0:{t}'};\n" for p, t in operands.items())
+        try:
+            stmts = parse(f"program p workgroup(1, 1, 1) {{\n{names}let `the result` = {source};\n}}").body
+        except TextError as error:
+            raise self.bad(key, f"`is` does not parse: {error.message}", error.fix) from error
+        if len(stmts) != len(operands) + 1 or not isinstance(stmts[-1], Let):
+            raise self.bad(key, "`is` is more than one expression", "write one expression without a semicolon")
+        return stmts[-1].value
+
+    def migration(self, dialect: str, name: str, row: Mapping[str, Any]) -> Migration:
+        key = f"migrations.{name}"
+        to = self.of_type(row, "to", str, "", key)
+        operands = self.of_type(row, "operands", list, None, key)
+        return Migration(
+            op=f"{dialect}.{name}",
+            to=f"{dialect}.{to}" if to and "." not in to else to,
+            since=self.text(row, "since", key),
+            note=self.of_type(row, "note", str, "", key),
+            operands=None if operands is None else tuple(operands),
+            changes_results=self.of_type(row, "changes_results", bool, False, key),
+        )
+
+    def dtype(self, name: str, key: str, chosen: DType | None = None) -> DType:
+        if name == "T" and chosen is not None:
+            return chosen
+        if name not in _TYPES:
+            raise self.bad(key, f"got the type {name!r}", f"use one of {' '.join(_TYPES)}, or T with `over`")
+        return _TYPES[name]
+
+    def text(self, row: Mapping[str, Any], field: str, key: str = "") -> str:
+        found: str = self.of_type(row, field, str, "", key)
+        if not found:
+            raise self.bad(f"{key}.{field}".strip("."), "it is missing or empty", "write a text")
+        return found
+
+    def tables(self, row: Mapping[str, Any], field: str) -> list[tuple[str, Mapping[str, Any]]]:
+        rows = self.of_type(row, field, dict, {})
+        for name, inner in rows.items():
+            if not isinstance(inner, dict):
+                raise self.bad(f"{field}.{name}", "it is no table", f"write [{field}.{name}]")
+        return list(rows.items())
+
+    def tables_of_text(self, row: Mapping[str, Any], field: str, key: str) -> list[tuple[str, str]]:
+        return [(name, str(text)) for name, text in self.of_type(row, field, dict, {}, key).items()]
+
+    def of_type(self, row: Mapping[str, Any], field: str, wanted: type, default: Any, key: str = "") -> Any:
+        found = row.get(field, default)
+        if found is not default and not isinstance(found, wanted):
+            where = f"{key}.{field}".strip(".")
+            raise self.bad(where, f"got {found!r}, expected {wanted.__name__}", f"write a {wanted.__name__}")
+        return found
+
+    def bad(self, key: str, message: str, fix: str) -> BadManifest:
+        return BadManifest(f"{key}: {message}", fix=fix, where=self.where)
+
+
+def _substitution(names: tuple[str, ...], bodies: Mapping[tuple[DType, ...], Expr]) -> Expand:
+    """The expression for the types of the operands, with the operands in the place of its locals."""
+
+    def expand(*operands: Expr) -> Expr:
+        types = tuple(operand.dtype for operand in operands)
+        given: dict[Expr, Expr] = {Local(n, dtype): x for n, dtype, x in zip(names, types, operands, strict=True)}
+        return rewrite(bodies[types], lambda node: given.get(node, node), {})
+
+    return expand

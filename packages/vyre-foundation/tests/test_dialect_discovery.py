@@ -1,0 +1,140 @@
+"""Finding dialects: each bad one is left out with its reason, and none of them harms the others."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+from vyre_foundation import dialect
+from vyre_foundation.dialect import Composition, Dialect, Migration, UnknownCallee
+from vyre_foundation.dialect_discovery import discover, version_order
+from vyre_foundation.dtype import u32
+
+MANIFEST = 'id = "{id}"\nversion = "{version}"\n[ops.{op}]\nparams = {{ n = "u32" }}\nresult = "u32"\nis = "n + 1"\n'
+
+
+def row(id: str) -> Composition:
+    return Composition(id, {(u32,): u32}, lambda n: n)
+
+
+class Entry:
+    """What an entry point is to whoever loads it."""
+
+    def __init__(self, name: str, given: object, distribution: str = "some-dialect") -> None:
+        self.name, self.value, self._given = name, f"{name}_module:rows", given
+        self.dist = type("Dist", (), {"name": distribution, "version": "3.1"})()
+
+    def load(self) -> object:
+        if isinstance(self._given, BaseException):
+            raise self._given
+        return lambda: self._given
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch):
+    def entries(*found: Entry) -> None:
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: list(found))
+
+    entries()
+    monkeypatch.delenv("VYRE_DIALECT_PATH", raising=False)
+    return entries
+
+
+def reasons() -> dict[str, str]:
+    return {problem.id: problem.reason for problem in discover()[1]}
+
+
+def test_rows_and_dialects_are_announced(install) -> None:
+    install(
+        Entry("a", [row("a.x")]),
+        Entry("b", Dialect(id="b", version="2.0", ops=(row("b.x"), row("b.y")))),
+    )
+    found, problems = discover()
+    assert [(d.id, d.version, len(d.ops)) for d in found.values()] == [("a", "3.1", 1), ("b", "2.0", 2)]
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (ImportError("no such thing"), "'bad_module:rows' raised ImportError: no such thing"),
+        (SystemExit(3), "'bad_module:rows' raised SystemExit: 3"),
+        (42, "'bad_module:rows' gives no dialect and no compositions"),
+        ([], "'bad_module:rows' gives no dialect and no compositions"),
+        ([row("other.x")], "its op 'other.x' has another prefix"),
+        ([row("bad.x"), row("bad.x")], "its op 'bad.x' is defined twice"),
+        (Dialect(id="other", version="1", ops=()), "the entry point 'bad' announces the dialect 'other'"),
+        (
+            Dialect(id="bad", version="1", ops=(), language=2),
+            "it is written for language 2, this vyre-foundation speaks 1",
+        ),
+        (
+            Dialect(id="bad", version="1", ops=(), migrations=(Migration(op="bad.a", to="bad.a", since="1"),)),
+            "migrations go in a circle: bad.a to bad.a",
+        ),
+    ],
+)
+def test_a_bad_dialect_is_left_out_and_harms_nobody(given: object, reason: str, install) -> None:
+    install(Entry("bad", given), Entry("good", [row("good.x")]))
+    found, (problem,) = discover()
+    assert list(found) == ["good"]
+    assert (problem.id, problem.reason) == ("bad", reason)
+    assert problem.fix
+
+
+def test_an_older_language_says_what_to_upgrade(install) -> None:
+    install(Entry("old", Dialect(id="old", version="1", ops=(), language=0), "old-dist"))
+    assert discover()[1][0].fix == "pip install --upgrade old-dist"
+
+
+def test_plugins_can_be_left_out(install, monkeypatch) -> None:
+    install(Entry("a", [row("a.x")]), Entry("b", [row("b.x")]))
+    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", "a")
+    assert list(discover()[0]) == ["b"]
+    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", "all")
+    assert discover() == ({}, ())
+
+
+def test_versions_are_numbers() -> None:
+    assert version_order("0.10") > version_order("0.9")
+    assert version_order("1.0") > version_order("1.0.dev1") > version_order("0.9")
+    assert version_order("1.2.0") == version_order("1.2")
+
+
+def test_the_highest_version_of_a_manifest_is_used(install, monkeypatch, tmp_path: Path) -> None:
+    for version in ("0.9", "0.10"):
+        (tmp_path / f"geo-{version}.toml").write_text(MANIFEST.format(id="geo", version=version, op="next"))
+    (tmp_path / "broken.toml").write_text("id = 1")
+    monkeypatch.setenv("VYRE_DIALECT_PATH", f"{tmp_path}:{tmp_path / 'missing'}")
+    found, problems = discover()
+    assert found["geo"].version == "0.10"
+    assert {p.id for p in problems} == {"geo", "broken", "?"}
+    shadowed = next(p for p in problems if p.id == "geo")
+    assert shadowed.reason.startswith("version 0.9 is not used, because ")
+    assert "has version 0.10" in shadowed.reason
+
+
+def test_a_manifest_s_ops_can_be_called(install, monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "geo.toml").write_text(MANIFEST.format(id="geo", version="1", op="next"))
+    dialect.refresh()
+    with pytest.raises(UnknownCallee):
+        dialect.lookup("geo.next")
+    monkeypatch.setenv("VYRE_DIALECT_PATH", str(tmp_path))
+    dialect.refresh()
+    try:
+        assert dialect.lookup("geo.next").id == "geo.next"
+        assert [d.id for d in dialect.installed_dialects()] == ["geo"]
+        assert dialect.dialect_problems() == ()
+        assert "geo.next" in [row.id for row in dialect.registered_ops()]
+    finally:
+        monkeypatch.undo()
+        dialect.refresh()
+    with pytest.raises(UnknownCallee):
+        dialect.lookup("geo.next")
+
+
+def test_ids_that_are_registered_by_hand_stay(install) -> None:
+    install(Entry("a", [row("a.x")]))
+    assert discover(frozenset({"a.x"}))[1][0].reason == "its op 'a.x' is defined twice"

@@ -1,0 +1,94 @@
+"""Dialects from TOML: expressions of the text form, for several types, refused as a whole."""
+
+from pathlib import Path
+
+import pytest
+
+from vyre_foundation import dialect
+from vyre_foundation.dialect import Migration, call, expand
+from vyre_foundation.dialect_manifest import BadManifest, parse_manifest, read_manifest
+from vyre_foundation.dtype import bool_, f32, f64, u32
+from vyre_foundation.ir import Apply, Literal, Local
+from vyre_foundation.ops import OPS
+
+HEAD = 'id = "geo"\nversion = "1.2"\n'
+HYPOT = '[ops.hypot]\nover = ["f32", "f64"]\nparams = { x = "T", y = "T" }\nresult = "T"\nis = "sqrt(x * x + y * y)"\n'
+
+
+def test_an_op_over_several_types() -> None:
+    found = parse_manifest(HEAD + 'summary = "planes"\n' + HYPOT)
+    assert (found.id, found.version, found.summary, found.language) == ("geo", "1.2", "planes", 1)
+    (row,) = found.ops
+    assert row.id == "geo.hypot"
+    assert row.signatures == {(f32, f32): f32, (f64, f64): f64}
+    a, b = Local("a", f64), Local("b", f64)
+    mul = OPS["mul"]
+    assert row.expand(a, b) is Apply(OPS["sqrt"], Apply(OPS["add"], Apply(mul, a, a), Apply(mul, b, b)))
+
+
+def test_operands_that_are_called_as_parameters_are_not_mixed_up() -> None:
+    row = parse_manifest(HEAD + HYPOT).ops[0]
+    x, y = Local("x", f32), Local("y", f32)
+    swapped = row.expand(y, x)
+    assert swapped is row.expand(Local("y", f32), Local("x", f32))
+    assert swapped.args[0].args[0].args[0] is y
+
+
+def test_parameters_of_different_types_and_calls_inside() -> None:
+    text = HEAD + (
+        '[ops.one]\nparams = { n = "u32" }\nresult = "u32"\nis = "n + 1"\n'
+        '[ops.two]\nparams = { n = "u32", b = "bool" }\nresult = "u32"\nis = "select(b, call<u32> geo.one(n), n)"\n'
+    )
+    found = parse_manifest(text)
+    dialect.register(found.ops)
+    try:
+        n, b = Local("n", u32), Local("b", bool_)
+        assert expand(call("geo.two", n, b), {}).args[1] is Apply(OPS["add"], n, Literal(u32, 1))
+    finally:
+        dialect.unregister(row.id for row in found.ops)
+
+
+def test_migrations() -> None:
+    first = '[migrations.hyp]\nto = "hypot"\nsince = "1.1"\noperands = [1, 0]\n'
+    text = HEAD + first + '[migrations.old]\nsince = "1.2"\nnote = "use x"\n'
+    assert parse_manifest(text).migrations == (
+        Migration(op="geo.hyp", to="geo.hypot", since="1.1", operands=(1, 0)),
+        Migration(op="geo.old", since="1.2", note="use x"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id = ", "it is not TOML"),
+        ('version = "1"', "id: it is missing or empty"),
+        ('id = "geo"', "version: it is missing or empty"),
+        (HEAD + "language = 'one'", "language: got 'one', expected int"),
+        (HEAD + "ops = 1", "ops: got 1, expected dict"),
+        (HEAD + "[ops]\nx = 1", "ops.x: it is no table"),
+        (HEAD + '[ops.x]\nresult = "u32"\n', "ops.x.is: it is missing or empty"),
+        (HEAD + '[ops.x]\nresult = "u33"\nis = "1"\n', "ops.x: got the type 'u33'"),
+        (HEAD + '[ops.x]\nresult = "T"\nis = "1"\n', "ops.x: got the type 'T'"),
+        (HEAD + '[ops.x]\nresult = "u32"\nis = "1 +"\n', "ops.x: `is` does not parse: got `;`"),
+        (HEAD + '[ops.x]\nresult = "u32"\nis = "1; return"\n', "ops.x: `is` is more than one expression"),
+        (HEAD + '[ops.x]\nresult = "u32"\nis = "1; let y = 2"\n', "ops.x: `is` is more than one expression"),
+        (HEAD + '[ops.x]\nresult = "f32"\nis = "1"\n', "ops.x: the expression is of u32, `result` says f32"),
+        (HEAD + '[migrations.x]\nto = "y"\n', "migrations.x.since: it is missing or empty"),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_is_named(text: str, words: str) -> None:
+    with pytest.raises(BadManifest) as caught:
+        parse_manifest(text, "geo.toml")
+    assert str(caught.value).startswith(f"geo.toml: {words}")
+
+
+def test_files(tmp_path: Path) -> None:
+    file = tmp_path / "geo.toml"
+    file.write_text(HEAD + HYPOT)
+    assert read_manifest(file).id == "geo"
+    file.write_bytes(b"\xff")
+    with pytest.raises(BadManifest, match="it is not UTF-8"):
+        read_manifest(file)
+    file.write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(BadManifest, match="expected at most 1048576"):
+        read_manifest(file)

@@ -1,0 +1,39 @@
+"""`vyre ops`: what a program can call."""
+
+from __future__ import annotations
+
+import click
+
+from vyre.cli.outcome import Answer
+from vyre_driver import DialectRegistry
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def ops(as_json: bool) -> None:
+    """List the ops of the language and of every installed dialect, with their types."""
+    answer, found = Answer(as_json), DialectRegistry.current()
+    if as_json:
+        answer.json(_document(found))
+        return
+    rows = [(op.id, op.dialect, "; ".join(map(str, op.signatures)), op.summary) for op in found]
+    answer.table("", ("op", "dialect", "types", "is"), rows)
+    for problem in found.problems:
+        answer.console.print(f"left out: {problem}", markup=False)
+
+
+def _document(found: DialectRegistry) -> dict[str, object]:
+    return {
+        "ops": [
+            {
+                "id": op.id,
+                "dialect": op.dialect,
+                "category": op.category.value,
+                "signatures": [str(signature) for signature in op.signatures],
+                "summary": op.summary,
+            }
+            for op in found
+        ],
+        "dialects": [{"id": d.id, "version": d.version, "summary": d.summary} for d in found.dialects],
+        "problems": [str(problem) for problem in found.problems],
+    }
