@@ -31,6 +31,9 @@ HERE = Path(__file__).parent
 ANSWER = "\x1eanswer "
 """Starts the lines of the protocol among whatever a library prints."""
 
+SETTLE = 0.04
+"""Seconds between two turns: threads of some libraries spin for a while when their work is done."""
+
 LEAST_ROUNDS = 2
 """Turns of a trial however long they take."""
 
@@ -286,6 +289,7 @@ class Turns:
     taken: int = 0
 
     def take(self, calls: int, seconds: float) -> None:
+        time.sleep(SETTLE)
         started = time.perf_counter()
         answer = self.worker.ask(do="run", trial=self.row["variant"], calls=calls, seconds=seconds)
         self.samples += answer.get("samples", [])

@@ -24,15 +24,17 @@ CALLS = 20
 REPEATED, SECONDS = 3, 0.01
 """How often one dispatch runs a program to find the time of its kernels, where that takes no longer than so many
 seconds: then the memory is as warm as it is for the others, who run one after the other."""
+CALM = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "20"}
+"""Threads that have no work sleep soon, instead of taking the cores from whose turn it is next."""
 PEERS = {
     "vyre": Peer(modules=CL),
     "vyre, Intel": Peer(modules=CL),
     "OpenCL C": Peer(modules=CL),
     "OpenCL C, Intel": Peer(modules=CL),
-    "gcc -O3, OpenMP": Peer(modules=("numpy",)),
-    "Numba": Peer(modules=("numba",)),
-    "JAX": Peer(modules=("jax",)),
-    "NumPy": Peer(modules=("numpy",)),
+    "gcc -O3, OpenMP": Peer(modules=("numpy",), environment=CALM),
+    "Numba": Peer(modules=("numba",), environment=CALM),
+    "JAX": Peer(modules=("jax",), environment=CALM),
+    "NumPy": Peer(modules=("numpy",), environment=CALM),
 }
 
 
