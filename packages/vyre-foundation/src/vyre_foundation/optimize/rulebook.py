@@ -1,86 +1,90 @@
 """Rules by what they are about, so that a node meets only those that its root and its operands allow.
 
-A node is looked up by its symbol, the type and the *heads* of its operands: the symbol of an inner node, the class of a
-leaf, or the literal itself where some rule names it. Which rules these come to is found at the first node of the sort.
+A node is looked up by its symbol, the kind and the *heads* of its operands. A head is the symbol of an inner node, the
+literal itself, or that it is one, as far as some rule about the symbol asks for it; all other operands are alike. Which
+rules these come to is found at the first node of a sort.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from vyre_foundation.dtype import DTYPES, DType
-from vyre_foundation.ir.expr import Apply, Expr, Literal
+from vyre_foundation.dtype import DTYPES, Kind
+from vyre_foundation.ir.expr import Apply, Literal
 from vyre_foundation.optimize.rules.rule import Rule, operands_are
 from vyre_foundation.optimize.rules.term import Node, Number, Term, Variable
 
 Sort = tuple[Any, ...]
-"""(symbol, type of the operands, whether the first two are one, heads of the operands …)"""
+"""(symbol, kind of the operands, whether two operands are one, their heads …)"""
 
 
 class Rulebook:
     """The rules in the order in which they are tried."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rows: dict[Any, list[tuple[Rule, Node]]] = {}
-        self._sorts: dict[Sort, tuple[tuple[Rule, Node], ...]] = {}
+        self._rows: dict[Any, list[_Row]] = {}
+        self._heads: dict[Any, set[Any]] = {}
+        self._sorts: dict[Sort, tuple[_Row, ...]] = {}
         for rule in rules:
             for left in rule.lefts:
-                self._rows.setdefault(left.symbol, []).append((rule, left))
-        self.named = frozenset(literal for rows in self._rows.values() for _, left in rows for literal in _named(left))
+                row = _Row(rule, left)
+                self._rows.setdefault(left.symbol, []).append(row)
+                self._heads.setdefault(left.symbol, {Literal}).update(*(wanted for wanted in row.heads if wanted))
 
-    def about(self, node: Expr) -> tuple[tuple[Rule, Node], ...]:
+    def about(self, node: Any) -> tuple[_Row, ...]:
         """The rules that may apply to `node`, each with its left side in an order of the operands."""
+        symbol = node.op if node.__class__ is Apply else node.__class__
+        named = self._heads.get(symbol)
+        if named is None:
+            return ()
         args = node.args
         first = args[0]
-        sort: Sort
-        if len(args) == 2:
-            second = args[1]
-            sort = (symbol(node), first.dtype, first is second, self.head(first), self.head(second))
-        else:
-            sort = (symbol(node), first.dtype, False, *[self.head(arg) for arg in args])
+        heads = []
+        for operand in args:
+            head = operand.__class__
+            if head is Apply:
+                head = operand.op
+            elif head is Literal and operand in named:
+                head = operand
+            heads.append(head if head in named else None)
+        same = len(args) == 2 and first is args[1]
+        sort = (symbol, first.dtype.kind, same, *heads)
         found = self._sorts.get(sort)
         if found is None:
-            found = self._sorts[sort] = tuple(row for row in self._rows.get(sort[0], ()) if _allows(*row, sort))
+            rows = self._rows[symbol]
+            found = self._sorts[sort] = tuple(row for row in rows if row.allows(first.dtype.kind, same, heads))
         return found
 
-    def head(self, operand: Any) -> Any:
-        kind = operand.__class__
-        if kind is Apply:
-            return operand.op
-        return operand if kind is Literal and operand in self.named else kind
+
+class _Row:
+    """One order of the left side of a rule, and the sorts of nodes that may have its shape."""
+
+    __slots__ = ("_kinds", "_same", "heads", "left", "rule")
+
+    def __init__(self, rule: Rule, left: Node) -> None:
+        self.rule, self.left = rule, left
+        self.heads = tuple(map(_wanted, left.args))
+        self._kinds = {dtype.kind for dtype in DTYPES if operands_are(rule, dtype)}
+        self._same = len(left.args) == 2 and left.args[0] is left.args[1]
+
+    def allows(self, kind: Kind, same: bool, heads: Sequence[Any]) -> bool:
+        if kind not in self._kinds or self._same > same:
+            return False
+        for wanted, head in zip(self.heads, heads, strict=True):
+            if wanted is not None and head not in wanted and not (Literal in wanted and head.__class__ is Literal):
+                return False
+        return True
 
 
-def symbol(node: Any) -> Any:
-    """The op of an application, the class of any other node."""
-    return node.op if node.__class__ is Apply else node.__class__
-
-
-def _named(node: Node) -> Iterable[Literal]:
-    """The literals that a rule names among the operands of its root."""
-    numbers = [arg for arg in node.args if isinstance(arg, Number)]
-    return [literal for number in numbers for dtype in DTYPES if (literal := number.of(dtype)) is not None]
-
-
-def _allows(rule: Rule, left: Node, sort: Sort) -> bool:
-    """Whether nodes of the sort may have the shape of the rule."""
-    _, dtype, same, *heads = sort
-    first, second, *_ = *left.args, None
-    if first is second and not same:
-        return False
-    return operands_are(rule, dtype) and all(
-        _may_be(term, head, dtype) for term, head in zip(left.args, heads, strict=True)
-    )
-
-
-def _may_be(term: Term, head: Any, dtype: DType) -> bool:
-    is_literal = head is Literal or isinstance(head, Literal)
-    match term:
-        case Variable():
-            return is_literal or not term.is_literal
+def _wanted(arg: Term) -> frozenset[Any] | None:
+    """The heads that an operand may have; None: any."""
+    match arg:
+        case Node(symbol):
+            return frozenset((symbol,))
         case Number():
-            return isinstance(head, Literal) and any(head is term.of(t) for t in DTYPES)
-        case Node():
-            return head is term.symbol
+            return frozenset(literal for dtype in DTYPES if (literal := arg.of(dtype)) is not None)
+        case Variable():
+            return frozenset((Literal,)) if arg.is_literal else None
         case _:
-            raise AssertionError(term)
+            raise AssertionError(arg)

@@ -32,7 +32,8 @@ from vyre_foundation.validate.inferred import InferredRanges
 from vyre_foundation.validate.ranges import find_ranges
 
 _BOOK = Rulebook(RULES)
-_WITH_BODIES = (If, For, Region)
+_WITH_BODIES = frozenset((If, For, Region))
+_GIVING = frozenset((Let, Var, Assign, For, Subgroup))
 _COMMUTATIVE = frozenset(COMMUTATIVE)
 
 
@@ -91,25 +92,25 @@ class Sweep:
             self._enter(roots)
             stmt = self._over_images(stmt, roots)
         self._learn_from(stmt, roots)
-        return with_bodies(stmt, self._body) if isinstance(stmt, _WITH_BODIES) else stmt
+        return with_bodies(stmt, self._body) if stmt.__class__ in _WITH_BODIES else stmt
 
-    def _learn_from(self, stmt: Stmt, old: tuple[Expr, ...]) -> None:
+    def _learn_from(self, stmt: Any, old: tuple[Expr, ...]) -> None:
         """A local that the statement declares is bounded by what it is given."""
-        match stmt:
-            case Let(name, value) if value.dtype.is_integer:
-                self._learn(Local(name, value.dtype), self._ranges.of(value))
-            case Var(name, value) | Assign(name, value) if value.dtype.is_integer:
-                self._given.setdefault(Local(name, value.dtype), []).append(value)
-            case For(name, start, stop):
-                low = self._ranges.of(start).low
-                self._learn(Local(name, start.dtype), Interval(low, max(low, self._ranges.of(stop).high - 1)))
-            case Subgroup(op, value, _, str(name)) if value.dtype.is_integer:
-                self._ranges.learn(old[0], self._ranges.of(value))
-                local = Local(name, op.result_type(value.dtype))
-                if local in self._ranges.known:
-                    self._ranges.infer(local)
-            case _:
-                pass
+        kind, ranges = stmt.__class__, self._ranges
+        if kind not in _GIVING or not (dtype := old[0].dtype).is_integer:
+            return
+        if kind is Let:
+            self._learn(Local(stmt.name, dtype), ranges.of(stmt.value))
+        elif kind is For:
+            low = ranges.of(stmt.start).low
+            self._learn(Local(stmt.name, dtype), Interval(low, max(low, ranges.of(stmt.stop).high - 1)))
+        elif kind is not Subgroup:
+            self._given.setdefault(Local(stmt.name, dtype), []).append(stmt.value)
+        elif stmt.result is not None:
+            ranges.learn(old[0], ranges.of(stmt.value))
+            local = Local(stmt.result, stmt.op.result_type(dtype))
+            if local in ranges.known:
+                ranges.infer(local)
 
     def _over_images(self, stmt: Stmt, roots: tuple[Expr, ...]) -> Stmt:
         image = self._image
@@ -135,14 +136,31 @@ class Sweep:
         for node in postorder(roots, self._seen):
             for operand in node.args:
                 if image[operand] is not operand:
-                    image[node] = self._normal(node)
+                    made = self._over_normal(node)
+                    known = image.get(made)
+                    image[node] = self._settled(made) if known is None else known
                     break
             else:
-                found = self._step(node)
-                image[node] = node if found is node else self._normal(found)
+                image[node] = self._settled(node)
+
+    def _over_normal(self, node: Expr) -> Expr:
+        """The node over the normal forms of its operands."""
+        made = node.rebuild(tuple([self._image[operand] for operand in node.args]))
+        self._ranges.carry(node, made)
+        return made
+
+    def _settled(self, node: Expr) -> Expr:
+        """The normal form of a node whose operands are in normal form."""
+        image = self._image
+        found = self._step(node)
+        if found is not node:
+            known = image.get(found)
+            found = self._normal(found) if known is None else known
+        image[node] = found
+        return found
 
     def _normal(self, root: Expr) -> Expr:
-        """The normal form of an expression that a rewriting has made."""
+        """The normal form of an expression that a rule has made, at any depth from parts in normal form."""
         image, stack = self._image, [root]
         becomes: dict[Expr, Expr] = {}
         while stack:
@@ -156,13 +174,8 @@ class Sweep:
                 continue
             found = becomes.get(node)
             if found is None:
-                args = tuple([image[operand] for operand in node.args])
-                if args == node.args:
-                    found = self._step(node)
-                else:
-                    found = node.rebuild(args)
-                    self._ranges.carry(node, found)
-                becomes[node] = found
+                is_over_normal = all(image[operand] is operand for operand in node.args)
+                found = becomes[node] = self._step(node) if is_over_normal else self._over_normal(node)
             if found is node or found in image:
                 image[node] = image.get(found, found)
                 stack.pop()
@@ -188,8 +201,8 @@ class Sweep:
         value = folded(node)
         if value is not None:
             return value
-        for rule, left in _BOOK.about(node):
-            found = applied(rule, left, node, self._ranges.of)
+        for row in _BOOK.about(node):
+            found = applied(row.rule, row.left, node, self._ranges.of)
             if found is not None:
                 self._ranges.carry(node, found)
                 return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED, DType, bool_
@@ -16,8 +17,13 @@ class Types:
     """The types for which a rule holds: `accept` says so of types for `names`, in this order."""
 
     def __init__(self, text: str, names: str, accept: Callable[..., bool]) -> None:
-        self.text, self.names = text, tuple(names.split())
-        self.accepted = frozenset(types for types in product(DTYPES, repeat=len(self.names)) if accept(*types))
+        self.text, self.names, self._accept = text, tuple(names.split()), accept
+
+    @cached_property
+    def accepted(self) -> frozenset[tuple[DType, ...]]:
+        """The types for which the rule holds, each in the order of the names."""
+        choices = product(DTYPES, repeat=len(self.names))
+        return frozenset(types for types in choices if self._accept(*types))
 
     def assignments(self) -> Iterator[dict[str, DType]]:
         """Every choice of types, in the order of the type table."""
