@@ -79,3 +79,24 @@ def test_settings_that_mean_nothing_are_explained(monkeypatch: pytest.MonkeyPatc
     result = invoke("info")
     assert result.exit_code == 2
     assert "got 'on', expected one of off, ro, rw" in result.output
+
+
+def test_doctor_has_devices_prove_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CACHE", "rw")
+    CliRunner().invoke(main, ["doctor", "--prove", "--json"])
+    facts = [entry for entry in answer("info")["entries"] if entry["kind"] == "facts"]
+    assert facts
+    assert all(entry["key"] != "f" for entry in facts)
+
+
+def test_spellings_are_shown_with_their_times() -> None:
+    """What was measured, for people and for programs; measured here where the store is on."""
+    result = CliRunner().invoke(main, ["devices", "--spellings"], env={"VYRE_CACHE": "rw"})
+    assert result.exit_code == 0, result.output
+    assert "popcount" in result.output
+    assert "chosen" in result.output
+    assert "× " in result.output
+    said = json.loads(CliRunner().invoke(main, ["devices", "--json"], env={"VYRE_CACHE": "rw"}).stdout)
+    rows = said["devices"]["opencl"]["spellings"]
+    assert {"op", "type", "text", "wrong", "picoseconds", "chosen"} == set(rows[0])
+    assert any(row["text"] is None for row in rows)

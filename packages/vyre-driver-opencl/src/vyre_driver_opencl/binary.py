@@ -7,6 +7,7 @@ machine code, and a program made from it runs at once. Before, it would hold the
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, load
@@ -16,7 +17,8 @@ from vyre_driver_opencl.launch import Module
 def to_bytes(module: Module) -> bytes | None:
     """The module's kernels, and the runtime's binary of its program; None where the runtime gives none."""
     # A program belongs to all devices of its context, and is built for one.
-    binaries = [binary for binary in module.program.get_info(cl.program_info.BINARIES) if binary]
+    given: Any = module.program.get_info(cl.program_info.BINARIES)
+    binaries = [binary for binary in given if binary]
     if len(binaries) != 1:
         return None
     head = {"kernels": list(module.kernels), "is_flat": module.is_flat}

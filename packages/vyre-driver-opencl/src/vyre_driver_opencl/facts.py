@@ -9,20 +9,35 @@ from typing import Any
 from vyre_driver.pipeline.facts import device_facts, recall
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
+from vyre_driver.tune.spelling import Candidate, Variant
 from vyre_driver_opencl import __version__
 from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.choice import choose
+from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
-from vyre_driver_opencl.probe import Proven, Reported
+from vyre_driver_opencl.probe import Proven, Reported, prove_device
+from vyre_driver_opencl.proof.bench import Bench
 from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
 
-def prove_once(backend: str, device: cl.Device, reported: Reported, prove: Callable[[], Proven]) -> Proven:
-    """What `prove` found in an earlier process with the same device, runtime and candidates, or finds now."""
+def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench) -> Proven:
+    """What an earlier process found out about the same device with the same runtime and candidates, or this one does.
+
+    Spellings are timed only where what is found is kept: it takes a second.
+    """
+    store = shared_store()
+
+    def find() -> Proven:
+        if store is None or not store.keeps:
+            return prove_device(backend, bench, reported)
+        proven = prove_device(backend, bench, reported, thorough=True)
+        return choose(bench, dialect_of(backend, reported, proven), proven)
+
     stamp = source_stamp("vyre_foundation", "vyre_driver_opencl")
     questions = (__version__, stamp, sorted(reported.extensions), reported.options)
     identity = device_facts(device_identity(backend, device), repr(questions))
-    return recall(shared_store(), identity, prove, write=to_bytes, read=from_bytes)
+    return recall(store, identity, find, write=to_bytes, read=from_bytes)
 
 
 def to_bytes(proven: Proven) -> bytes:
@@ -35,6 +50,10 @@ def to_bytes(proven: Proven) -> bytes:
             "atomics": [[op.value, str(t), text] for (op, t), text in proven.atomics.items()],
             "subgroup_sizes": sorted(proven.subgroup_sizes),
             "collectives": [[op.value, str(t), text] for (op, t), text in proven.collectives.items()],
+            "candidates": [
+                [c.variant.op, str(c.variant.operand), c.variant.text, c.wrong, c.picoseconds, c.is_chosen]
+                for c in proven.candidates
+            ],
         }
     ).encode()
 
@@ -49,6 +68,10 @@ def from_bytes(data: bytes) -> Proven:
         atomics=_table(rows["atomics"], AtomicOp),
         subgroup_sizes=frozenset(rows["subgroup_sizes"]),
         collectives=_table(rows["collectives"], SubgroupOp),
+        candidates=tuple(
+            Candidate(Variant(op, dtype(t), text), wrong, picoseconds, bool(is_chosen))
+            for op, t, text, wrong, picoseconds, is_chosen in rows["candidates"]
+        ),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver.lower.dialect import CDialect
@@ -15,7 +14,7 @@ from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import prove_once
 from vyre_driver_opencl.host_cpu import name_host_cpu
-from vyre_driver_opencl.probe import Proven, Reported, prove_device, report
+from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.spelling import prelude
 
@@ -62,8 +61,7 @@ def _open(backend: str, candidate: Candidate, together: Sequence[Candidate]) -> 
         if device.int_ptr not in _proven:
             queue = cl.CommandQueue(context, queues[0])
             bench = Bench(context, queue, prelude(reported.extensions), reported.options)
-            prove = partial(prove_device, backend, bench, reported)
-            _proven[device.int_ptr] = prove_once(backend, device, reported, prove)
+            _proven[device.int_ptr] = prove_once(backend, device, reported, bench)
     proven = _proven[device.int_ptr]
     return OpenedDevice(device, queues, context, reported, proven, dialect_of(backend, reported, proven))
 

@@ -11,6 +11,7 @@ from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
+from vyre_driver.tune.spelling import Candidate
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
@@ -57,6 +58,9 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         return self._opened.dialect.target()
 
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def spellings(self) -> tuple[Candidate, ...]:
+        return self._opened.proven.candidates
 
     def emitter(self) -> str:
         """Words and flags of this device too: which of them is right, or fast, is its own affair."""

@@ -7,25 +7,28 @@ it gets wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.device.queue import Queue
 from vyre_driver.errors import BackendUnavailable
+from vyre_driver.tune.spelling import Candidate, Variant
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.proof.atomics import Atomics, prove_atomics
 from vyre_driver_opencl.proof.bench import Bench
-from vyre_driver_opencl.proof.rows import Row, prove
+from vyre_driver_opencl.proof.rows import Row, examine, prove
 from vyre_driver_opencl.proof.subgroups import Collectives, prove_collectives, prove_sizes
 from vyre_driver_opencl.spelling import (
     ATOMICS,
     BIT_OPS,
     EXACT_DIVISION,
     FLOAT_OPS,
+    INTEGER_OPS,
     INTEGERS,
+    OTHER_WORDS,
     STANDARD,
     SUBGROUP_SIZES,
     SUBGROUPS,
@@ -84,7 +87,11 @@ class Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """What kernels have shown: the `floats` that registers hold, and all spellings that had to be shown."""
+    """What kernels have shown: the `floats` that registers hold, and all spellings that had to be shown.
+
+    `candidates` are all spellings that were looked
+    at, where somebody looked at more than the first exact ones.
+    """
 
     floats: tuple[DType, ...]
     ops: Mapping[tuple[str, DType], str]
@@ -92,6 +99,7 @@ class Proven:
     atomics: Atomics
     subgroup_sizes: frozenset[int]
     collectives: Collectives
+    candidates: tuple[Candidate, ...] = ()
 
 
 POCL = "Portable Computing Language"
@@ -109,9 +117,14 @@ def report(device: cl.Device) -> Reported:
     )
 
 
-def prove_device(backend: str, bench: Bench, reported: Reported) -> Proven:
-    """Run the proofs: about a hundred rows in one program. `BackendUnavailable` for a device that can not do f32."""
-    shown = prove(bench, [*_op_rows(reported.floats), *_cast_rows(reported.floats)])
+def prove_device(backend: str, bench: Bench, reported: Reported, *, thorough: bool = False) -> Proven:
+    """Run the proofs: about a hundred rows in one program. `BackendUnavailable` for a device that can not do f32.
+
+    `thorough`: prove every candidate, not each row's first exact one alone, and say what is wrong with the others.
+    """
+    rows = [*_op_rows(reported.floats), *_cast_rows(reported.floats)]
+    examined = examine(bench, [*rows, *_other_rows()]) if thorough else {}
+    shown = _first_exact(examined) if thorough else prove(bench, rows)
     floats = tuple(t for t in reported.floats if all((op, t) in shown for op in ESSENTIAL))
     if f32 not in floats:
         missing = ", ".join(op for op in ESSENTIAL if (op, f32) not in shown)
@@ -122,12 +135,48 @@ def prove_device(backend: str, bench: Bench, reported: Reported) -> Proven:
     collectives = {key: text for key, text in SUBGROUPS.items() if key[1] in types and sizes}
     return Proven(
         floats=floats,
+        candidates=_candidates(examined, types),
         ops={(a, t): text for (a, t), text in shown.items() if isinstance(a, str) and t in types and a != UNCONTRACTED},
         casts={(a, b): text for (a, b), text in shown.items() if isinstance(a, DType) and {a, b} <= types},
         atomics=prove_atomics(bench, {k: s for k, s in ATOMICS.items() if k[1].bits == 32 or reported.atomic64}),
         subgroup_sizes=sizes,
         collectives=prove_collectives(bench, min(sizes), collectives) if sizes else {},
     )
+
+
+NEVER_COMPOSED = (*ESSENTIAL, "div", "sqrt", "fma")
+"""Ops that compositions are made of, and those whose composition is so long that it need not be timed."""
+
+
+def _first_exact(examined: Mapping[Row[ProofKey], tuple[str, ...]]) -> dict[ProofKey, str]:
+    """The table's own choice for each row that has an exact candidate. Other words are nobody's first choice."""
+    shown: dict[ProofKey, str] = {}
+    for row, findings in examined.items():
+        exact = [text for text, wrong in zip(row.candidates, findings, strict=False) if not wrong]
+        op, t = row.key
+        is_other = isinstance(op, str) and OTHER_WORDS.get(t, {}).get((op, t)) == row.candidates
+        if exact and not is_other:
+            shown[row.key] = exact[0]
+    return shown
+
+
+def _candidates(examined: Mapping[Row[ProofKey], tuple[str, ...]], types: Collection[DType]) -> tuple[Candidate, ...]:
+    """Every spelling of every op, with the table's own choice chosen, and the compositions."""
+    found: list[Candidate] = []
+    own = _first_exact(examined)
+    for row, findings in examined.items():
+        op, t = row.key
+        if not isinstance(op, str) or op == UNCONTRACTED or t not in types:
+            continue
+        operator = INTEGER_OPS.get((op, t))
+        chosen = own.get(row.key, operator)
+        if operator is not None:
+            found.append(Candidate(Variant(op, t, operator), is_chosen=True))
+        for text, wrong in zip(row.candidates, findings, strict=False):
+            found.append(Candidate(Variant(op, t, text), wrong, is_chosen=text == chosen))
+        if op not in NEVER_COMPOSED and operator is None:
+            found.append(Candidate(Variant(op, t, None), is_chosen=chosen is None))
+    return tuple(found)
 
 
 def profile(backend: str, device: cl.Device, proven: Proven, queues: tuple[Queue, ...] = ()) -> DeviceProfile:
@@ -169,6 +218,14 @@ def _op_rows(floats: tuple[DType, ...]) -> Iterator[Row[ProofKey]]:
             yield Row((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
     for t in floats:
         yield Row((UNCONTRACTED, t), t, 3, t, ("({0} * {1} + {2})",), partial(_product_and_sum, t))
+
+
+def _other_rows() -> Iterator[Row[ProofKey]]:
+    """Words that only a measurement brings in."""
+    for t in INTEGERS:
+        for (op, _), candidates in OTHER_WORDS[t].items():
+            row = OPS[op]
+            yield Row((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
 
 
 def _cast_rows(floats: tuple[DType, ...]) -> Iterator[Row[ProofKey]]:

@@ -115,6 +115,25 @@ def _bit_ops(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
 
 BIT_OPS = {t: _bit_ops(t) for t in INTEGERS}
 
+
+
+def _other_words(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
+    """What the library has for ops that are composed, or operators, unless a measurement says otherwise.
+
+    Not `fmin`, `fmax` and `copysign`: the standard leaves the sign of a zero or a NaN open there, so what a sample
+    shows need not hold in the next kernel.
+    """
+    rows: dict[str, tuple[str, ...]] = {op: (f"{op}({{0}}, {{1}})",) for op in ("min", "max")}
+    rows["rotl"] = ("rotate({0}, {1})",)
+    if t.is_signed:
+        rows["abs"] = (f"(({TYPES[t]})abs({{0}}))",)
+    else:
+        rows |= {"rotr": ("rotate({0}, -{1})",), "abs_diff": ("abs_diff({0}, {1})",)}
+    return {(op, t): templates for op, templates in rows.items()}
+
+
+OTHER_WORDS = {t: _other_words(t) for t in INTEGERS}
+
 # ── conversions ──
 
 

@@ -43,6 +43,37 @@ def prove(bench: Bench, rows: Iterable[Row[KeyT]]) -> dict[KeyT, str]:
     return _prove(bench, {row: row.candidates for row in rows})
 
 
+def examine(bench: Bench, rows: Iterable[Row[KeyT]]) -> dict[Row[KeyT], tuple[str, ...]]:
+    """What is wrong with the candidates of each row, "" where one is exact: with all up to `SEVERAL`, and with further
+    ones until one is exact."""
+    found: dict[Row[KeyT], tuple[str, ...]] = dict.fromkeys(rows, ())
+    for number in range(max((len(row.candidates) for row in found), default=0)):
+        left = [row for row, findings in found.items() if number < SEVERAL or "" not in findings]
+        todo = {row: row.candidates[number] for row in left if number < len(row.candidates)}
+        for row, finding in _judged(bench, todo).items():
+            found[row] += (finding,)
+    return found
+
+
+SEVERAL = 2
+REFUSED = "the compiler refuses it"
+
+
+def _judged(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> dict[Row[KeyT], str]:
+    """The finding of each row. Rows that do not compile are taken out, by their lines or else by halves."""
+    if not chosen:
+        return {}
+    try:
+        return _findings(bench, chosen)
+    except BuildFailed as failure:
+        refused = _rows_at(failure.lines, bench.prelude, chosen) or (set(chosen) if len(chosen) == 1 else set())
+    if not refused:
+        rows, half = list(chosen.items()), len(chosen) // 2
+        return _judged(bench, dict(rows[:half])) | _judged(bench, dict(rows[half:]))
+    rest = {row: text for row, text in chosen.items() if row not in refused}
+    return dict.fromkeys(refused, REFUSED) | _judged(bench, rest)
+
+
 def _prove(bench: Bench, todo: Mapping[Row[KeyT], tuple[str, ...]]) -> dict[KeyT, str]:
     """`todo` holds the candidates that each row has left. A refusal that names no row is looked for by halves."""
     todo = {row: candidates for row, candidates in todo.items() if candidates}
@@ -64,16 +95,20 @@ def _prove(bench: Bench, todo: Mapping[Row[KeyT], tuple[str, ...]]) -> dict[KeyT
 
 def _exact(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
     """The rows that are exact as spelled."""
+    return {row for row, finding in _findings(bench, chosen).items() if not finding}
+
+
+def _findings(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> dict[Row[KeyT], str]:
+    """The first wrong result of each row in words, "" for those that are exact as spelled."""
     types = _by_tag(row.operand for row in chosen)
     by_result = {t: [row for row in chosen if row.result is t] for t in _by_tag(row.result for row in chosen)}
     results = {t: np.zeros((len(rows), CASES), f"u{t.size}") for t, rows in by_result.items()}
     operands = [words(t, patterns(t)) for t in types]
     bench.run(_text(bench.prelude, chosen, types, by_result), list(results.values()), operands, lanes=CASES)
     return {
-        row
+        row: _finding(row, bits)
         for t, rows in by_result.items()
         for row, bits in zip(rows, results[t].tolist(), strict=True)
-        if _is_exact(row, bits)
     }
 
 
@@ -120,11 +155,12 @@ def _rows_at(lines: tuple[int, ...], prelude: str, chosen: Mapping[Row[KeyT], st
     return {row for number, row in enumerate(chosen, first) if number in lines}
 
 
-def _is_exact(row: Row[KeyT], result: list[int]) -> bool:
+def _finding(row: Row[KeyT], result: list[int]) -> str:
     values = [from_bits(row.operand, pattern) for pattern in patterns(row.operand)]
     mask = (1 << row.result.bits) - 1
     for i, bits in enumerate(result):
         operands = [values[(i * step + start) % CASES] for step, start in _STRIDES[: row.arity]]
-        if row.fits(*operands) and bits & mask != to_bits(row.result, row.meaning(*operands)):
-            return False
-    return True
+        if row.fits(*operands) and bits & mask != (right := to_bits(row.result, row.meaning(*operands))):
+            given = ", ".join(f"{to_bits(row.operand, value):#x}" for value in operands)
+            return f"gives {bits & mask:#x} for {given}, not {right:#x}"
+    return ""

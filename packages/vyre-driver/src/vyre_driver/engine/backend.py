@@ -23,6 +23,7 @@ from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.plan.launch import validated, with_workgroup_size
+from vyre_driver.tune.spelling import Candidate
 from vyre_foundation.ir.program import Program
 
 
@@ -82,6 +83,12 @@ class EngineBackend(VyreBackend, contract=1):
         with self._session(Deadline(config.timeout, self._id, config.label)) as device:
             admit_program(facts, config, device.target, device.profile)
             return device.emit(facts, config)[1]
+
+    def spellings(self) -> tuple[Candidate, ...]:
+        """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""
+        with self._session(Deadline(None, self._id)) as device:
+            found: tuple[Candidate, ...] = device.port.spellings()
+            return found
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot:
         with self._lock:

@@ -35,6 +35,7 @@ from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
+from vyre_driver.tune.spelling import Candidate
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
@@ -89,6 +90,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """What `emit` and the compiler depend on beside the target: here the version alone. A port whose words or flags
         differ from device to device names them too. Part of every pipeline key."""
         return self.emitter_version
+
+    def spellings(self) -> tuple[Candidate, ...]:
+        """What was tried for each op on this device, where the port chooses among spellings. For people."""
+        return ()
 
     @abstractmethod
     def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from vyre_driver import EngineBackend
 from vyre_foundation import Program, program, u32
 from vyre_foundation.errors import VyreError
 
@@ -69,6 +70,17 @@ def answer(backend: str) -> dict[str, Any]:
         "ops": len(device.supported_ops()),
         "profile": facts,
         "computes": right,
+        "spellings": [
+            {
+                "op": c.variant.op,
+                "type": str(c.variant.operand),
+                "text": c.variant.text,
+                "wrong": c.wrong,
+                "picoseconds": c.picoseconds,
+                "chosen": c.is_chosen,
+            }
+            for c in (device.spellings() if isinstance(device, EngineBackend) else ())
+        ],
         "open_s": opened - started,
         "first_dispatch_s": done - opened,
     }

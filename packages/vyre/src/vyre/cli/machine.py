@@ -13,7 +13,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from vyre.cli.child import ask
 from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
+from vyre.cli.spellings import print_spellings
 from vyre_driver import availability, backend_problems, registered_backends_by_precedence
+from vyre_driver.pipeline.entry import Kind
+from vyre_driver.pipeline.store import shared_store
 
 DISTRIBUTIONS = (
     *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-conform"),
@@ -55,11 +58,14 @@ def list_backends(answer: Answer) -> Exit:
     return Exit.OK
 
 
-def list_devices(answer: Answer) -> Exit:
+def list_devices(answer: Answer, spellings: bool = False) -> Exit:
     """The device of each available backend, each asked in a process of its own."""
     found = _ask_all(answer)
     if answer.as_json:
         answer.json({"devices": found})
+        return Exit.OK
+    if spellings:
+        print_spellings(answer, found)
         return Exit.OK
     rows = []
     for id, said in found.items():
@@ -79,8 +85,11 @@ def list_devices(answer: Answer) -> Exit:
     return Exit.OK
 
 
-def examine(answer: Answer) -> Exit:
+def examine(answer: Answer, prove: bool = False) -> Exit:
     """Versions, environment, and one small dispatch on every available backend. Fails if one computes wrongly."""
+    store = shared_store() if prove else None
+    if store is not None:
+        store.forget(Kind.FACTS)
     versions = {name: v for name in DISTRIBUTIONS if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
     found = _ask_all(answer)
@@ -156,19 +165,21 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _command(name: str, function: Callable[[Answer], Exit]) -> click.Command:
-    """A command that takes nothing but ``--json``."""
+def _command(name: str, function: Callable[..., Exit], **flags: str) -> click.Command:
+    """A command that takes ``--json`` and flags, each with its help."""
 
     @click.command(name, help=function.__doc__)
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-    def command(as_json: bool) -> None:
+    def command(as_json: bool, **given: bool) -> None:
         answer = Answer(as_json)
         with answer.failures():
-            raise SystemExit(int(function(answer)))
+            raise SystemExit(int(function(answer, **given)))
 
+    for flag, text in flags.items():
+        command.params.append(click.Option([f"--{flag}"], is_flag=True, help=text))
     return command
 
 
 backends = _command("backends", list_backends)
-devices = _command("devices", list_devices)
-doctor = _command("doctor", examine)
+devices = _command("devices", list_devices, spellings="How each op is spelled, and what else was tried.")
+doctor = _command("doctor", examine, prove="Forget what devices have proven, and have them prove it again.")

@@ -1,0 +1,1 @@
+"""What is faster here? Measured, and kept with the device."""

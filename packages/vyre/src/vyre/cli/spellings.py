@@ -1,0 +1,48 @@
+"""How each backend's device spells the ops, as it was measured: what is printed, and what is not, with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from vyre.cli.outcome import Answer
+
+COMPOSED = "composed"
+
+
+def print_spellings(answer: Answer, found: dict[str, dict[str, Any]]) -> None:
+    """One table for each backend that answered: the candidates of every op that has several, by type."""
+    for backend, said in found.items():
+        rows = said.get("spellings", [])
+        if "error" in said:
+            answer.console.print(f"{backend}: {said['error']}", markup=False)
+        elif rows:
+            tried = Counter((one["op"], one["type"]) for one in rows)
+            shown = [_row(one, rows) for one in rows if tried[one["op"], one["type"]] > 1]
+            answer.table(backend, ("op", "type", "text", "ps", "verdict"), shown)
+        else:
+            answer.console.print(f"{backend}: the order of its table; measured only where VYRE_CACHE keeps it")
+
+
+def _row(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    text, picoseconds = one["text"] or COMPOSED, one["picoseconds"]
+    time = "–" if picoseconds is None else f"{picoseconds:.0f}"
+    return one["op"], one["type"], _plain(text), time, _verdict(one, rows)
+
+
+def _verdict(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+    if one["wrong"]:
+        return f"[red]{_plain(one['wrong'])}[/]"
+    if one["chosen"]:
+        return "[green]chosen[/]"
+    best = next((row for row in rows if row["chosen"] and (row["op"], row["type"]) == (one["op"], one["type"])), None)
+    if best is None or best["picoseconds"] is None or one["picoseconds"] is None:
+        return ""
+    ratio = one["picoseconds"] / best["picoseconds"]
+    return f"× {ratio:.2f}"
+
+
+def _plain(text: str) -> str:
+    """Text in which brackets are no markup."""
+    return text.replace("[", "\\[")
