@@ -53,10 +53,12 @@ _IN_REGISTERS = (Memory.PRIVATE, Memory.CONSTANT)
 def unroll_loops(facts: Facts) -> Program:
     """The program with fewer loops."""
     program = facts.program
-    if not any(isinstance(stmt, For) for stmt in statements(program.body)):
-        return program
-    body = _Unroll(program).body(program.body)
-    return program if body is program.body else replace(program, body=body)
+    while any(isinstance(stmt, For) for stmt in statements(program.body)):
+        body = _Unroll(program).body(program.body)
+        if body is program.body:
+            break
+        program = replace(program, body=body)  # rounds share expressions, so there may be room for more
+    return program
 
 
 class _Unroll:

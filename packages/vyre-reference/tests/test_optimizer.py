@@ -1,0 +1,119 @@
+"""Translation validation: random programs give the same bytes, or the same trap, before and after every pass.
+
+The programs and their inputs hold NaNs, both zeros, infinities, subnormal numbers, divisors of zero, shifts beyond the
+width, indices out of bounds, barriers, atomics and traps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.errors import Trapped
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Trap
+from vyre_foundation.optimize import (
+    PASSES,
+    Pass,
+    barriers,
+    dead,
+    effects,
+    forward,
+    layout,
+    optimize,
+    unroll,
+)
+from vyre_foundation.testing import EVERYTHING, GeneratedProgram, generate
+from vyre_foundation.validate import Facts, InvalidProgram, validate
+from vyre_reference import scalar, vector
+from vyre_reference.launch import Evaluator, launch
+
+LARGE = replace(EVERYTHING, max_invocations=24, max_statements=60)
+STAGES = {stage.id: stage for stage in PASSES} | {"all": Pass("all", lambda facts: optimize(facts).program)}
+"""The passes, and all of them together."""
+
+
+def outcome(made: GeneratedProgram, program: Program, evaluate: Evaluator) -> object:
+    """What `program` gives for the launch that was made for another."""
+    config = DispatchConfig(grid_override=made.grid, fixpoint_iterations=made.iterations)
+    inputs = [memoryview(made.inputs[buffer.name]) for buffer in program.inputs]
+    try:
+        return list(map(bytes, launch(program, inputs, config, lambda plan, memory, budget: evaluate(plan, memory))))
+    except Trapped as trap:
+        return trap.tag, trap.trap_code, trap.invocation
+
+
+def survives(stage: Pass, seed: int, evaluate: Evaluator = vector.evaluate) -> bool:
+    """Whether a random program means the same behind `stage`; None of the rest of its promises may be broken."""
+    made = generate(seed, LARGE if seed % 2 else EVERYTHING)
+    facts = made.program.validate()
+    program = stage.run(facts)
+    if program is made.program:
+        return True
+    keeps_its_promises(stage, facts, program)
+    return outcome(made, program, evaluate) == outcome(made, made.program, evaluate)
+
+
+def keeps_its_promises(stage: Pass, facts: Facts, program: Program) -> None:
+    """Valid, no less deterministic, the same for the host; and a fixed point, if it is one pass."""
+    fresh = validate(program)
+    assert fresh.determinism.is_deterministic or not facts.determinism.is_deterministic
+    assert (program.buffers, program.workgroup_size) == (facts.program.buffers, facts.program.workgroup_size)
+    assert stage.id == "all" or stage.run(fresh) is program
+
+
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_random_programs_keep_their_meaning(stage: Pass) -> None:
+    for seed in range(20_000, 20_030):
+        assert survives(stage, seed), f"seed {seed}"
+
+
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_by_the_textbook(stage: Pass) -> None:
+    for seed in range(21_000, 21_004):
+        assert survives(stage, seed, scalar.evaluate), f"seed {seed}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(40))
+def test_many_random_programs_keep_their_meaning(block: int) -> None:
+    for seed in range(200_000 + 50 * block, 200_050 + 50 * block):
+        for stage in STAGES.values():
+            assert survives(stage, seed), f"{stage.id}: seed {seed}"
+
+
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_there_is_something_to_do(stage: Pass) -> None:
+    changed = 0
+    for seed in range(20_000, 20_030):
+        facts = generate(seed, LARGE if seed % 2 else EVERYTHING).program.validate()
+        changed += stage.run(facts) is not facts.program
+    assert changed >= 5
+
+
+# ── planted bugs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+BUGS = {
+    "what a loop changes is kept": ("forward", forward._Forward, "_forget", lambda *_: None),
+    "values move past writes": ("copies", layout.Layout, "changes_between", lambda *_: False),
+    "nothing lies between barriers": ("barriers", barriers._Merging, "_is_idle", lambda *_: True),
+    "loops change nothing": ("hoist", effects.EffectsOf, "__call__", lambda *_: effects.NO_EFFECTS),
+    "traps have no effect": ("dead", dead, "_is_effect", lambda stmt: not isinstance(stmt, Trap)),
+    "jumps belong to no loop": ("unroll", unroll, "_is_left_early", lambda *_: False),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
+def test_a_planted_bug_is_found(bug: tuple[str, object, str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    id, owner, name, wrong = bug
+    monkeypatch.setattr(owner, name, wrong)
+
+    def is_found(seed: int) -> bool:
+        try:
+            return not survives(STAGES[id], seed)
+        except (AssertionError, InvalidProgram):
+            return True
+
+    assert any(is_found(seed) for seed in range(20_000, 20_100))
