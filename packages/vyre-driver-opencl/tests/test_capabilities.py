@@ -8,6 +8,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.port import EmitOptions
 from vyre_driver.lower.legalize import legalize
+from vyre_driver.lower.target import Groups
 from vyre_driver_opencl.emit import emit
 from vyre_driver_opencl.opened import OpenedDevice, open_device
 from vyre_driver_opencl.port import OpenClPort
@@ -78,7 +79,7 @@ def test_subgroups_are_native_exactly_where_they_are_claimed(opened: OpenedDevic
     assert ("sub_group_shuffle(" in text) == is_claimed
     assert ("sub_group_any(" in text) == is_claimed
     assert (f"intel_reqd_sub_group_size({size})" in text) == is_claimed
-    assert ("barrier(" in text) == (not is_claimed and not opened.dialect.groups_as_loops)
+    assert ("barrier(" in text) == (not is_claimed and opened.dialect.groups is not Groups.LOOPS)
     assert port.probe().supports_subgroup_ops == bool(port.target().subgroup_sizes)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from vyre_driver.device.profile import Extent
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.operators import c_casts
+from vyre_driver.lower.target import Groups
 from vyre_driver_opencl import spelling
 from vyre_driver_opencl.probe import Proven, Reported
 from vyre_foundation.dtype import bool_, f16, u16
@@ -38,10 +39,17 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         atomics=proven.atomics,
         subgroups=proven.collectives,
         subgroup_sizes=proven.subgroup_sizes,
-        groups_as_loops=reported.groups_as_loops,
+        groups=_groups(reported),
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
     )
+
+
+def _groups(reported: Reported) -> Groups:
+    """Compilers for CPUs that do not want loops make vectors of work items, as long as these go the same way."""
+    if reported.groups_as_loops:
+        return Groups.LOOPS
+    return Groups.MIXED if reported.is_cpu else Groups.ITEMS
 
 
 def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:

@@ -23,6 +23,7 @@ from vyre_driver.lower import (
     COUNTERS,
     TRAPS,
     CDialect,
+    Groups,
     Kernel,
     Lowered,
     Target,
@@ -147,7 +148,7 @@ SHUFFLING = replace(
 VECTORS = replace(FULL, name="vectors", wide_indices=True, versions=True)
 """What has no checks is made vectors of."""
 
-LOOPS = replace(VECTORS, name="loops", groups_as_loops=True)
+LOOPS = replace(VECTORS, name="loops", groups=Groups.LOOPS)
 """A workgroup is one work item."""
 
 OPERANDS = {1: "{0}", 2: "{0}, {1}", 3: "{0}, {1}, {2}"}

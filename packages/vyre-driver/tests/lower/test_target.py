@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vyre_driver.lower import SourceText, c_casts, c_operators
+from vyre_driver.lower import Groups, SourceText, c_casts, c_operators
 from vyre_foundation.dtype import bool_, f32, i32, u8, u32, u64
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
 
@@ -34,7 +34,7 @@ def test_words_become_capabilities(dialects):
         calls={("math.exp", f32): "exp({0})"},
         subgroups={(SubgroupOp.ANY, bool_): "any({0})"},
         subgroup_sizes=frozenset((32,)),
-        groups_as_loops=True,
+        groups=Groups.LOOPS,
         wide_indices=True,
         atomics={(AtomicOp.ADD, u64): "add({0}, {1})"},
     ).target()
@@ -43,7 +43,7 @@ def test_words_become_capabilities(dialects):
     assert more.calls == {("math.exp", f32)}
     assert more.subgroup_ops == {(SubgroupOp.ANY, bool_)}
     assert more.subgroup_sizes == {32}
-    assert more.groups_as_loops
+    assert more.groups is Groups.LOOPS
     assert more.wide_indices
     assert more.atomics == {(AtomicOp.ADD, u64)}
 

@@ -5,12 +5,14 @@ from vyre_driver.lower.dialect import CDialect, SourceText
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import COUNTERS, TRAPS, Kernel, Launch, Lowered, Repeat, Step
 from vyre_driver.lower.operators import c_casts, c_operators
-from vyre_driver.lower.target import Target
+from vyre_driver.lower.target import Arrangement, Groups, Target
 
 __all__ = [
     "COUNTERS",
     "TRAPS",
+    "Arrangement",
     "CDialect",
+    "Groups",
     "Kernel",
     "Launch",
     "Lowered",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
-from vyre_driver.lower.target import Target
+from vyre_driver.lower.target import Groups, Target
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
@@ -50,7 +50,7 @@ class CDialect:
     only if they combine in the order of the language. Without an entry they are composed from exchanges, or go
     through workgroup memory.
 
-    `groups_as_loops`: one work item runs a workgroup, as loops over its invocations. `wide_indices`: indices are u64
+    `groups` is how a workgroup runs. `wide_indices`: indices are u64
     where they can be, so that compilers know that they do not wrap. `versions`: compilers make vectors of code without
     checks, so loops and kernels are written twice where one comparison decides which of the two runs.
     """
@@ -76,7 +76,7 @@ class CDialect:
     atomics: Mapping[tuple[AtomicOp, DType], str] = field(default_factory=dict)
     subgroups: Mapping[tuple[SubgroupOp, DType], str] = field(default_factory=dict)
     subgroup_sizes: frozenset[int] = frozenset()
-    groups_as_loops: bool = False
+    groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
 
@@ -94,7 +94,7 @@ class CDialect:
             subgroup_ops=frozenset(self.subgroups),
             subgroup_sizes=self.subgroup_sizes,
             grid_barrier=Scope.GRID in self.barriers,
-            groups_as_loops=self.groups_as_loops,
+            groups=self.groups,
             wide_indices=self.wide_indices,
             versions=self.versions,
         )

@@ -10,14 +10,14 @@ from vyre_driver.lower.expand import expand_calls
 from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
 from vyre_driver.lower.grid.split import split_at_grid_barriers
-from vyre_driver.lower.groups.as_loops import groups_as_loops
+from vyre_driver.lower.groups.as_loops import arranged
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.registers import to_registers
 from vyre_driver.lower.subgroup.lowering import lower_subgroups
-from vyre_driver.lower.target import Target
+from vyre_driver.lower.target import Arrangement, Groups, Target
 from vyre_driver.lower.traps import lower_traps, trap_tags
 from vyre_driver.lower.versions.versions import decide_before
 from vyre_driver.lower.wide_indices import widen_indices
@@ -26,11 +26,13 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
 
-def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
-    """`program`, whose `facts` validation gave, for `target`.
+def legalize(program: Program, facts: Facts, target: Target, arrangement: Arrangement | None = None) -> Lowered:
+    """`program`, whose `facts` validation gave, for `target`. `arrangement` is how its workgroups are to run (None: as
+    loops where the target wants nothing else).
 
     Raises `UnsupportedFeature` if the target lacks something that nothing else can express, such as f64.
     """
+    wanted = arrangement or Arrangement(target.groups is Groups.LOOPS)
     forms = Forms(target)
     launched = drop_indirect_dispatch(program)
     expanded = expand_calls(launched, target)
@@ -39,20 +41,20 @@ def legalize(program: Program, facts: Facts, target: Target) -> Lowered:
     split = split_at_grid_barriers(recorded, target)
     return Lowered(
         source=program,
-        kernels=tuple(_kernel(piece, program, Ranges(facts), forms) for piece in split.kernels),
+        kernels=tuple(_kernel(piece, program, Ranges(facts), forms, wanted) for piece in split.kernels),
         schedule=split.schedule,
         buffers={b.name: b for b in split.buffers},
         traps=trap_tags(expanded),
     )
 
 
-def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms) -> Kernel:
+def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms, wanted: Arrangement) -> Kernel:
     """One kernel in the words of the target."""
     counted = count_steps(program, ranges, forms)
     guarded = guard_accesses(counted, ranges, forms.target)
-    grouped = groups_as_loops(guarded, ranges, forms.target)
-    decided = decide_before(grouped, ranges, forms.target)
+    grouped, arrangement = arranged(guarded, ranges, forms.target, wanted)
+    filled = fill_with_zeros(grouped, source)
+    decided = decide_before(filled, ranges, forms.target)
     addressed = widen_indices(decided, ranges, forms.target)
-    filled = fill_with_zeros(addressed, source)
-    spelled = to_registers(filled, ranges, forms)
-    return Kernel(spelled.name, spelled, lengths_read(spelled))
+    spelled = to_registers(addressed, ranges, forms)
+    return Kernel(spelled.name, spelled, lengths_read(spelled), arrangement)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vyre_driver.lower.target import Arrangement
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
@@ -20,15 +21,20 @@ TRAPS = "__traps"
 """The u64 storage buffer with one element per trap statement, all ones before the dispatch."""
 
 
+ITEMS = Arrangement(as_loops=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding
     numbers are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose
-    element count the kernel reads: each is one more u32 argument, in this order, after the buffers."""
+    element count the kernel reads: each is one more u32 argument, in this order, after the buffers. `arrangement` says
+    how its workgroups run."""
 
     name: str
     program: Program
     lengths: tuple[str, ...]
+    arrangement: Arrangement = ITEMS
 
 
 @dataclass(frozen=True, slots=True)

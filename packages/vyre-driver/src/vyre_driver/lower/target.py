@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
+
+
+class Groups(Enum):
+    """How a target runs the invocations of a workgroup."""
+
+    ITEMS = "work items"
+    """Side by side, whatever they do."""
+    LOOPS = "loops"
+    """Best one after the other: its compiler makes vectors of loops, and little, or worse, of barriers."""
+    MIXED = "work items, or loops where invocations part"
+    """As vectors, as long as all go the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Whether one work item runs a whole workgroup, and why."""
+
+    as_loops: bool
+    reason: str = ""
+
+    def __str__(self) -> str:
+        how = "one work item runs a workgroup" if self.as_loops else "every invocation is a work item"
+        return f"{how}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +41,8 @@ class Target:
     is stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` are (from, to) pairs,
     exact for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `atomics`
     and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
-    consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups_as_loops`: one work
-    item runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
+    consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
+    runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
     much faster that it is worth to be there twice.
     """
 
@@ -33,7 +57,7 @@ class Target:
     subgroup_ops: frozenset[tuple[SubgroupOp, DType]] = frozenset()
     subgroup_sizes: frozenset[int] = field(default=frozenset())
     grid_barrier: bool = False
-    groups_as_loops: bool = False
+    groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
 

@@ -6,6 +6,7 @@ from vyre_driver.lower.coordinates import local_index
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.kernel_memory import read_buffers, written_buffers
+from vyre_driver.lower.overwritten import overwritten
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Local, literal
@@ -17,9 +18,9 @@ from vyre_foundation.ops import OPS
 def fill_with_zeros(program: Program, source: Program) -> Program:
     """``…``  →  ``for k in [local, count) step volume: w[k] = 0; barrier; …``, for each workgroup array of `source`
 
-    Arrays that lowering has added are written before they are read.
+    Arrays that are written all over before they are read need no zeros, and those that lowering has added are.
     """
-    used = read_buffers(program) | written_buffers(program)
+    used = (read_buffers(program) | written_buffers(program)) - overwritten(program)
     arrays = [b for b in program.buffers if b.memory is Memory.WORKGROUP and b in used and b in source.buffers]
     if not arrays:
         return program

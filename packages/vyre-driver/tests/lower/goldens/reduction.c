@@ -4,8 +4,6 @@ kernel void total(const u32 *a, u32 *o, u32 a_length) {
     shared u32 s[8];
     const u32 global_id_x = global_id(0);
     const u32 local_id_x = local_id(0);
-    s[local_id_x] = 0u;
-    barrier();
     s[local_id_x] = global_id_x < a_length ? a[global_id_x] : 0u;
     barrier();
     if (local_id_x < 4u) {
@@ -31,7 +29,7 @@ kernel void total(const u32 *a, u32 *o, u32 a_length) {
 // loops
 
 kernel void total(const u32 *a, u32 *o, u32 a_length) {
-    u32 s[8] = {0};
+    u32 s[8];
     const u32 workgroup_id_x = workgroup_id(0);
     const u32 first_x = workgroup_id_x * 8u;
     if ((((u64)first_x) + 7ull) < ((u64)a_length)) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower import Lowered
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DTYPES, bool_, f32, i32, u8, u32
@@ -276,9 +277,25 @@ def test_private_arrays_have_a_part_for_each_invocation(case, check):
 
 
 def test_memory_that_is_too_large_stays_where_it_is(dialects, case):
-    with program("large", 64) as p:
-        w = p.private("w", f32, 2048)
+    with program("large", 128) as p:
+        w = p.private("w", f32, 4096)
         w[p.local_id(0)] = 1.0
-        p.write("out", f32, 64)[p.local_id(0)] = w[apply("rem", p.global_id(0), p.num_workgroups(0))]
+        p.write("out", f32, 128)[p.local_id(0)] = w[apply("rem", p.global_id(0), p.num_workgroups(0))]
     kernel = case(p.build(), {}, grid=(1, 1, 1)).lower(dialects["loops"].target()).kernels[0]
-    assert kernel.program.workgroup_size == (64, 1, 1)
+    assert kernel.program.workgroup_size == (128, 1, 1)
+    assert str(kernel.arrangement) == (
+        "every invocation is a work item: as loops it would take 2097152 bytes of memory for one workgroup, "
+        "more than 1048576"
+    )
+
+
+def test_barriers_beside_memory_that_is_too_large_are_refused(dialects, case):
+    """The one device that wants loops computes wrong values behind barriers in conditionals."""
+    with program("large", 128) as p:
+        w = p.private("w", f32, 4096)
+        w[p.local_id(0)] = 1.0
+        p.barrier()
+        p.write("out", f32, 128)[p.local_id(0)] = w[apply("rem", p.global_id(0), p.num_workgroups(0))]
+    launch = case(p.build(), {}, grid=(1, 1, 1))
+    with pytest.raises(UnsupportedFeature, match="barriers beside 2097152 bytes of memory for one workgroup"):
+        launch.lower(dialects["loops"].target())

@@ -9,6 +9,7 @@ from vyre_driver.lower.c.names import Names
 from vyre_driver.lower.c.statements import Lines, print_body
 from vyre_driver.lower.dialect import CDialect, SourceText
 from vyre_driver.lower.lowered import Kernel, Lowered
+from vyre_driver.lower.overwritten import overwritten
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
@@ -68,10 +69,13 @@ def _print_kernel(
     arrays = {b.name: tables[b] if b in tables else names(b.name) for b in program.buffers}
     words: dict[Expr, str] = {Length(program.buffer(name)): names(f"{name}_length") for name in kernel.lengths}
     lines.add("")
+    if kernel.arrangement.reason:
+        lines.add(f"// {kernel.arrangement}")
     lines.open(_head(program, entry, dialect, arrays, words))
+    unseen = overwritten(program)
     for buffer in program.buffers:
         if buffer.memory in (Memory.WORKGROUP, Memory.PRIVATE):
-            lines.add(_array(buffer, arrays[buffer.name], dialect))
+            lines.add(_array(buffer, arrays[buffer.name], dialect, is_zero=buffer not in unseen))
     for id in _ids(program):
         words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
         lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")
@@ -92,11 +96,11 @@ def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str
     return dialect.kernel.format(name=entry, parameters=", ".join(parameters), x=x, y=y, z=z)
 
 
-def _array(buffer: Buffer, name: str, dialect: CDialect) -> str:
+def _array(buffer: Buffer, name: str, dialect: CDialect, *, is_zero: bool) -> str:
     """Memory inside of a kernel; a private array starts as zeros, the kernel itself clears the workgroup's."""
     type, count = dialect.types[buffer.dtype], _room(buffer)
     if buffer.memory is Memory.PRIVATE:
-        return f"{type} {name}[{count}] = {{0}};"
+        return f"{type} {name}[{count}]{' = {0}' if is_zero else ''};"
     return dialect.workgroup.format(type=type, name=name, count=count)
 
 

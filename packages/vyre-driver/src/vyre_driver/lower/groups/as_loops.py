@@ -17,9 +17,9 @@ from vyre_driver.lower.groups.invocation import Invocation, Workgroup
 from vyre_driver.lower.groups.lanes import end_of_loop, split_guard
 from vyre_driver.lower.groups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.lower.groups.returns import without_returns
-from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds, structure
+from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds, has_barrier, structure
 from vyre_driver.lower.ranges import Ranges
-from vyre_driver.lower.target import Target
+from vyre_driver.lower.target import Arrangement, Groups, Target, unsupported
 from vyre_foundation.dtype import bool_, u32, u64
 from vyre_foundation.ir.expr import Cast, Expr, Id, IdKind, Local, literal
 from vyre_foundation.ir.program import Program
@@ -28,16 +28,23 @@ from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expr
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
 
-def groups_as_loops(program: Program, ranges: Ranges, target: Target) -> Program:
+def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
     """``w[local_id] = x; barrier; y = w[x]``  →  ``for l: (w[l] = …; x_kept[l] = …); for l: y = w[x_kept[l]]``
 
-    The result has a workgroup of one invocation. A program whose memory is too large for that, or that has collectives
-    or grid barriers of the target left, stays as it is.
+    The result has a workgroup of one invocation. A program that has collectives or grid barriers of the target left, or
+    whose memory is too large for that, stays as it is; `UnsupportedFeature` if that is no way either.
     """
-    if not target.groups_as_loops or program.workgroup_volume == 1 or not _can_loop(program):
-        return program
+    if not wanted.as_loops or program.workgroup_volume == 1:
+        return program, wanted
+    if not _can_loop(program):
+        return program, Arrangement(False, "it uses collectives, or a barrier of the grid, that the device has")
     grouper = _Grouper(_flat(program), ranges, target)
-    return grouper.program() if grouper.memory.bytes <= MAX_BYTES else program
+    if grouper.memory.bytes <= MAX_BYTES:
+        return grouper.program(), wanted
+    what = f"{grouper.memory.bytes} bytes of memory for one workgroup, more than {MAX_BYTES}"
+    if target.groups is Groups.LOOPS and any(map(has_barrier, program.body)):
+        raise unsupported(target, f"barriers beside {what}")
+    return program, Arrangement(False, f"as loops it would take {what}")
 
 
 def _can_loop(program: Program) -> bool:

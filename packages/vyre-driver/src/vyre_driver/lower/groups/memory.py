@@ -16,8 +16,8 @@ from vyre_foundation.ir.expr import Apply, Cast, Expr, Load, Select, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
 
-MAX_BYTES = 256 * 1024
-"""More private memory than this is no longer sure to fit the stack of a device's thread."""
+MAX_BYTES = 1024 * 1024
+"""More private memory than this is no longer sure to fit the stack of a device's thread, which has 8 MiB as a rule."""
 
 
 class GroupMemory:

@@ -152,7 +152,7 @@ def is_guard(stmt: If) -> bool:
     match stmt:
         case If(Apply(op, (_, limit)), (Store() | Atomic() as access, *_), ()) if op.id == "lt":
             limit = limit.value if isinstance(limit, Cast) else limit
-            return isinstance(limit, Length) and limit.buffer is access.buffer
+            return isinstance(limit, Length) and limit.buffer.name == access.buffer.name
         case _:
             return False
 

@@ -77,7 +77,9 @@ class Unchecked:
 
     def _image(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
         match node:
-            case Load(buffer, index) if node in self._checks.loads:
+            case Load(buffer, index) if node in self._checks.loads or (
+                not node.checked and index in self._checks.exact
+            ):
                 return Load(buffer, self._address(index), checked=False)
             case Apply() if node in self._checks.decided:
                 return literal(bool_, self._checks.decided[node])

@@ -33,15 +33,14 @@ _MANY = 64
 def decide_before(program: Program, ranges: Ranges, target: Target) -> Program:
     """``for l: a[i + l]``  →  ``if i + 255 < length(a): for l: a[i + l] (unchecked) else: for l: a[i + l]``
 
-    A kernel with barriers stays one: compilers get barriers in conditionals wrong. Nothing wraps in 64 bits, so it
-    takes a target that has them.
+    Nothing wraps in 64 bits, so it takes a target that has them.
     """
     if not target.versions or u64 not in target.arithmetic:
         return program
     versioner = _Versioner(program, ranges, target)
     if program.workgroup_volume == 1:
         return declare(program, versioner.loops(program.body))
-    return program if any(map(has_barrier, program.body)) else declare(program, versioner.kernel(program))
+    return declare(program, versioner.kernel(program))
 
 
 class _Versioner:
@@ -57,10 +56,10 @@ class _Versioner:
             return body
         extents = Extents(self._ranges, changing_names(body), _coordinates(program))
         checks = find_checks(body, extents)
-        if not checks.places:
-            return body
+        if not checks.loads:  # a guard alone costs no more than the comparison
+            return self.loops(body)
         fast = self._unchecked(body, checks, extents)
-        return (If(conjunction(checks.claims), fast, rechecked(body, self._ranges)),)
+        return (If(conjunction(checks.claims), self.loops(fast), rechecked(body, self._ranges)),)
 
     def loops(self, body: Body) -> Body:
         """The loops of `body`, outermost first, each in two versions where that is worth it."""
