@@ -119,4 +119,4 @@ def test_a_wrong_expectation_is_the_suites_fault() -> None:
     from dataclasses import replace
 
     wrong = replace(case, expected=Exactly((bytes(len(case.expected.outputs[0])),)))
-    assert set(settle(wrong).disagreements) == {"scalar", "vector", "numpy"}
+    assert set(settle(wrong).disagreements) == {"scalar", "vector", "optimized", "numpy"}

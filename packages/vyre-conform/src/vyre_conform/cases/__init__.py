@@ -9,6 +9,7 @@ from vyre_conform.case import Spec
 from vyre_conform.cases import (
     atomics,
     barriers,
+    calls,
     casts,
     control,
     floats,
@@ -31,6 +32,7 @@ Group = Callable[[], Iterator[Spec]]
 GROUPS: dict[str, Group] = {
     "ops":        ops.specs,
     "casts":      casts.specs,
+    "calls":      calls.specs,
     "literals":   literals.specs,
     "floats":     floats.specs,
     "control":    control.specs,

@@ -1,0 +1,35 @@
+"""Cases of dialects: there is one for each signature, and elementary functions are judged by MPFR."""
+
+from __future__ import annotations
+
+from vyre_conform.case import AsEvaluated, Exactly
+from vyre_conform.cases import calls
+from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation.dtype import f32, u32
+from vyre_foundation.ir.expr import Apply
+from vyre_foundation.ops import OPS
+
+SQUARE = Composition("acme.square", {(u32,): u32, (f32,): f32}, lambda x: Apply(OPS["mul"], x, x))
+EXP = Composition("math.exp", {(f32,): f32, (u32,): u32}, lambda x: x)
+
+
+def test_every_signature_is_a_case() -> None:
+    register([SQUARE])
+    try:
+        found = {str(spec.address): spec.case().expected for spec in calls.specs()}
+    finally:
+        unregister([SQUARE.id])
+    assert found["calls:acme.square:dtype=u32"] == found["calls:acme.square:dtype=f32"] == AsEvaluated()
+    assert not any(address.startswith("calls:testing.") for address in found)
+
+
+def test_a_wrong_elementary_function_is_found_by_its_expected_bytes() -> None:
+    """The identity is no exponential: MPFR says so, whatever the evaluators agree on."""
+    (spec,) = (spec for spec in _specs_of(EXP) if "dtype=f32" in str(spec.address))
+    case = spec.case()
+    assert isinstance(case.expected, Exactly)
+    assert case.expected.outputs[0] != case.launch.inputs["x0"]
+
+
+def _specs_of(row: Composition) -> list[calls.Spec]:
+    return [calls.seeded(calls.address("calls", row.id, dtype=t[0]), calls._call, row, t) for t in row.signatures]
