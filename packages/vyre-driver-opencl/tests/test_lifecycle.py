@@ -20,10 +20,10 @@ from vyre_driver.errors import (
     StaleHandle,
 )
 from vyre_driver.lower.legalize import legalize
-from vyre_driver_opencl import launch, opened, port
+from vyre_driver_opencl import facts, launch, opened, port
 from vyre_driver_opencl.backend import OpenClBackend
 from vyre_driver_opencl.emit import OpenClSource
-from vyre_driver_opencl.memory import Sharing
+from vyre_driver_opencl.memory import BufferMemory, Sharing
 from vyre_driver_opencl.opened import open_device
 from vyre_driver_opencl.port import OpenClPort
 from vyre_foundation.build import program
@@ -64,7 +64,7 @@ def fresh_port(backend_id: str) -> Iterator[OpenClPort]:
 def any_port(backend_id: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[OpenClPort]:
     """A port whose buffers are what they are on the device, and one as for a device with memory of its own."""
     if request.param == "copied":
-        monkeypatch.setattr(Sharing, "of", lambda device: Sharing.NONE)
+        monkeypatch.setattr(Sharing, "of", lambda device, **proven: Sharing.NONE)
     port = OpenClPort(backend_id, open_device(backend_id))
     yield port
     port.close()
@@ -171,26 +171,33 @@ def test_only_what_changed_is_bound_again(backend_id: str, monkeypatch: pytest.M
         def set_arg(self, position: int, argument: object) -> None:
             self.calls.append(f"one {position}")
 
-    class Memory:
-        argument = None
+    class Memory(BufferMemory):
+        argument = None  # type: ignore[assignment]
 
     recorder = Recorder()
     kernel = launch.LoadedKernel(recorder, is_flat=False)  # type: ignore[arg-type]
     a, b, c = Memory(), Memory(), Memory()
     for args in ((first := (a, b, 7)), first, (a, b, 7), (a, c, 7), (a, c, 8)):
-        kernel.bind(args)  # type: ignore[arg-type]
+        kernel.bind(args)
         recorder.calls.append("|")
     assert recorder.calls == ["types", "all 3", "|", "|", "|", "one 1", "|", "all 3", "|"]
     assert kernel.memories == (a, c)
 
 
-def test_spans_have_no_more_axes_than_needed() -> None:
-    kernel = launch.LoadedKernel(None, is_flat=False)  # type: ignore[arg-type]
-    assert kernel.spans((5, 1, 1), (64, 1, 1)) == ((320,), (64,))
-    assert kernel.spans((5, 2, 1), (4, 4, 1)) == ((20, 8), (4, 4))
-    assert kernel.spans((1, 1, 2), (4, 1, 1)) == ((4, 1, 2), (4, 1, 1))
-    flat = launch.LoadedKernel(None, is_flat=True)  # type: ignore[arg-type]
-    assert flat.spans((5, 2, 1), (3, 4, 2)) == ((120, 2), (24, 1))
+@pytest.mark.parametrize(
+    ("grid", "workgroup", "is_flat", "span", "local"),
+    [
+        ((5, 1, 1), (64, 1, 1), False, (320,), (64,)),
+        ((5, 2, 1), (4, 4, 1), False, (20, 8), (4, 4)),
+        ((1, 1, 2), (4, 1, 1), False, (4, 1, 2), (4, 1, 1)),
+        ((5, 2, 1), (3, 4, 2), True, (120, 2), (24, 1)),
+    ],
+)
+def test_sizes_have_no_more_axes_than_needed(grid, workgroup, is_flat, span, local) -> None:
+    kernel = launch.LoadedKernel(None, is_flat=is_flat)  # type: ignore[arg-type]
+    for _ in range(2):
+        kernel.shape(grid, workgroup)
+        assert (kernel.span, kernel.local) == (span, local)
 
 
 def test_the_device_times_its_kernels(backend: VyreBackend) -> None:
@@ -220,10 +227,10 @@ def test_a_refused_text_says_where_and_why(fresh_port: OpenClPort, backend_id: s
 
 
 def test_devices_that_fail_are_passed_over_with_their_reasons(monkeypatch: pytest.MonkeyPatch, backend_id: str) -> None:
-    def refuse(backend: str, bench: object, reported: object) -> None:
+    def refuse(backend: str, bench: object, reported: object, **how: object) -> None:
         raise BackendUnavailable(backend, "it can not count", fix="choose another device")
 
-    monkeypatch.setattr(opened, "prove_device", refuse)
+    monkeypatch.setattr(facts, "prove_device", refuse)
     monkeypatch.setattr(opened, "_proven", {})
     with pytest.raises(BackendUnavailable, match=r"no device can be used \(.*it can not count\)\. Fix: choose another"):
         open_device(backend_id)

@@ -9,10 +9,9 @@ from typing import Any
 from vyre_driver.pipeline.facts import device_facts, recall
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
-from vyre_driver.tune.spelling import Candidate, Variant
+from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver_opencl import __version__
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.choice import choose
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.probe import Proven, Reported, prove_device
@@ -31,6 +30,8 @@ def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench
     def find() -> Proven:
         if store is None or not store.keeps:
             return prove_device(backend, bench, reported)
+        from vyre_driver_opencl.choice import choose  # lowers and prints, which nobody needs whose store has the facts
+
         proven = prove_device(backend, bench, reported, thorough=True)
         return choose(bench, dialect_of(backend, reported, proven), proven)
 
@@ -50,6 +51,7 @@ def to_bytes(proven: Proven) -> bytes:
             "atomics": [[op.value, str(t), text] for (op, t), text in proven.atomics.items()],
             "subgroup_sizes": sorted(proven.subgroup_sizes),
             "collectives": [[op.value, str(t), text] for (op, t), text in proven.collectives.items()],
+            "plain_pointers": proven.plain_pointers,
             "candidates": [
                 [c.variant.op, str(c.variant.operand), c.variant.text, c.wrong, c.picoseconds, c.is_chosen]
                 for c in proven.candidates
@@ -68,6 +70,7 @@ def from_bytes(data: bytes) -> Proven:
         atomics=_table(rows["atomics"], AtomicOp),
         subgroup_sizes=frozenset(rows["subgroup_sizes"]),
         collectives=_table(rows["collectives"], SubgroupOp),
+        plain_pointers=bool(rows["plain_pointers"]),
         candidates=tuple(
             Candidate(Variant(op, dtype(t), text), wrong, picoseconds, bool(is_chosen))
             for op, t, text, wrong, picoseconds, is_chosen in rows["candidates"]

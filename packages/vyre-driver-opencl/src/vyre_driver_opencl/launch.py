@@ -10,55 +10,84 @@ import numpy as np
 
 from vyre_driver.device.profile import Extent
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.memory import BufferMemory
+from vyre_driver_opencl.memory import Argument, BufferMemory
 
-Args: TypeAlias = "Sequence[BufferMemory | int]"
+Arg: TypeAlias = "BufferMemory | Argument | int"
+Args: TypeAlias = "Sequence[Arg]"
 
 
 class LoadedKernel:
     """One kernel object. It keeps what is bound to it: a runtime may end the process over a buffer that is gone.
 
+    Memory of a caller, which comes as an argument of the runtime's own, is not kept: it is set for each launch.
     `memories` are the buffers bound now. `seconds` is how long the kernel runs at its present geometry, infinity while
     that is unknown or long. `is_flat`: its workgroup has one dimension, with the volume of the program's.
     """
 
-    __slots__ = ("_args", "_geometry", "_sizes", "_spans", "is_flat", "kernel", "memories", "seconds")
+    __slots__ = (
+        *("_bound", "args", "grid", "is_flat", "kernel", "local", "memories"),
+        *("seconds", "span", "workgroup_size"),
+    )
 
     def __init__(self, kernel: cl.Kernel, *, is_flat: bool) -> None:
         self.kernel, self.is_flat = kernel, is_flat
         self.memories: tuple[BufferMemory, ...] = ()
         self.seconds = math.inf
-        self._args: Args | None = None
-        self._geometry: tuple[Extent, Extent] | None = None
-        self._spans: tuple[tuple[int, ...], tuple[int, ...]] = ((1,), (1,))
+        self.args: Args | None = None
+        self._bound: list[BufferMemory | int | None] | None = None
+        self.grid: Extent | None = None
+        self.workgroup_size: Extent | None = None
+        self.span: tuple[int, ...] = (1,)
+        self.local: tuple[int, ...] = (1,)
 
     def bind(self, args: Args) -> None:
-        """Make `args` the kernel's arguments; nothing is to do for the very sequence of the call before."""
-        if args is self._args:
-            return
-        before, self._args = self._args, None  # unknown, if the runtime refuses one of them
-        if before is None:
+        """Make `args` the kernel's arguments; what they were in the call before is not set again."""
+        bound, self._bound, self.args = self._bound, None, None  # unknown, if the runtime refuses one of them
+        if bound is None:
             self.kernel.set_scalar_arg_dtypes([np.uint32 if isinstance(a, int) else None for a in args])
-        if before is None or _lengths(args) != _lengths(before):
-            self.kernel.set_args(*[a if isinstance(a, int) else a.argument for a in args])
-        else:
-            for position, (new, old) in enumerate(zip(args, before, strict=True)):
-                if new is not old and not isinstance(new, int):
-                    self.kernel.set_arg(position, new.argument)
-        self._args, self.memories = args, tuple(a for a in args if not isinstance(a, int))
+            return self._bind_all(args)
+        is_other = False
+        for position, arg in enumerate(args):
+            before = bound[position]
+            if arg is before:
+                continue
+            kind = type(arg)
+            if kind is int:
+                if arg != before:
+                    return self._bind_all(args)
+            elif isinstance(arg, BufferMemory):
+                self.kernel.set_arg(position, arg.argument)
+                bound[position] = arg
+                is_other = True
+            else:
+                self.kernel.set_arg(position, arg)
+                if before is not None:
+                    bound[position] = None
+                    is_other = True
+        self._bound = bound
+        if is_other:
+            self._remember(args)
 
-    def spans(self, grid: Extent, workgroup_size: Extent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Global and local size, without trailing axes of one workgroup of one invocation."""
-        if self._geometry != (grid, workgroup_size):
-            self._geometry, self.seconds = (grid, workgroup_size), math.inf
-            local = (math.prod(workgroup_size), 1, 1) if self.is_flat else workgroup_size
-            axes = 3 if grid[2] * local[2] > 1 else 2 if grid[1] * local[1] > 1 else 1
-            self._spans = tuple(g * n for g, n in zip(grid, local, strict=True))[:axes], local[:axes]
-        return self._spans
+    def _bind_all(self, args: Args) -> None:
+        self.kernel.set_args(*[a.argument if isinstance(a, BufferMemory) else a for a in args])
+        self._bound = [a if isinstance(a, (int, BufferMemory)) else None for a in args]
+        self._remember(args)
 
+    def _remember(self, args: Args) -> None:
+        """`args` stays None while memory of a caller is among them."""
+        self.memories = tuple(a for a in args if isinstance(a, BufferMemory))
+        self.args = args if self._bound is not None and None not in self._bound else None
 
-def _lengths(args: Args) -> list[int]:
-    return [a for a in args if isinstance(a, int)]
+    def shape(self, grid: Extent, workgroup_size: Extent) -> None:
+        """Make these the kernel's sizes, without trailing axes of one workgroup of one invocation."""
+        if (grid, workgroup_size) == (self.grid, self.workgroup_size):
+            self.grid, self.workgroup_size = grid, workgroup_size
+            return
+        self.grid, self.workgroup_size, self.seconds = grid, workgroup_size, math.inf
+        local = (math.prod(workgroup_size), 1, 1) if self.is_flat else workgroup_size
+        axes = 3 if grid[2] * local[2] > 1 else 2 if grid[1] * local[1] > 1 else 1
+        self.span = tuple(g * n for g, n in zip(grid, local, strict=True))[:axes]
+        self.local = local[:axes]
 
 
 class Module:

@@ -1,9 +1,9 @@
 """Buffers: what a kernel argument is, and how bytes get in and out of it.
 
 On a CPU the device's memory is the host's, so a buffer is host memory that kernels use in place, and a copy is a copy
-of bytes, without a command in the queue (a command wakes a thread of the device: on PoCL 49 µs). Two runtimes need two
-ways: PoCL works in place on whatever it is given as a host pointer, the Intel runtime takes plain pointers as shared
-virtual memory. Other devices get buffers of their own and copy commands.
+of bytes, without a command in the queue (a command wakes a thread of the device: on PoCL 49 µs). There are two ways:
+plain pointers as shared virtual memory, where that is proven to work, or else buffer objects over a host pointer, which
+PoCL takes at any address. Other devices get buffers of their own and copy commands.
 
 Every buffer knows the number of the last launch that uses it. The host waits for that one before it touches the bytes,
 which keeps the order of the queue for each buffer, and so for everything that can be seen.
@@ -11,13 +11,11 @@ which keeps the order of the queue for each buffer, and so for everything that c
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl.api import cl
@@ -25,7 +23,10 @@ from vyre_driver_opencl.api import cl
 PAGE = 4096
 """Alignment of host memory that a device uses in place: some runtimes copy what does not begin on a page."""
 
-Argument: TypeAlias = "cl.Buffer | cl.SVM[npt.NDArray[np.uint8]]"
+ALIGNMENT = 16
+"""Bytes. Of memory that comes from a caller: more than any type needs."""
+
+Argument: TypeAlias = "cl.Buffer | cl.SVM[Any]"
 
 
 class Sharing(Enum):
@@ -39,37 +40,25 @@ class Sharing(Enum):
     """By copies."""
 
     @classmethod
-    def of(cls, device: cl.Device) -> Sharing:
+    def of(cls, device: cl.Device, *, plain_pointers: bool = False) -> Sharing:
+        """`plain_pointers`: kernels have been shown to work on any address of the host."""
         if not device.type & cl.device_type.CPU:
             return cls.NONE
-        if "PoCL" in device.platform.version:
-            return cls.HOST_POINTER
-        try:
-            in_place = bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
-        except cl.LogicError:  # before OpenCL 2
-            in_place = False
-        return cls.SYSTEM_POINTER if in_place else cls.NONE
+        if plain_pointers:
+            return cls.SYSTEM_POINTER
+        return cls.HOST_POINTER if "PoCL" in device.platform.version else cls.NONE
 
 
-class BufferMemory(ABC):
-    """Some bytes of the device. `argument` is what a kernel gets, `launch` the number of the last that uses them."""
+class BufferMemory:
+    """Some bytes of the device. `argument` is what a kernel gets, `launch` the number of the last that uses them.
+
+    The kinds below read, write and fill, each at once: the launches before have ended.
+    """
 
     __slots__ = ("argument", "launch")
 
     argument: Argument
     launch: int
-
-    @abstractmethod
-    def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
-        """Fill `into` from byte `offset`, at once: the launches before have ended."""
-
-    @abstractmethod
-    def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
-        """Copy `data` to byte `offset`; `data` is free at return. The launches before have ended."""
-
-    @abstractmethod
-    def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
-        """Set the first `size` bytes. The launches before have ended."""
 
     def release(self) -> None:
         """Give the bytes back; no launch uses them any more. Never raises."""
@@ -98,12 +87,15 @@ class HostMemory(BufferMemory):
         self.launch = 0
 
     def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
+        """Fill `into` from byte `offset`."""
         into[:] = self._view[offset : offset + into.nbytes]
 
     def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
+        """Copy `data` to byte `offset`; `data` is free at return."""
         self._view[offset : offset + data.nbytes] = data
 
     def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
+        """Set the first `size` bytes."""
         self._bytes[:size] = byte
 
 
@@ -128,6 +120,25 @@ class DeviceMemory(BufferMemory):
         cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
 
 
-def allocate(context: cl.Context, sharing: Sharing, size: int) -> BufferMemory:
+def in_place(context: cl.Context, sharing: Sharing, data: memoryview) -> Argument | None:
+    """The bytes of `data` as an argument, which keeps them alive; None where they can not be used as they lie."""
+    if sharing is Sharing.SYSTEM_POINTER:
+        try:
+            plain = cl.SVM(data)
+        except (BufferError, ValueError):  # read-only: PyOpenCL wants to write
+            pass
+        else:
+            return plain if plain.svm_ptr % ALIGNMENT == 0 else None
+    words = np.frombuffer(data, np.uint8)
+    if "PoCL" not in context.devices[0].platform.version or words.ctypes.data % ALIGNMENT:
+        return None
+    access = cl.mem_flags.READ_WRITE if words.flags.writeable else cl.mem_flags.READ_ONLY
+    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=words)
+
+
+AnyMemory: TypeAlias = HostMemory | DeviceMemory
+
+
+def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
     """`size` bytes for the device, with unspecified contents."""
     return DeviceMemory(context, size) if sharing is Sharing.NONE else HostMemory(context, sharing, size)

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
-from vyre_driver.tune.spelling import Candidate
+from vyre_driver.tune.candidate import Candidate
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
-from vyre_driver_opencl.emit import OpenClSource, emit
 from vyre_driver_opencl.errors import from_status, translated
-from vyre_driver_opencl.launch import LoadedKernel, Module
-from vyre_driver_opencl.memory import BufferMemory, Sharing, allocate
+from vyre_driver_opencl.launch import Args, LoadedKernel, Module
+from vyre_driver_opencl.memory import AnyMemory, Argument, BufferMemory, Sharing, allocate, in_place
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import queue_of
 
+if TYPE_CHECKING:
+    from vyre_driver_opencl.emit import OpenClSource
+
 BLOCKING = 0.02
 """Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
+COMPLETE = cl.command_execution_status.COMPLETE
 LONGEST_PAUSE = 0.005
 """Seconds between two looks at a launch that takes long."""
 
 
-class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
+class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     """One device with one queue, in order, or several of which one is used at a time. It times its kernels."""
 
     emitter_version = "opencl-1"
@@ -40,9 +43,11 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         timed = cl.command_queue_properties.PROFILING_ENABLE
         self._queues = [cl.CommandQueue(self._context, device, timed) for device in opened.queues]
         self._queue = self._queues[0]  # of copies, and of the launches since the last wait for everything
-        self._sharing = Sharing.of(self._device)
+        self._sharing = Sharing.of(self._device, plain_pointers=opened.proven.plain_pointers)
+        self.shares_host_memory = self._sharing is not Sharing.NONE
         self._largest = self._device.max_mem_alloc_size
-        self._launched: list[tuple[LoadedKernel, cl.Event]] = []  # since the last wait for everything
+        # Since the last wait for everything. The arguments are kept because memory of a caller may be among them.
+        self._launched: list[tuple[LoadedKernel, cl.Event, Args]] = []
         self._ended = 0  # launches before those
         self._pending = 0.0  # seconds that those are known to take together
         self._in_use: list[BufferMemory] = []  # given back while a launch used it
@@ -69,9 +74,13 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
 
     def emit(self, lowered: Lowered, options: EmitOptions) -> OpenClSource:
         """Exact, whatever the budget: no function of the device's own is spelled."""
+        from vyre_driver_opencl.emit import emit  # the printer is not needed by those who load all their code
+
         return emit(lowered, self._opened.dialect, self._opened.reported.options)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
+        from vyre_driver_opencl.emit import OpenClSource
+
         assert isinstance(unit, OpenClSource)
         try:
             program = build(self._context, self._opened.queues[queue], unit.text, unit.options)
@@ -94,35 +103,41 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def allocate(self, size: int) -> BufferMemory:
+    def allocate(self, size: int) -> AnyMemory:
         self._release_unused()
         if size > self._largest:
             raise DeviceOutOfMemory(size, self._largest)
         with translated(self._backend, requested=size):
             return allocate(self._context, self._sharing, size)
 
-    def fill(self, memory: BufferMemory, byte: int, size: int) -> None:
+    def fill(self, memory: AnyMemory, byte: int, size: int) -> None:
         self._wait_for(memory)
         try:
             memory.fill(self._queue, byte, size)
         except cl.Error as error:
             raise self._translated(error) from error
 
-    def copy_in(self, memory: BufferMemory, data: memoryview, offset: int = 0) -> None:
+    def copy_in(self, memory: AnyMemory, data: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
         try:
             memory.write(self._queue, data, offset)
         except cl.Error as error:
             raise self._translated(error) from error
 
-    def copy_out(self, memory: BufferMemory, into: memoryview, offset: int = 0) -> None:
+    def copy_out(self, memory: AnyMemory, into: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
         try:
             memory.read(self._queue, into, offset)
         except cl.Error as error:
             raise self._translated(error) from error
 
-    def free(self, memory: BufferMemory) -> None:
+    def in_place(self, data: memoryview) -> Argument | None:
+        try:
+            return in_place(self._context, self._sharing, data)
+        except cl.Error as error:
+            raise self._translated(error) from error
+
+    def free(self, memory: AnyMemory) -> None:
         self._in_use.append(memory)
         self._release_unused()
 
@@ -134,29 +149,52 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
         kernel: str,
         grid: Extent,
         workgroup_size: Extent,
-        args: Sequence[BufferMemory | int],
+        args: Args,
         *,
         timed: bool = False,
     ) -> cl.Event:
-        if module.queue is not self._queue:
-            self._change_queue(module.queue)
         loaded = module.kernels[kernel]
-        span, local = loaded.spans(grid, workgroup_size)
-        try:
-            loaded.bind(args)
-            number = self._ended + len(self._launched) + 1
-            for memory in loaded.memories:  # before it is so: an interrupt may come in between
-                memory.launch = number
-            event = cl.enqueue_nd_range_kernel(self._queue, loaded.kernel, span, local)
-        except cl.Error as error:
-            raise self._translated(error) from error
-        self._launched.append((loaded, event))
+        event = self._enqueue(module, loaded, grid, workgroup_size, args)
+        self._launched.append((loaded, event, args))
         self._pending += loaded.seconds
         return event
+
+    def run(self, module: Module, kernel: str, grid: Extent, workgroup_size: Extent, args: Args) -> None:
+        loaded = module.kernels[kernel]
+        event = self._enqueue(module, loaded, grid, workgroup_size, args)
+        if not self._launched and event.command_execution_status == COMPLETE:  # the calling thread does the work
+            self._ended += 1
+            return
+        self._launched.append((loaded, event, args))
+        self._pending += loaded.seconds
+        self.wait(event)
+
+    def _enqueue(
+        self, module: Module, loaded: LoadedKernel, grid: Extent, workgroup_size: Extent, args: Args
+    ) -> cl.Event:
+        queue = module.queue
+        if queue is not self._queue:
+            self._change_queue(queue)
+        try:
+            if args is not loaded.args:
+                loaded.bind(args)
+            if loaded.memories:
+                number = self._ended + len(self._launched) + 1
+                for memory in loaded.memories:  # before it is so: an interrupt may come in between
+                    memory.launch = number
+            if grid is not loaded.grid or workgroup_size is not loaded.workgroup_size:
+                loaded.shape(grid, workgroup_size)
+            return cl.enqueue_nd_range_kernel(queue, loaded.kernel, loaded.span, loaded.local)
+        except cl.Error as error:
+            raise self._translated(error) from error
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def wait(self, event: cl.Event, timeout: float | None = None) -> bool:
+        if event.command_execution_status == COMPLETE:  # at once, where the calling thread does the work
+            if self._launched and event is self._launched[-1][1]:
+                self._settle(measure=self._pending >= BLOCKING)
+            return True
         started = time.perf_counter()
         is_short = self._pending < (BLOCKING if timeout is None else min(BLOCKING, timeout))
         try:
@@ -237,7 +275,7 @@ class OpenClPort(DevicePort[Module, BufferMemory, cl.Event]):
     def _settle(self, *, measure: bool) -> None:
         """Everything has ended. `measure`: find out how long each launch took, for the waits to come."""
         if measure:
-            for loaded, event in self._launched:
+            for loaded, event, _ in self._launched:
                 seconds = (event.profile.end - event.profile.start) / 1e9
                 loaded.seconds = seconds if seconds < BLOCKING else math.inf
         self._ended += len(self._launched)

@@ -14,11 +14,12 @@ from functools import partial
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.device.queue import Queue
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver.tune.spelling import Candidate, Variant
+from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.proof.atomics import Atomics, prove_atomics
 from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.pointers import prove_pointers
 from vyre_driver_opencl.proof.rows import Row, examine, prove
 from vyre_driver_opencl.proof.subgroups import Collectives, prove_collectives, prove_sizes
 from vyre_driver_opencl.spelling import (
@@ -89,7 +90,7 @@ class Reported:
 class Proven:
     """What kernels have shown: the `floats` that registers hold, and all spellings that had to be shown.
 
-    `candidates` are all spellings that were looked
+    `plain_pointers`: a kernel may be given any address of host memory. `candidates` are all spellings that were looked
     at, where somebody looked at more than the first exact ones.
     """
 
@@ -99,6 +100,7 @@ class Proven:
     atomics: Atomics
     subgroup_sizes: frozenset[int]
     collectives: Collectives
+    plain_pointers: bool = False
     candidates: tuple[Candidate, ...] = ()
 
 
@@ -141,6 +143,7 @@ def prove_device(backend: str, bench: Bench, reported: Reported, *, thorough: bo
         atomics=prove_atomics(bench, {k: s for k, s in ATOMICS.items() if k[1].bits == 32 or reported.atomic64}),
         subgroup_sizes=sizes,
         collectives=prove_collectives(bench, min(sizes), collectives) if sizes else {},
+        plain_pointers=reported.is_cpu and prove_pointers(bench),
     )
 
 

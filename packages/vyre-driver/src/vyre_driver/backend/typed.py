@@ -36,8 +36,7 @@ class TypedDispatchExt(ABC):
         declared type and any shape. Python numbers and lists are refused: they carry no type. `InvalidInput` names the
         buffer that is missing, unknown, or of another type.
         """
-        for buffer in program.outputs:
-            _require_whole_elements(buffer)
+        require_whole_elements(program)
         outputs = self.dispatch(program, ordered_inputs(program, arrays), config)
         return {b.name: _as_array(b, view) for b, view in zip(program.outputs, outputs, strict=True)}
 
@@ -106,12 +105,14 @@ def _from_dlpack(buffer: Buffer, value: Any) -> Array:
         ) from error
 
 
-def _require_whole_elements(buffer: Buffer) -> None:
-    start, stop = buffer.output_range or (0, 0)
-    if start % buffer.dtype.size or stop % buffer.dtype.size:
-        needed = f"an output range of whole elements of {buffer.dtype}"
-        fix = "dispatch bytes instead of arrays, or widen the range"
-        raise InvalidInput(buffer.name, needed=needed, got=f"the bytes {start} … {stop}", fix=fix)
+def require_whole_elements(program: Program) -> None:
+    """Refuse a program with an output range that cuts an element: an array can not show it."""
+    for buffer in program.outputs:
+        start, stop = buffer.output_range or (0, 0)
+        if start % buffer.dtype.size or stop % buffer.dtype.size:
+            needed = f"an output range of whole elements of {buffer.dtype}"
+            fix = "dispatch bytes instead of arrays, or widen the range"
+            raise InvalidInput(buffer.name, needed=needed, got=f"the bytes {start} … {stop}", fix=fix)
 
 
 def _as_array(buffer: Buffer, view: memoryview) -> np.ndarray[Any, Any]:

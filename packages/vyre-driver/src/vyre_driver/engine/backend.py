@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
@@ -16,15 +14,18 @@ from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.admission import admit_program
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Allocation, Device
-from vyre_driver.engine.dispatcher import Dispatcher, Session
+from vyre_driver.engine.dispatcher import Dispatcher
+from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.pipeline import EnginePipeline
 from vyre_driver.engine.port import DevicePort, SourceUnit
-from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.plan.launch import validated, with_workgroup_size
-from vyre_driver.tune.spelling import Candidate
+from vyre_driver.tune.candidate import Candidate
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
 
 
 class EngineBackend(VyreBackend, contract=1):
@@ -37,13 +38,10 @@ class EngineBackend(VyreBackend, contract=1):
         self, id: str, open_port: Callable[[], DevicePort[Any, Any, Any]], *, version: str = "unspecified"
     ) -> None:
         self._id, self._open_port, self._version = id, open_port, version
-        self._lock = threading.RLock()
         self._counters = Counters()
-        self._device: Device | None = None
-        self._lost: DeviceLost | None = None
-        self._is_shut_down = False
+        self._gate = Gate(id, self._opened)
         self._dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
-        self._dispatcher = self._new_dispatcher(self._session)
+        self._dispatcher = self._new_dispatcher()
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -54,25 +52,30 @@ class EngineBackend(VyreBackend, contract=1):
         return self._version
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        return self._dispatcher.dispatch(program, inputs, config).outputs
+        return self._dispatcher.dispatch(program, inputs, config)
+
+    def dispatch_arrays(
+        self, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> dict[str, Array]:
+        return self._dispatcher.dispatch_arrays(program, arrays, config)
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        return self._dispatcher.dispatch(program, inputs, config).outputs
+        return self._dispatcher.dispatch(program, inputs, config)
 
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        return self._dispatcher.dispatch(program, inputs, config, timed=True)
+        return self._dispatcher.dispatch_timed(program, inputs, config)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
-        with self._session(deadline) as device:
+        with self._gate.session(deadline) as device:
             admit_program(facts, config, device.target, device.profile)
             code = device.compile(facts, config)
-            dispatcher = self._new_dispatcher(lambda deadline: self._session(deadline, device), kept={})
+            dispatcher = self._new_dispatcher(device, kept={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
         weakref.finalize(pipeline, dispatcher.abandon, device).atexit = False
         return pipeline
@@ -80,28 +83,28 @@ class EngineBackend(VyreBackend, contract=1):
     def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
         """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""
         facts = validated(with_workgroup_size(program, config.workgroup_override))
-        with self._session(Deadline(config.timeout, self._id, config.label)) as device:
+        with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
             admit_program(facts, config, device.target, device.profile)
             return device.emit(facts, config)[1]
 
     def spellings(self) -> tuple[Candidate, ...]:
         """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""
-        with self._session(Deadline(None, self._id)) as device:
+        with self._gate.session() as device:
             found: tuple[Candidate, ...] = device.port.spellings()
             return found
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot:
-        with self._lock:
-            return PipelineCacheSnapshot(0, 0) if self._device is None else self._device.code.snapshot()
+        with self._gate.lock:
+            return PipelineCacheSnapshot(0, 0) if self._gate.device is None else self._gate.device.code.snapshot()
 
     def backend_metric_snapshot(self) -> dict[str, int]:
-        with self._lock:
+        with self._gate.lock:
             return self._counters.snapshot()
 
     # ── capabilities: what the probe of the device said ──────────────────────────────────────────────────────────────
 
     def device_profile(self) -> DeviceProfile:
-        with self._session(Deadline(None, self._id)) as device:
+        with self._gate.session() as device:
             return device.profile
 
     def supports_subgroup_ops(self) -> bool:
@@ -149,57 +152,33 @@ class EngineBackend(VyreBackend, contract=1):
 
     def shutdown(self) -> None:
         """Free everything and close the device. Calling it again does nothing."""
-        with self._lock:
-            self._is_shut_down = True
+        with self._gate.lock:
+            self._gate.is_shut_down = True
             self._close()
 
     def device_lost(self) -> bool:
-        return self._lost is not None
+        return self._gate.lost is not None
 
     def try_recover(self) -> None:
         """Close what is left of the device and open it again. Pipelines made before are stale; later ones are not."""
-        with self._lock:
+        with self._gate.lock:
             self._close()
-            self._lost = None
+            self._gate.lost = None
         self.prepare()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @contextmanager
-    def _session(self, deadline: Deadline, expected: Device | None = None) -> Iterator[Device]:
-        """The open device under the lock. `expected` is the one that a pipeline was compiled for."""
-        remaining = deadline.remaining()
-        if not self._lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
-            raise deadline.passed("waiting for another dispatch")
+    def _opened(self) -> Device:
+        port = self._open_port()
         try:
-            device = self._open()
-            if expected is not None and expected is not device:
-                raise StaleHandle("the pipeline", "its device was closed", fix="compile the program again")
-            device.sweep()
-            yield device
-        except DeviceLost as error:
-            self._lost = error
+            return Device(port, self._counters, self._reclaim, shared_store())
+        except BaseException:
+            port.close()
             raise
-        finally:
-            self._lock.release()
-
-    def _open(self) -> Device:
-        if self._is_shut_down:
-            raise StaleHandle(f"backend {self._id!r}", "it was shut down", fix="acquire it again")
-        if self._lost is not None:
-            raise DeviceLost(self._id, str(self._lost.fields["reason"]))
-        if self._device is None:
-            port = self._open_port()
-            try:
-                self._device = Device(port, self._counters, self._reclaim, shared_store())
-            except BaseException:
-                port.close()
-                raise
-        return self._device
 
     def _close(self) -> None:
         """Free what every dispatcher holds, then the device itself."""
-        device, self._device = self._device, None
+        device, self._gate.device = self._gate.device, None
         if device is not None:
             for dispatcher in tuple(self._dispatchers):
                 dispatcher.release(device)
@@ -207,11 +186,11 @@ class EngineBackend(VyreBackend, contract=1):
 
     def _reclaim(self) -> None:
         """The device is full: free every launch that is kept for speed."""
-        if self._device is not None:
+        if self._gate.device is not None:
             for dispatcher in tuple(self._dispatchers):
-                dispatcher.reclaim(self._device)
+                dispatcher.reclaim(self._gate.device)
 
-    def _new_dispatcher(self, session: Session, kept: dict[str, Allocation] | None = None) -> Dispatcher:
-        dispatcher = Dispatcher(self._id, session, kept)
+    def _new_dispatcher(self, expected: Device | None = None, kept: dict[str, Allocation] | None = None) -> Dispatcher:
+        dispatcher = Dispatcher(self._id, self._gate, expected, kept)
         self._dispatchers.add(dispatcher)
         return dispatcher

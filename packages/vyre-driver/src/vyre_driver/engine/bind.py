@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
 
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Allocation, Device
-from vyre_driver.engine.prepared import BoundKernel, Prepared
+from vyre_driver.engine.prepared import Prepared
+from vyre_driver.engine.rooms import Rooms
 from vyre_driver.engine.schedule import straight
+from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
 from vyre_driver.errors import InvalidInput
 from vyre_driver.lower.lowered import COUNTERS, TRAPS
 from vyre_driver.pipeline.executable import Entry
+from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_room
@@ -29,12 +35,16 @@ def bind(device: Device, plan: LaunchPlan, code: Code, kept: dict[str, Allocatio
     _require_kept_sizes(sizes, held)
     require_room(sum(sizes.values()), device.profile, plan.program.name)
     fresh: dict[str, Allocation] = {}
+    comes = _comes_with_the_dispatch(code, sizes) if device.port.shares_host_memory else frozenset()
     try:
         for name in buffers:
-            if name not in held:
+            if name not in held and name not in comes:
                 fresh[name] = device.allocate(sizes[name])
         persistent = _persistent(device, buffers, sizes, fresh) if kept is not None else {}
-        prepared = _prepared(device, plan, code, lengths, sizes, {**held, **fresh}, {**held, **persistent})
+        allocations, lasting = {**held, **fresh}, frozenset((*held, *persistent))
+        binding = Binding(device, plan, code, lengths, sizes, allocations, lasting)
+        transfer = _in_place(binding) if device.port.shares_host_memory else _copies(binding)
+        prepared = _prepared(device, plan, code, lengths, transfer, allocations)
     except BaseException:
         device.free(tuple(fresh.values()))
         raise
@@ -42,6 +52,12 @@ def bind(device: Device, plan: LaunchPlan, code: Code, kept: dict[str, Allocatio
         kept.update(persistent)
     device.counters.prepares += 1
     return prepared
+
+
+def _comes_with_the_dispatch(code: Code, sizes: Mapping[str, int]) -> frozenset[str]:
+    """The buffers that are used in host memory; what has no elements has no address there."""
+    executable = code.executable
+    return frozenset((*executable.outputs, *(name for name in executable.inputs if sizes[name])))
 
 
 def _lengths(code: Code, plan: LaunchPlan) -> Mapping[str, int]:
@@ -75,33 +91,100 @@ def _prepared(
     plan: LaunchPlan,
     code: Code,
     lengths: Mapping[str, int],
-    sizes: Mapping[str, int],
+    transfer: Transfer,
     allocations: Mapping[str, Allocation],
-    persistent: Mapping[str, Allocation],
 ) -> Prepared:
     executable = code.executable
-    positions = {name: position for position, name in enumerate(executable.inputs)}
-    zeroed = allocations.keys() - positions.keys() - persistent.keys() - {COUNTERS, TRAPS}
-    fills = [(allocations[name], 0, sizes[name]) for name in allocations if name in zeroed]
-    if TRAPS in allocations:
-        fills.append((allocations[TRAPS], 0xFF, sizes[TRAPS]))
-    outputs = zip(executable.outputs, plan.outputs, strict=True)
     return Prepared(
         device=device,
         code=code,
         plan=plan,
-        owned=tuple(allocation for name, allocation in allocations.items() if name not in persistent),
-        uploads=tuple((allocations[name], position) for name, position in positions.items()),
-        fills=tuple(fills),
-        kernels=tuple(_bound(entry, lengths, allocations) for entry in executable.entries),
-        readbacks=tuple((allocations[name], layout.start, layout.stop) for name, layout in outputs),
+        transfer=transfer,
+        kernels=tuple((entry.name, entry.workgroup_size) for entry in executable.entries),
         lengths=lengths,
         straight=straight(executable.schedule),
+        is_single=straight(executable.schedule) == (0,) and plan.repeats == 1,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )
 
 
-def _bound(entry: Entry, lengths: Mapping[str, int], allocations: Mapping[str, Allocation]) -> BoundKernel:
-    memories = [allocations[name].memory for name in entry.buffers]
-    return BoundKernel(entry.name, entry.workgroup_size, (*memories, *(lengths[name] for name in entry.lengths)))
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What binding knows: `sizes` in bytes and `allocations` by the code's names; `persistent` of these are kept."""
+
+    device: Device
+    plan: LaunchPlan
+    code: Code
+    lengths: Mapping[str, int]
+    sizes: Mapping[str, int]
+    allocations: Mapping[str, Allocation]
+    persistent: frozenset[str]
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """Positions by name."""
+        return {name: position for position, name in enumerate(self.code.executable.inputs)}
+
+    @property
+    def owned(self) -> tuple[Allocation, ...]:
+        return tuple(a for name, a in self.allocations.items() if name not in self.persistent)
+
+    def args(self, entry: Entry) -> Args:
+        """The arguments of a kernel; None for memory that comes with the dispatch."""
+        memories = [self.allocations[name].memory if name in self.allocations else None for name in entry.buffers]
+        return (*memories, *(self.lengths[name] for name in entry.lengths))
+
+    def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
+        """What every dispatch begins with: zeros, and ones for the records of traps."""
+        zeroed = self.allocations.keys() - self.inputs.keys() - self.persistent - {COUNTERS, TRAPS}
+        fills = [(self.allocations[name], 0, self.sizes[name]) for name in self.allocations if name in zeroed]
+        if TRAPS in self.allocations:
+            fills.append((self.allocations[TRAPS], 0xFF, self.sizes[TRAPS]))
+        return tuple(fills)
+
+
+def _copies(binding: Binding) -> Copies:
+    """Every buffer has memory of the device."""
+    executable, plan = binding.code.executable, binding.plan
+    types = [np.dtype(buffer.dtype.numpy) for buffer in plan.program.outputs]
+    outputs = zip(executable.outputs, plan.outputs, types, strict=True)
+    return Copies(
+        binding.device,
+        tuple(binding.args(entry) for entry in executable.entries),
+        binding.owned,
+        uploads=[(binding.allocations[name], position) for name, position in binding.inputs.items()],
+        fills=binding.fills(),
+        readbacks=[(binding.allocations[name], layout.start, layout.stop, t) for name, layout, t in outputs],
+    )
+
+
+def _in_place(binding: Binding) -> InPlace:
+    """Inputs and outputs have no memory of the device but that of the host."""
+    device, executable, plan = binding.device, binding.code.executable, binding.plan
+    used = {name for entry in executable.entries for name in entry.buffers}
+    covered = written_everywhere(plan)
+    outputs = [
+        Output(
+            Rooms(device, binding.sizes[name], np.dtype(buffer.dtype.numpy)),
+            layout.start,
+            layout.stop,
+            binding.inputs.get(name),
+            is_covered=layout.buffer in covered,
+        )
+        for name, buffer, layout in zip(executable.outputs, plan.program.outputs, plan.outputs, strict=True)
+    ]
+    read = [name for name in binding.inputs if name in used and name not in executable.outputs and binding.sizes[name]]
+    numbers = {name: number for number, name in enumerate((*read, *executable.outputs))}
+    return InPlace(
+        device,
+        [binding.args(entry) for entry in executable.entries],
+        [
+            [(position, numbers[name]) for position, name in enumerate(entry.buffers) if name in numbers]
+            for entry in executable.entries
+        ],
+        binding.owned,
+        binding.fills(),
+        [Input(device, binding.inputs[name], binding.sizes[name]) for name in read],
+        outputs,
+    )

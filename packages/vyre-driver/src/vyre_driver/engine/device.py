@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.errors import DeviceOutOfMemory
-from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.disk import DiskPipelineCache
@@ -21,16 +22,19 @@ from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import Store
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.optimize import optimize
 from vyre_foundation.validate.facts import Facts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """Device memory that the engine holds; `memory` is the port's handle."""
+    """Device memory that the engine holds; `memory` is the port's handle. `is_host`: the host's, and its to free."""
 
     memory: Any
     size: int
+    is_host: bool = False
 
 
 class Device:
@@ -68,8 +72,9 @@ class Device:
 
     def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
-        optimized = optimize(facts)
-        lowered = legalize(optimized.program, optimized, self.target)
+        from vyre_driver.engine.lowering import lowered_for  # not needed by those who find their code in the store
+
+        lowered = lowered_for(self.target, facts)
         return lowered, self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,11 +87,28 @@ class Device:
         except DeviceOutOfMemory:
             self._reclaim()
             memory = self.port.allocate(size)
-        allocation = Allocation(memory, size)
+        return self._entered(Allocation(memory, size))
+
+    def _entered(self, allocation: Allocation) -> Allocation:
         self._live.add(allocation)
         self.counters.allocations += 1
-        self.counters.bytes_allocated += size
+        self.counters.bytes_allocated += allocation.size
         return allocation
+
+    def host_memory(self, size: int) -> npt.NDArray[np.uint8]:
+        """Host memory with unspecified contents, for `adopt`; when there is none, what is kept for speed goes first."""
+        try:
+            return np.empty(size, np.uint8)
+        except MemoryError:
+            self._reclaim()
+        try:
+            return np.empty(size, np.uint8)
+        except MemoryError as error:
+            raise DeviceOutOfMemory(size) from error
+
+    def adopt(self, contents: npt.NDArray[np.uint8]) -> Allocation:
+        """Aligned host memory, at least one byte, as memory of the device. Its owner keeps it until it is freed."""
+        return self._entered(Allocation(self.port.in_place(contents.data), contents.nbytes, is_host=True))
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         """Give memory back; what was given back before is passed over."""
@@ -95,7 +117,8 @@ class Device:
                 self._live.remove(allocation)
                 self.counters.frees += 1
                 self.counters.bytes_freed += allocation.size
-                self.port.free(allocation.memory)
+                if not allocation.is_host:
+                    self.port.free(allocation.memory)
 
     def abandon(self, allocations: Sequence[Allocation]) -> None:
         """Leave memory to be freed by the next `sweep`: for finalizers, which may run inside of any call."""
@@ -129,6 +152,19 @@ class Device:
             self.port.copy_out(allocation.memory, into, offset)
             self.counters.copies_out += 1
             self.counters.bytes_out += into.nbytes
+
+    def put(self, room: npt.NDArray[np.uint8], data: Any) -> None:
+        """Copy a contiguous host buffer of the same size into memory that is the device's and the host's."""
+        if room.nbytes:
+            room[:] = np.frombuffer(data, np.uint8)
+            self.counters.copies_in += 1
+            self.counters.bytes_in += room.nbytes
+
+    def clear(self, room: npt.NDArray[np.uint8]) -> None:
+        """Zeros into memory that is the device's and the host's."""
+        if room.nbytes:
+            room.fill(0)
+            self.counters.fills += 1
 
     def fill(self, allocation: Allocation, byte: int, size: int) -> None:
         """Set the first `size` bytes; none are no fill."""

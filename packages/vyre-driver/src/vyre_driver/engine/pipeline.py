@@ -24,11 +24,11 @@ class EnginePipeline(CompiledPipeline):
         return f"{self._backend}:{self._key.digest[:16]}"
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
-        return self._dispatcher.dispatch(self._program, inputs, pipeline_config(self._config, config)).outputs
+        return self._dispatcher.dispatch(self._program, inputs, pipeline_config(self._config, config))
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         chosen = pipeline_config(self._config, config)
-        return self._dispatcher.dispatch(self._program, inputs, chosen, timed=True)
+        return self._dispatcher.dispatch_timed(self._program, inputs, chosen)
 
     def close(self) -> None:
         self._dispatcher.close()

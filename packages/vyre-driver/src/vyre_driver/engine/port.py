@@ -29,13 +29,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
-from vyre_driver.tune.spelling import Candidate
+from vyre_driver.tune.candidate import Candidate
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
@@ -73,6 +73,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     emitter_version: ClassVar[str]
     """Change it whenever `emit` would print something else for an equal input."""
+
+    shares_host_memory: bool = False
+    """Whether `in_place` works: the device computes in host memory, wherever it lies."""
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -135,6 +138,15 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def copy_out(self, memory: MemoryT, into: memoryview, offset: int = 0) -> None:
         """Fill `into` (contiguous, writable, format "B", at least 1 byte) from byte `offset`; done at return."""
 
+    def in_place(self, data: memoryview) -> Any | None:
+        """Host bytes as an argument of launches, which read and write them where they are, without a copy.
+
+        `data` is contiguous, of any format, with at least 1 byte, and may be read-only: then no launch writes to it.
+        The argument and the launches that use it keep it alive; nothing is freed. None: it is not aligned as the
+        device needs it; 64 bytes are always enough. Asked only where `shares_host_memory` says so.
+        """
+        raise UnsupportedFeature("computing in host memory", backend=type(self).__name__)
+
     @abstractmethod
     def free(self, memory: MemoryT) -> None:
         """Give the memory back, once, after the work that uses it. Never raises."""
@@ -148,18 +160,22 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         kernel: str,
         grid: Extent,
         workgroup_size: Extent,
-        args: Sequence[MemoryT | int],
+        args: Sequence[Any],
         *,
         timed: bool = False,
     ) -> EventT:
         """Enqueue one kernel over `grid` workgroups (every axis at least 1) of `workgroup_size` invocations.
 
         `kernel` is one of `SourceUnit.kernels`. For a target with `groups_as_loops` one work item runs a workgroup.
-        `args` are the kernel's bound buffers in argument order, then one u32 (an int) for each name of
-        `Kernel.lengths`. A repeated dispatch passes the *same tuple object* again, so a port may compare `args` by
-        identity and set nothing. `timed` asks for an event that `elapsed` can answer; without it an event may be as
-        little as a token for "everything enqueued until now".
+        `args` are the kernel's bound buffers in argument order (a `MemoryT`, or what `in_place` gave), then one u32 (an
+        int) for each name of `Kernel.lengths`. A repeated dispatch passes the *same objects* again, but for what
+        `in_place` gave, so a port may compare by identity and set only what changed. `timed` asks for an event that
+        `elapsed` can answer; without it an event may be as little as a token for "everything enqueued until now".
         """
+
+    def run(self, module: ModuleT, kernel: str, grid: Extent, workgroup_size: Extent, args: Sequence[Any]) -> None:
+        """Launch a kernel and wait until it has ended, for however long; a port may know a shorter way."""
+        self.wait(self.launch(module, kernel, grid, workgroup_size, args))
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

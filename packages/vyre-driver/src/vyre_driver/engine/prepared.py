@@ -1,36 +1,40 @@
-"""A dispatch with everything bound: device memory, uploads, fills, arguments, readbacks. Running it decides nothing."""
+"""A dispatch with everything bound: code, memory, arguments, order. Running it decides nothing."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Protocol
 
 import numpy as np
 
-from vyre_driver.backend.results import Outputs, TimedDispatchResult
+from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bounds import LaunchValues, evaluate
-from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.code import Code
+from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Allocation, Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
+from vyre_driver.engine.transfer import Args, Form, Transfer
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
 
 
 class Runnable(Protocol):
-    """What the dispatcher keeps for one shape of one program."""
+    """What the dispatcher keeps for one shape of one program. `deadline` is None without a timeout."""
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
         """Device memory that it holds between dispatches."""
 
-    def run(self, inputs: Sequence[memoryview], deadline: Deadline, *, timed: bool) -> TimedDispatchResult:
-        """One dispatch. `timed` asks the device for its part of the time."""
+    def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
+        """One dispatch: the outputs."""
+
+    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
+        """The same with times, also the device's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,92 +47,98 @@ class EmptyLaunch:
     def owned(self) -> tuple[Allocation, ...]:
         return ()
 
-    def run(self, inputs: Sequence[memoryview], deadline: Deadline, *, timed: bool) -> TimedDispatchResult:
-        started = time.perf_counter_ns()
+    def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
         given = dict(zip(self.plan.inputs, inputs, strict=True))
-        outputs = []
-        for layout in self.plan.outputs:
+        outputs: list[Any] = []
+        for layout, buffer in zip(self.plan.outputs, self.plan.program.outputs, strict=True):
             contents = given.get(layout.buffer)
-            part = bytearray(layout.size) if contents is None else bytearray(contents[layout.start : layout.stop])
-            outputs.append(memoryview(part))
+            part = np.zeros(layout.size, np.uint8)
+            if contents is not None and layout.size:
+                part[:] = np.frombuffer(contents, np.uint8)[layout.start : layout.stop]
+            outputs.append(part.data if form is Form.BYTES else part.view(buffer.dtype.numpy))
+        return outputs
+
+    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
+        started = time.perf_counter_ns()
+        outputs = self.run(inputs, deadline, form)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
-
-
-@dataclass(frozen=True, slots=True)
-class BoundKernel:
-    """One kernel with its arguments; `args` stays one object, so a port sees that nothing changed."""
-
-    name: str
-    workgroup_size: Extent
-    args: tuple[Any, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class Prepared:
-    """A launch over memory of its own. `owned` is freed with it; persistent memory of a pipeline is not in it.
+    """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
-    `uploads` are (memory, position of the input), `fills` (memory, byte, size), `readbacks` (memory, start, stop) in
-    the order of the outputs. `lengths` are the element counts by the code's names. `straight` is the order of the
-    kernels where no loop of the host decides it, else None.
+    `kernels` are the entry points with their workgroup sizes. `lengths` are the element counts by the code's names.
+    `straight` is the order of the kernels where no loop of the host decides it, else None. `is_single`: one launch.
     """
 
     device: Device
     code: Code
     plan: LaunchPlan
-    owned: tuple[Allocation, ...]
-    uploads: tuple[tuple[Allocation, int], ...]
-    fills: tuple[tuple[Allocation, int, int], ...]
-    kernels: tuple[BoundKernel, ...]
-    readbacks: tuple[tuple[Allocation, int, int], ...]
+    transfer: Transfer
+    kernels: tuple[tuple[str, Extent], ...]
     lengths: Mapping[str, int]
     straight: tuple[int, ...] | None
+    is_single: bool
     traps: Allocation | None
     counters: Allocation | None
 
-    def run(self, inputs: Sequence[memoryview], deadline: Deadline, *, timed: bool) -> TimedDispatchResult:
+    @property
+    def owned(self) -> tuple[Allocation, ...]:
+        return self.transfer.owned
+
+    def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
+        transfer = self.transfer
+        args = transfer.bring(inputs)
+        if self.is_single and deadline is None and not transfer.reads:
+            name, workgroup_size = self.kernels[0]
+            self.device.port.run(self.code.module, name, self.plan.grid, workgroup_size, args[0])
+            self.device.counters.launches += 1
+        else:
+            event = None
+            for event in self._launches(args, deadline, timed=False):  # noqa: B007 - the last one is waited for
+                pass
+            self._wait(event, deadline)
+        if self.traps is not None:
+            self._raise_trap()
+        return transfer.results(form)
+
+    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
         started = time.perf_counter_ns()
-        self._upload(inputs)
-        deadline.check("upload")
-        events = self._launch(deadline, timed)
+        events = list(self._launches(self.transfer.bring(inputs), deadline, timed=True))
         enqueued = time.perf_counter_ns()
-        self._wait(events, deadline, timed)
+        if events:
+            self._await(events[-1], deadline)
         self._raise_trap()
-        outputs = self._read_back()
+        outputs = self.transfer.results(form)
         ended = time.perf_counter_ns()
         return TimedDispatchResult(
             outputs=outputs,
             wall_ns=ended - started,
-            device_ns=self._elapsed(events) if timed else None,
+            device_ns=self._elapsed(events),
             enqueue_ns=enqueued - started,
             wait_ns=ended - enqueued,
         )
 
-    def _upload(self, inputs: Sequence[memoryview]) -> None:
-        for allocation, position in self.uploads:
-            self.device.copy_in(allocation, inputs[position])
-        for allocation, byte, size in self.fills:
-            self.device.fill(allocation, byte, size)
-
-    def _launch(self, deadline: Deadline, timed: bool) -> list[Any]:
-        """Enqueue everything; all events if `timed`, else the last one."""
-        port, counters = self.device.port, self.device.counters
-        events: list[Any] = []
+    def _launches(self, args: Sequence[Args], deadline: Deadline | None, *, timed: bool) -> Iterator[Any]:
+        """Enqueue everything, kernel by kernel: the events."""
+        port, counters, grid, module = self.device.port, self.device.counters, self.plan.grid, self.code.module
+        if deadline is not None:
+            deadline.check("upload")
         for index in self._order():
-            deadline.check("launch")
-            kernel = self.kernels[index]
-            event = port.launch(
-                self.code.module, kernel.name, self.plan.grid, kernel.workgroup_size, kernel.args, timed=timed
-            )
+            if deadline is not None:
+                deadline.check("launch")
+            name, workgroup_size = self.kernels[index]
+            event = port.launch(module, name, grid, workgroup_size, args[index], timed=timed)
             counters.launches += 1
-            if not timed:
-                events.clear()
-            events.append(event)
-        return events
+            yield event
 
-    def _order(self) -> Iterator[int]:
+    def _order(self) -> Iterable[int]:
         """Which kernels to launch, as often as the plan repeats them."""
         if self.straight is None:
             return self._walk()
+        if self.plan.repeats == 1:
+            return self.straight
         return chain.from_iterable(repeat(self.straight, self.plan.repeats))
 
     def _walk(self) -> Iterator[int]:
@@ -149,12 +159,15 @@ class Prepared:
         if self.counters is not None:
             self.device.copy_in(self.counters, memoryview(bits.to_bytes(8, "little")), 8 * counter)
 
-    def _wait(self, events: Sequence[Any], deadline: Deadline, timed: bool) -> None:
-        """Reading back waits by itself; wait here where nothing is read, or when somebody asks how long."""
-        reads = self.traps is not None or any(stop > start for _, start, stop in self.readbacks)
-        if not events or (reads and not timed and not deadline.is_set):
-            return
-        if not self.device.port.wait(events[-1], deadline.remaining()):
+    def _wait(self, event: Any, deadline: Deadline | None) -> None:
+        """Reading waits by itself; wait here where nothing is read, or not for ever."""
+        if event is not None and (deadline is not None or not (self.transfer.reads or self.traps is not None)):
+            self._await(event, deadline)
+
+    def _await(self, event: Any, deadline: Deadline | None) -> None:
+        if deadline is None:
+            self.device.port.wait(event)
+        elif not self.device.port.wait(event, deadline.remaining()):
             raise deadline.passed("the kernels")
 
     def _raise_trap(self) -> None:
@@ -163,14 +176,6 @@ class Prepared:
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
             raise_trap(tags, sidecar, f"program {self.plan.program.name!r}")
-
-    def _read_back(self) -> Outputs:
-        outputs = []
-        for allocation, start, stop in self.readbacks:
-            view = np.empty(stop - start, np.uint8).data
-            self.device.copy_out(allocation, view, start)
-            outputs.append(view)
-        return outputs
 
     def _elapsed(self, events: Sequence[Any]) -> int | None:
         total = 0

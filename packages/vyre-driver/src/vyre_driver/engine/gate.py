@@ -1,0 +1,61 @@
+"""The way to a device: one dispatch at a time, on a device that is open and not lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.device import Device
+from vyre_driver.errors import DeviceLost, StaleHandle
+
+
+class Gate:
+    """Whoever holds `lock` may ask for the device, which is opened by the first who does.
+
+    `lost` is why the device went away, if it did. Only the owner of the gate closes it.
+    """
+
+    __slots__ = ("_backend", "_open", "device", "is_shut_down", "lock", "lost")
+
+    def __init__(self, backend: str, open_device: Callable[[], Device]) -> None:
+        self._backend, self._open = backend, open_device
+        self.lock = threading.RLock()
+        self.device: Device | None = None
+        self.lost: DeviceLost | None = None
+        self.is_shut_down = False
+
+    def require(self, expected: Device | None = None) -> Device:
+        """The open device, swept. `expected` is the one that a pipeline was compiled for. The caller holds the lock."""
+        device = self.device
+        if device is None or self.lost is not None:
+            device = self._opened()
+        if expected is not None and expected is not device:
+            raise StaleHandle("the pipeline", "its device was closed", fix="compile the program again")
+        device.sweep()
+        return device
+
+    @contextmanager
+    def session(self, deadline: Deadline | None = None, expected: Device | None = None) -> Iterator[Device]:
+        """The device under the lock, which is waited for no longer than the deadline allows."""
+        remaining = None if deadline is None else deadline.remaining()
+        if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
+            assert deadline is not None
+            raise deadline.passed("waiting for another dispatch")
+        try:
+            yield self.require(expected)
+        except DeviceLost as error:
+            self.lost = error
+            raise
+        finally:
+            self.lock.release()
+
+    def _opened(self) -> Device:
+        if self.is_shut_down:
+            raise StaleHandle(f"backend {self._backend!r}", "it was shut down", fix="acquire it again")
+        if self.lost is not None:
+            raise DeviceLost(self._backend, str(self.lost.fields["reason"]))
+        if self.device is None:
+            self.device = self._open()
+        return self.device
