@@ -14,7 +14,7 @@ from workloads import WORKLOADS, Work
 from vyre_driver import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.target import Target
+from vyre_driver.lower.target import Groups, Target
 from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import Facts, Program, print_program, validate
@@ -26,7 +26,7 @@ from vyre_foundation.optimize import optimize
 Counts = dict[str, int]
 
 FORMS = {
-    "loops": replace(generous_target(), groups_as_loops=True, wide_indices=True, versions=True),
+    "loops": replace(generous_target(), groups=Groups.LOOPS, wide_indices=True, versions=True),
     "work items": generous_target(),
 }
 """One work item runs a workgroup, or one invocation."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import gate
 from records import Measured, Record, best_of
 from report import NOTHING, Table, figure
 
@@ -55,6 +56,7 @@ def all_of(measured: Mapping[str, Measured]) -> Iterator[Verdict]:
     yield from _intel(measured["kernels"].rows)
     yield from _evaluators(measured["evaluators"].rows)
     yield from _handling(measured["ir"].rows)
+    yield _guards()
 
 
 # ── kernels ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,6 +128,17 @@ def _handling(rows: Sequence[Record]) -> Iterator[Verdict]:
     yield Verdict("optimizer, 10 000 nodes", small, 20, " µs a node", "", is_limit=True)
     growth = large / small if small and large else None
     yield Verdict("optimizer, 100 000 nodes beside 10 000", growth, 1.5, " ×", "a node; 1 is linear", is_limit=True)
+
+
+def _guards() -> Verdict:
+    """Counted, not measured: by the gate."""
+    workloads = [found for found in gate.accepted().values() if "nodes" in found]
+    needless, left = (
+        sum(number for found in workloads for count, number in found.items() if count.endswith(f": {what}"))
+        for what in ("needless guards", "guards")
+    )
+    of = f"{left} guards that are left, in {len(workloads)} kernels as loops and as work items"
+    return Verdict("guards that an interval shows to hold", needless, 0, "", of, is_limit=True)
 
 
 def _per_node(rows: Sequence[Record], stages: Sequence[str], size: int | None = None) -> float | None:
