@@ -35,6 +35,7 @@ from vyre_foundation.ir.walk import (
     with_bodies,
     with_expressions,
 )
+from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Changing, Dependences
 from vyre_foundation.optimize.effects import EffectsOf
@@ -49,11 +50,13 @@ MAX_MOVED = 16
 
 def hoist_from_loops(facts: Facts) -> Program:
     """The program with less in its loops."""
-    program = facts.program
-    if not any(isinstance(stmt, For) for stmt in statements(program.body)):
-        return program
-    body = _Hoist(facts).body(program.body)
-    return program if body is program.body else replace(program, body=body)
+    while any(isinstance(stmt, For) for stmt in statements(facts.program.body)):
+        program = facts.program
+        body = _Hoist(facts).body(program.body)
+        if body is program.body:
+            break
+        facts = facts_after(facts, replace(program, body=body))  # what has left an outer loop may free more of an inner
+    return facts.program
 
 
 class _Hoist:
