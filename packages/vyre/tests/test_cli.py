@@ -181,6 +181,32 @@ def test_show_prints_text_that_parses_to_the_same_program(xor: Path) -> None:
     assert vy.parse(text) == vy.parse(xor.read_text())
 
 
+@pytest.fixture
+def wasteful(tmp_path: Path) -> Path:
+    path = tmp_path / "wasteful.vyre"
+    path.write_text(
+        "program wasteful workgroup(4, 1, 1) {\n  write out: u32[4] @0;\n\n"
+        "  let unread = 1;\n  if true {\n    out[local_id.x] = 2 + 3;\n  }\n}\n"
+    )
+    return path
+
+
+def test_show_prints_the_optimized_program(wasteful: Path) -> None:
+    assert answer("show", wasteful)["text"] == wasteful.read_text()
+    optimized = answer("show", wasteful, "--stage", "optimized")
+    assert "{\n  write out: u32[4] @0;\n\n  out[local_id.x] = 5;\n}" in str(optimized["text"])
+    assert optimized["locals"] == {}
+
+
+def test_show_prints_what_each_pass_did(wasteful: Path) -> None:
+    rows = answer("show", wasteful, "--passes")["passes"]
+    assert isinstance(rows, list)
+    assert rows[0] == {"pass": "source", "changed": False, "statements": 3, "expressions": 6}
+    assert {"pass": "branches", "changed": True, "statements": 1, "expressions": 2} in rows
+    assert rows[-1] == {"pass": "dead", "changed": False, "statements": 1, "expressions": 2}
+    assert "simplify" in invoke("show", wasteful, "--passes").stdout
+
+
 def test_show_prints_the_source_for_a_target(xor: Path) -> None:
     result = invoke("show", xor, "--target", "opencl")
     assert result.exit_code == 0

@@ -18,6 +18,8 @@ from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.observe.diagnostics import Diagnostic, Severity, of_finding
 from vyre_driver.observe.evidence import counted
 from vyre_foundation import Program, print_program
+from vyre_foundation.ir.walk import statements
+from vyre_foundation.optimize import optimize, steps
 from vyre_foundation.validate.facts import Facts
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -42,15 +44,24 @@ def validate(file: Path, as_json: bool) -> None:
 
 @click.command()
 @FILE
+@click.option("--stage", type=click.Choice(("source", "optimized")), default="source", show_default=True,
+              help="The program as it was written, or as compilers get it.")  # fmt: skip
+@click.option("--passes", is_flag=True, help="Print what each pass of the optimizer did, instead of the program.")
 @click.option("--target", metavar="BACKEND", help="Print the source that this backend's compiler gets.")
 @JSON
-def show(file: Path, target: str | None, as_json: bool) -> None:
-    """Print a program in the text form, its facts, and its source for a target."""
+def show(file: Path, stage: str, passes: bool, target: str | None, as_json: bool) -> None:
+    """Print a program in the text form, its facts, what the optimizer makes of it, and its source for a target."""
     answer = Answer(as_json)
     with answer.failures():
         program = read_program(file, answer)
         facts = program.validate()
+        if passes:
+            _print_passes(answer, facts)
+            return
         source = None if target is None else _emitted(program, target)
+        if stage == "optimized":
+            facts = optimize(facts)
+            program = facts.program
         if as_json:
             document: dict[str, Any] = {
                 "text": print_program(program),
@@ -140,6 +151,22 @@ def _report_run(
     answer.table(
         f"{backend}, {readable_time(seconds)} with compilation", ("output", "type", "count", "file", "elements"), rows
     )
+
+
+def _print_passes(answer: Answer, facts: Facts) -> None:
+    """The size of the program behind each pass of the optimizer."""
+    rows: list[dict[str, Any]] = []
+    before = facts.program
+    for stage, after in (("source", facts), *((stage.id, after) for stage, after in steps(facts))):
+        program = after.program
+        size = {"statements": sum(1 for _ in statements(program.body)), "expressions": len(program.code.nodes)}
+        rows.append({"pass": stage, "changed": program is not before, **size})
+        before = program
+    if answer.as_json:
+        answer.json({"passes": rows})
+        return
+    table = [(r["pass"], "yes" if r["changed"] else "", str(r["statements"]), str(r["expressions"])) for r in rows]
+    answer.table(facts.program.name, ("pass", "changed", "statements", "expressions"), table)
 
 
 def _emitted(program: Program, target: str) -> str:
