@@ -98,7 +98,8 @@ CASES = [
     ("(x << 20) << 12",                     "0"),
     ("(x << 20) << 11",                     "x << 31"),
     ("(x >> 4) << 4",                       "x & 4294967280"),
-    ("rotr(x, 8)",                          "rotl(x, 24)"),
+    ("rotr(x, 40)",                         "rotr(x, 8)"),
+    ("rotr(rotl(x, 8), 8)",                 "x"),
     # Comparisons and truth values.
     ("x == x",                              "true"),
     ("r == r",                              "r == r"),

@@ -151,5 +151,6 @@ def _over(symbol: Any, args: tuple[Term, ...], to: TypeName | None, bound: Bound
         (value,) = args
         convert: Any = symbol
         return convert(target, built(value, bound, dtype))  # type: ignore[no-any-return]
-    operand = next(built(arg, bound, dtype).dtype for arg in args if not isinstance(arg, Number))
-    return Apply(symbol, *[built(arg, bound, operand) for arg in args])
+    made = {arg: built(arg, bound, dtype) for arg in args if not isinstance(arg, Number)}
+    operand = next(iter(made.values())).dtype
+    return Apply(symbol, *[made[arg] if arg in made else built(arg, bound, operand) for arg in args])

@@ -21,7 +21,7 @@ from vyre_foundation.validate.facts import Interval
 _USUAL = 4
 # fmt: off
 _WEIGHTS: dict[object, int] = {
-    "neg": 3, "not": 3, "gt": 5, "ge": 5, "rotr": 5, "min": 5, "max": 5, "abs_diff": 5, "mul": 6,
+    "neg": 3, "not": 3, "gt": 5, "ge": 5, "min": 5, "max": 5, "abs_diff": 5, "mul": 6,
     "add_sat": 8, "sub_sat": 8, "copysign": 8, "mul_sat": 10, "mul_high": 10, "fma": 12, "div": 20, "rem": 20,
     Bitcast: 2, Cast: 5, Select: 9, Literal: 0, Local: 1,
 }

@@ -23,7 +23,7 @@ RULES = (
     rule(INTEGER, x << c,           x << (c & "width - 1"),             OUTSIDE),
     rule(INTEGER, x >> c,           x >> (c & "width - 1"),             OUTSIDE),
     rule(INTEGER, op("rotl", x, c), op("rotl", x, c & "width - 1"),     OUTSIDE),
-    rule(INTEGER, op("rotr", x, c), op("rotl", x, -c)),
+    rule(INTEGER, op("rotr", x, c), op("rotr", x, c & "width - 1"),     OUTSIDE),
     # One shift for two.
     rule(INTEGER,          (x << c) << d,  x << (c + d),                *TOGETHER),
     rule(INTEGER,          (x << c) << d,  0,                           *BEYOND),
@@ -31,6 +31,9 @@ RULES = (
     rule(UNSIGNED_INTEGER, (x >> c) >> d,  0,                           *BEYOND),
     rule(SIGNED_INTEGER,   (x >> c) >> d,  x >> "width - 1",            *BEYOND),
     rule(INTEGER, op("rotl", op("rotl", x, c), d), op("rotl", x, c + d)),
+    rule(INTEGER, op("rotr", op("rotr", x, c), d), op("rotr", x, c + d)),
+    rule(INTEGER, op("rotl", op("rotr", x, c), d), op("rotl", x, d - c)),
+    rule(INTEGER, op("rotr", op("rotl", x, c), d), op("rotr", x, d - c)),
     # There and back is a mask.
     rule(UNSIGNED_INTEGER, (x << c) >> c,  x & ("ones" >> c)),
     rule(INTEGER,          (x >> c) << c,  x & ("ones" << c)),
