@@ -29,6 +29,13 @@ def test_none_at_the_beginning_and_the_end(becomes):
     becomes("barrier grid; let x = a[0]; barrier grid;", "let x = a[0];")
 
 
+def test_none_between_accesses_that_never_meet(becomes):
+    becomes(
+        "w[0] = 1; barrier workgroup; let x = w[1]; barrier workgroup; out[0] = x; barrier grid; b[0] = x;",
+        "w[0] = 1; barrier workgroup; let x = w[1]; out[0] = x; b[0] = x;",
+    )
+
+
 @pytest.mark.parametrize(
     "statements",
     [
