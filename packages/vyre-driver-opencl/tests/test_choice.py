@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vyre_driver.tune.spelling import Candidate, Variant, timing_unit
+from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.spelling import timing_unit
 from vyre_driver_opencl import choice
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.choice import choose, time_variants

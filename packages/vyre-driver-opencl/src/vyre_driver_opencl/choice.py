@@ -9,7 +9,8 @@ from statistics import median
 import numpy as np
 
 from vyre_driver.lower.dialect import CDialect
-from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, Candidate, TimingUnit, Variant, fastest, timing_unit
+from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, TimingUnit, fastest, timing_unit
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.probe import Proven

@@ -21,6 +21,7 @@ import os
 import threading
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
@@ -130,6 +131,7 @@ def _alone(place: Path) -> list[Path]:
     return [place] if place.is_file() else []
 
 
+@cache
 def _file(distribution: str, name: str) -> Path | None:
     """The file of an installed distribution whose name matches, with links resolved."""
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_driver.engine import device
+from vyre_driver.engine import lowering as engine_lowering
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.lower.lowered import Kernel, Launch, Lowered
 from vyre_driver.lower.target import Target
@@ -22,7 +22,7 @@ from vyre_foundation.validate.facts import Facts
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
-def as_written(program: Program, facts: Facts, target: Target) -> Lowered:
+def as_written(program: Program, facts: Facts, target: Target, arrangement: object = None) -> Lowered:
     bound = tuple(b for b in program.buffers if b.memory.is_bound)
     kernel = Kernel(program.name, program, tuple(b.name for b in bound))
     return Lowered(source=program, kernels=(kernel,), schedule=(Launch(0),), buffers={b.name: b for b in bound})
@@ -33,7 +33,7 @@ def lowering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Lowered
     """Replace legalization; a test may ask for another one."""
 
     def use(legalize: Callable[..., Lowered]) -> None:
-        monkeypatch.setattr(device, "legalize", legalize)
+        monkeypatch.setattr(engine_lowering, "legalize", legalize)
 
     use(as_written)
     return use

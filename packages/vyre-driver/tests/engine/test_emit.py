@@ -24,13 +24,13 @@ def with_a_dead_load() -> Program:
 def test_lowering_gets_the_optimized_program(
     engine: Callable[..., SimpleNamespace], lowering: Callable[[Callable[..., Lowered]], None]
 ) -> None:
-    from vyre_driver.engine.device import legalize as as_written
+    from vyre_driver.engine.lowering import legalize as as_written
 
     seen: list[tuple[Program, Facts]] = []
 
-    def noting(program: Program, facts: Facts, target: object) -> Lowered:
+    def noting(program: Program, facts: Facts, target: object, arrangement: object) -> Lowered:
         seen.append((program, facts))
-        return as_written(program, facts, target)
+        return as_written(program, facts, target, arrangement)
 
     lowering(noting)
     source = with_a_dead_load()

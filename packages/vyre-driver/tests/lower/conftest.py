@@ -29,9 +29,9 @@ from vyre_driver.lower import (
     Target,
     c_casts,
     c_operators,
-    legalize,
     print_unit,
 )  # fmt: skip
+from vyre_driver.lower.legalize import legalize
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, OutputLayout, plan_launch
 from vyre_driver.plan.lengths import launch_lengths

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from vyre_driver.lower import legalize, print_unit
+from vyre_driver.lower.c.unit import print_unit
+from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import call, program
 from vyre_foundation.dialect import Composition, register, unregister
 from vyre_foundation.dtype import f32

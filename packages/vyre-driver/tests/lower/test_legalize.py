@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vyre_driver.lower import legalize, print_unit
+from vyre_driver.lower.c.unit import print_unit
+from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import program
 from vyre_foundation.dtype import bool_, f16, f32, i8, i16, i32, u8, u16, u32
 from vyre_foundation.ir.buffer import RUNTIME, Access, Memory
@@ -102,7 +103,8 @@ def test_equal_programs_give_equal_texts_in_every_process():
     source = """
         from hashlib import sha256
         import sys
-        from vyre_driver.lower import legalize, print_unit
+        from vyre_driver.lower.c.unit import print_unit
+        from vyre_driver.lower.legalize import legalize
         from vyre_foundation.testing import EVERYTHING, generate
         import importlib.util
         spec = importlib.util.spec_from_file_location("words", sys.argv[1])

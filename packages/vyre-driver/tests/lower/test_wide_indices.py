@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from vyre_driver.lower import legalize, print_unit
+from vyre_driver.lower.c.unit import print_unit
+from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 

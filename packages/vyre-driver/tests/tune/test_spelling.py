@@ -7,7 +7,8 @@ import pytest
 
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.operators import c_casts, c_operators
-from vyre_driver.tune.spelling import CHAIN, KERNEL, MARGIN, Variant, fastest, timing_unit
+from vyre_driver.tune.candidate import Variant
+from vyre_driver.tune.spelling import CHAIN, KERNEL, MARGIN, fastest, timing_unit
 from vyre_foundation.dtype import bool_, f32, u32, u64
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind

@@ -17,18 +17,17 @@ from blake3 import blake3
 _INSTALLED = frozenset(("site-packages", "dist-packages"))
 
 
-@cache
 def source_stamp(*packages: str) -> str:
     """A text that changes when a file of these packages does, for those that are not installed; "" if all are."""
-    roots = [path for name in packages for path in getattr(sys.modules.get(name), "__path__", ())]
+    return "-".join(filter(None, map(_stamp, dict.fromkeys(packages))))
+
+
+@cache
+def _stamp(package: str) -> str:
+    roots = getattr(sys.modules.get(package), "__path__", ())
     edited = [root for root in roots if _INSTALLED.isdisjoint(Path(root).parts)]
-    if not edited:
-        return ""
-    hasher = blake3()
-    for root in edited:
-        for line in sorted(_files(root)):
-            hasher.update(line.encode("utf-8", "surrogateescape"))
-    return hasher.hexdigest()[:16]
+    lines = sorted(line for root in edited for line in _files(root))
+    return str(blake3("".join(lines).encode("utf-8", "surrogateescape")).hexdigest(8)) if lines else ""
 
 
 def _files(folder: str) -> Iterator[str]:

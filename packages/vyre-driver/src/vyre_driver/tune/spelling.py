@@ -14,6 +14,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.legalize import legalize
+from vyre_driver.tune.candidate import Variant
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Access, Memory
@@ -26,26 +27,6 @@ CHAIN = 4
 MARGIN = 0.9
 """A variant must take less than this part of the time of the table's own choice, or noise would decide."""
 KERNEL = "measure"
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One way to say an op for an operand type. Without a `text` it is composed."""
-
-    op: str
-    operand: DType
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A variant and what became of it: what is `wrong` with it ("" if it is exact), picoseconds for one application of
-    one lane where it was timed, and whether programs are printed with it."""
-
-    variant: Variant
-    wrong: str = ""
-    picoseconds: float | None = None
-    is_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

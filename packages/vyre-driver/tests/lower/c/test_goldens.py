@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vyre_driver.lower import legalize, print_unit
+from vyre_driver.lower.c.unit import print_unit
+from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import bool_, f16, f32, i8, i32, u8, u32
 

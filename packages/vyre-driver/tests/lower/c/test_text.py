@@ -8,7 +8,8 @@ from itertools import accumulate
 
 import pytest
 
-from vyre_driver.lower import legalize, print_unit
+from vyre_driver.lower.c.unit import print_unit
+from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import apply, constant, program, select
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, LengthOf, Memory

@@ -1,0 +1,20 @@
+"""What has to be compiled is optimized, arranged and lowered here, and only then is this module imported: a process
+that finds its code in the store never does."""
+
+from __future__ import annotations
+
+from vyre_driver.lower.expand import expand_calls
+from vyre_driver.lower.legalize import legalize
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.target import Target
+from vyre_driver.policy.groups import arrange
+from vyre_foundation.optimize import facts_after, optimize
+from vyre_foundation.validate.facts import Facts
+
+
+def lowered_for(target: Target, facts: Facts) -> Lowered:
+    """A validated program as kernels in the words of `target`."""
+    # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
+    optimized = optimize(facts_after(facts, expand_calls(facts.program, target)))
+    arrangement = arrange(optimized, target.groups)
+    return legalize(optimized.program, optimized, target, arrangement)
