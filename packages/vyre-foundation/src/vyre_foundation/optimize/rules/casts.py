@@ -55,7 +55,6 @@ FITTING      = Types("A, B integers", "A B C", lambda a, b, c: _integers(a, b))
 FITTING_BITS = Types("A, B integers", "A B C", lambda a, b, c: _integers(a, b) and _same_bits(a, b))
 LOW_BITS     = Types("C not wider", "A B C", lambda a, b, c: _integers(a, b, c) and a.bits == b.bits >= c.bits)
 WRAPPED      = Types("B, C integers", "A B C", lambda a, b, c: not a.is_float and _integers(b, c) and _same_bits(b, c))
-SAME_WIDTH   = Types("integers", "A B", lambda a, b: _integers(a, b) and _same_bits(a, b) and a is not b)
 KEPT         = Types("B holds A", "A B", lambda a, b: {a, b}.issubset(NUMBERS) and a is not b and holds(b, a))
 BOTH         = Types("integers", "A B", _integers)
 WIDER        = Types("integers, B not narrower", "A B", lambda a, b: _integers(a, b) and b.bits >= a.bits)
@@ -102,7 +101,6 @@ RULES = (
     rule(LOW_BITS,   cast("C", bitcast("B", a)),      cast("C", a)),
     rule(FITTING_BITS, cast("C", bitcast("B", a)),    cast("C", a),      Fits(a, "B")),
     rule(WRAPPED,    bitcast("C", cast("B", a)),      cast("C", a)),
-    rule(SAME_WIDTH, cast("B", a),                    bitcast("B", a)),
     # Truth values.
     rule(NUMBER,     cast(bool_, x),                  ne(x, 0)),
     rule(NUMBER,     ne(cast("T", p), 0),             p),
