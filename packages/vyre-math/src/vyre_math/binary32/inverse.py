@@ -23,8 +23,8 @@ from vyre_math.binary32.exceptions import corrected
 from vyre_math.constants import ATAN, EIGHTH_BOUND, EIGHTH_HIGH, EIGHTH_LOW, EIGHTH_TAN, PI
 from vyre_math.polynomial import horner
 
-ATAN_EXCEPTIONS = {0x3D8D_6B23: 0x3D8D_31C3}
-ACOS_EXCEPTIONS = {0x3288_85A3: 0x3FC9_0FDB, 0x3982_6222: 0x3FC9_07B5}
+ATAN_EXCEPTIONS = {0x3D8D_6B23: +1}
+ACOS_EXCEPTIONS = {0x3288_85A3: +1, 0x3982_6222: +1}
 
 
 def atan(x: Value) -> Value:

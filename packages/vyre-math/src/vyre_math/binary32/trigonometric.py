@@ -31,8 +31,8 @@ FIRST_EXPONENT = 126
 """The biased exponent of the least argument that is reduced; its bits of 2/pi begin at the start of the table."""
 HALF_TURN = 0x2000_0000
 """Half of pi/2, in units of the upper word of a reduced argument."""
-SIN_EXCEPTIONS = {0x4619_9998: 0xBEB1_FA5D}
-COS_EXCEPTIONS = {0x5922_AA80: 0x3F08_AEBF, 0x5F18_B878: 0x3F7F_14BB, 0x6115_CB11: 0x3F78_142F}
+SIN_EXCEPTIONS = {0x4619_9998: -1}
+COS_EXCEPTIONS = {0x5922_AA80: +1, 0x5F18_B878: -1, 0x6115_CB11: +1}
 """Of ``|x|``."""
 
 
