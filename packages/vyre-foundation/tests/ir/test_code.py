@@ -28,8 +28,9 @@ def run(made: Code) -> tuple[list[Expr], list[Expr]]:
     """What a stack machine makes, and what is on its stack in the end."""
     stack: list[Expr] = []
     known: list[Expr] = []
-    for expr in made.pushes:
-        if expr not in known:
+    for number in made.pushes:
+        expr = made.nodes[number]
+        if number == len(known):
             known.append(expr)
             operands = tuple(stack[len(stack) - len(expr.args) :])
             del stack[len(stack) - len(expr.args) :]
@@ -48,17 +49,22 @@ def test_a_stack_machine_pushes_the_roots(seed: int) -> None:
     assert made.ends == [len(postorder(roots[: n + 1])) for n in range(len(roots))]
 
 
+def pushed(made: Code) -> list[Expr]:
+    return [made.nodes[number] for number in made.pushes]
+
+
 def test_operands_of_swapped_ones_come_the_other_way_round() -> None:
     inner, outer = Apply(SUB, X, Y), Apply(ADD, Apply(SUB, X, Y), X)
-    assert code([outer]).pushes == [X, Y, inner, X, outer]
-    assert code([outer], {outer}).pushes == [X, X, Y, inner, outer]
-    assert code([outer], {inner, outer}).pushes == [X, Y, X, inner, outer]
+    assert pushed(code([outer])) == [X, Y, inner, X, outer]
+    assert pushed(code([outer], {outer})) == [X, X, Y, inner, outer]
+    assert pushed(code([outer], {inner, outer})) == [X, Y, X, inner, outer]
 
 
 def test_a_program_keeps_its_code() -> None:
     p = Program("p", (), (1, 1, 1), (Let("a", Apply(ADD, X, X)), Let("b", X)))
     assert p.code is p.code
-    assert p.code.pushes == [X, X, Apply(ADD, X, X), X]
+    assert p.code.pushes == [0, 0, 1, 0]
+    assert [*map(list, p.code.reuses)] == [[1, 3], [1, 2]]
     assert program_expressions(p) == [X, Apply(ADD, X, X)]
 
 

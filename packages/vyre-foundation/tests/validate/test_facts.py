@@ -1,12 +1,14 @@
 """Facts that take time are found when somebody asks, once, and look the same as if they had been there."""
 
+import gc
 from collections.abc import Mapping
 from dataclasses import replace
 from threading import Barrier, Thread
 
 import pytest
 
-from vyre_foundation import Program, program, u32, validate
+from vyre_foundation import Program, fingerprint, program, u32, validate
+from vyre_foundation.ir.expr import interned_count
 from vyre_foundation.validate import Interval, Uniformity
 from vyre_foundation.validate.later import Later
 
@@ -81,3 +83,22 @@ def test_threads_that_ask_at_the_same_time_get_equal_facts() -> None:
         thread.join()
     assert len(found) == 4
     assert all(each == found[0] for each in found)
+
+
+def test_nothing_of_a_program_stays_when_it_is_forgotten() -> None:
+    """What was found about a program is no cycle that waits for the collector."""
+    gc.disable()
+    try:
+        before = interned_count()
+        with program("forgotten", 64) as p:
+            out = p.write("out", u32, 4)
+            with p.if_(p.local_id(0) < 0x0F01):
+                out[0x0F02] = 0x0F03
+        forgotten = p.build_unchecked()
+        fingerprint(forgotten)
+        assert not validate(forgotten).determinism.reasons
+        assert interned_count() > before
+        del forgotten, p, out
+        assert interned_count() == before
+    finally:
+        gc.enable()

@@ -8,8 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from vyre_foundation.ir.expr import Expr
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Reuses(NamedTuple):
+    """Pushes of what is made already: their places among all pushes, and how many expressions ago it was made."""
+
+    at: npt.NDArray[np.int64]
+    back: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -17,26 +30,32 @@ class Code:
     """What a stack machine does to evaluate `roots` one after the other."""
 
     roots: Sequence[Expr]
-    pushes: Sequence[Expr]
-    """What is pushed: an expression that comes for the first time is made, from its operands on top of the stack, which
-    it replaces; one that comes again is pushed again."""
+    nodes: Sequence[Expr]
+    """All expressions under the roots, once, children before parents, in the order of first use."""
+    pushes: Sequence[int]
+    """The numbers, among `nodes`, of what is pushed. One that comes for the first time is made, from its operands on
+    top of the stack, which it replaces; one that comes again is pushed again."""
     ends: Sequence[int]
     """For each root, how many expressions are made when it is evaluated."""
 
     @cached_property
-    def nodes(self) -> Sequence[Expr]:
-        """All expressions under the roots, once, children before parents, in the order of first use."""
-        return list(dict.fromkeys(self.pushes))
+    def reuses(self) -> Reuses:
+        """Which of the pushes make nothing."""
+        pushed = np.array(self.pushes, np.int64)
+        latest = np.maximum.accumulate(pushed)  # what was made last, at each push
+        at = np.flatnonzero(np.diff(latest, prepend=-1) == 0)
+        return Reuses(at, latest[at] - pushed[at] + 1)
 
 
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     """The code of `roots`; expressions in `swapped` have their operands the other way round."""
     roots = list(roots)
-    pushes: list[Expr] = []
+    numbers: dict[Expr, int] = {}
+    pushes: list[int] = []
     ends: list[int] = []
     begun: set[Expr] = set()
     waiting: list[Expr] = []  # begun ones, each below those of its operands whose turn comes later
-    begin, push, wait = begun.add, pushes.append, waiting.append
+    begin, push, number, wait = begun.add, pushes.append, numbers.setdefault, waiting.append
     for node in roots:
         while True:
             while node not in begun:
@@ -52,9 +71,9 @@ def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
                 elif len(operands) > 2:
                     waiting.extend(operands[:0:-1])
                 node = operands[0]
-            push(node)
+            push(number(node, len(numbers)))
             if not waiting:
                 break
             node = waiting.pop()
-        ends.append(len(begun))
-    return Code(roots, pushes, ends)
+        ends.append(len(numbers))
+    return Code(roots, list(numbers), pushes, ends)

@@ -66,7 +66,7 @@ class Expr:
 
 _live: dict[Hashable, Any] = {}
 _lock = threading.RLock()
-_SMALL = 1 << 16
+_SMALL = 1 << 17
 _sweep_at = _SMALL
 
 
@@ -282,6 +282,11 @@ def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
     if len(_live) > _sweep_at:
         _sweep()
     return _live.setdefault(key, node) or _settled(key, node)  # type: ignore[no-any-return]
+
+
+def known_apply(op: Op, args: tuple[Expr, ...]) -> Apply | None:
+    """`Apply(op, *args)` if somebody has made it."""
+    return _live.get((op, args)) or None
 
 
 class Select(Expr):

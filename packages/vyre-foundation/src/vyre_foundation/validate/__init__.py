@@ -89,6 +89,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers
@@ -130,7 +131,12 @@ __all__ = [
 
 def validate(program: Program, *, legalized: bool = False) -> Facts:
     """The facts of `program`, or `InvalidProgram` with every finding. `legalized`: a legalizer has written it."""
-    report = Report(program, legalized=legalized)
+    with rare_collections():
+        return _validated(Report(program, legalized=legalized))
+
+
+def _validated(report: Report) -> Facts:
+    program = report.program
     check_nesting(report)
     check_names(report)
     check_buffers(report)
@@ -140,7 +146,7 @@ def validate(program: Program, *, legalized: bool = False) -> Facts:
     if report.has(SCOPE_CODES):
         report.raise_if_any()
     analysis = cache(lambda: Analysis(program, program.code.nodes))
-    if not legalized and needs_convergence(report.outline):
+    if not report.legalized and needs_convergence(report.outline):
         check_convergence(report, analysis())
     report.raise_if_any()
     return _facts(program, report.outline, analysis)

@@ -84,10 +84,10 @@ class Place:
 class Outline:
     """All statements in program order."""
 
-    places: Sequence[Place]
-    scope_ends: Sequence[int]
+    places: list[Place]
+    scope_ends: list[int]
     """For each scope the number of the last statement inside."""
-    ends: Sequence[int]
+    ends: list[int]
     """For each statement the number of the last statement inside of it (its own if there is none)."""
 
     @cached_property
@@ -122,30 +122,30 @@ class Outline:
 
 def outline(program: Program) -> Outline:
     """The statements of `program`, down to the first ones that are nested too deep."""
-    places: list[Place] = []
-    scope_ends: list[int] = [-1]
-    ends: list[int] = []
+    made = Outline([], [-1], [])
+    _enter(made, "body", program.body, None, 0, 0)
+    return made
 
-    def enter(name: str, body: Body, parent: Place | None, depth: int, scope: int) -> None:
-        before = None
-        for index, stmt in enumerate(body):
-            number = len(places)
-            place = Place(stmt, number, name, index, before, parent, depth, scope)
-            places.append(place)
-            ends.append(number)
-            if stmt.__class__ in _BLOCKS and depth <= MAX_NESTING:
-                for field, nested in _bodies(stmt):
-                    inner = scope
-                    if not isinstance(stmt, Region):
-                        inner = len(scope_ends)
-                        scope_ends.append(number)
-                    enter(field, nested, place, depth + 1, inner)
-                ends[number] = len(places) - 1
-            before = stmt
-        scope_ends[scope] = max(scope_ends[scope], len(places) - 1)
 
-    enter("body", program.body, None, 0, 0)
-    return Outline(places, scope_ends, ends)
+def _enter(made: Outline, name: str, body: Body, parent: Place | None, depth: int, scope: int) -> None:
+    """Add the statements of a body and all that is inside of them."""
+    places, ends, scope_ends = made.places, made.ends, made.scope_ends
+    before = None
+    for index, stmt in enumerate(body):
+        number = len(places)
+        place = Place(stmt, number, name, index, before, parent, depth, scope)
+        places.append(place)
+        ends.append(number)
+        if stmt.__class__ in _BLOCKS and depth <= MAX_NESTING:
+            for field, nested in _bodies(stmt):
+                inner = scope
+                if not isinstance(stmt, Region):
+                    inner = len(scope_ends)
+                    scope_ends.append(number)
+                _enter(made, field, nested, place, depth + 1, inner)
+            ends[number] = len(places) - 1
+        before = stmt
+    scope_ends[scope] = max(scope_ends[scope], len(places) - 1)
 
 
 _BLOCKS = (If, For, Region)

@@ -12,17 +12,18 @@ What the host or a report can see stays: all that buffers say, the workgroup, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from vyre_foundation.ir.expr import Apply, Expr, Literal
+from vyre_foundation.ir.code import code
+from vyre_foundation.ir.expr import Apply, Expr, Literal, known_apply
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Region, Stmt
-from vyre_foundation.ir.walk import postorder, rewrite, rewrite_body, with_expressions
+from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode import decode
 from vyre_foundation.wire.encode import assemble
 from vyre_foundation.wire.encode_statements import StatementColumns
-from vyre_foundation.wire.operand_order import COMMUTATIVE, commutative, swapped
+from vyre_foundation.wire.operand_order import COMMUTATIVE, OperandOrder, operand_order
 
 
 def canonical(program: Program) -> Program:
@@ -32,31 +33,30 @@ def canonical(program: Program) -> Program:
 
 def encode_canonical(program: Program) -> bytes:
     """The wire form of the canonical form. Expressions are built only where two become one."""
-    body = StatementColumns(program.body)
+    body, made = StatementColumns(program.body), program.code
     if f.REGION in body.tags:
         body = StatementColumns(rewrite_body(program.body, without_region))
-    nodes = postorder(body.roots)
-    if has_equals(nodes):
-        body = StatementColumns(merged(rewrite_body(program.body, without_region)))
-        nodes = postorder(body.roots)
     buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))
     locals = {name: number for number, name in enumerate(dict.fromkeys(body.locals))}
+    order = operand_order(made.nodes, locals, buffers)
+    if has_equals(made.nodes, order):
+        body = StatementColumns(merged(rewrite_body(program.body, without_region)))
+        made = code(body.roots)
+        order = operand_order(made.nodes, locals, buffers)
+    if order.wrong:
+        made = code(made.roots, order.wrong)
     head = Program("canonical", buffers, program.workgroup_size, (), program.subgroup_size)
-    wrong = swapped(nodes, locals, buffers)
-    return assemble(head, body, wrong, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
+    return assemble(head, body, made, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
 
 
 def without_region(stmt: Stmt) -> Stmt | Body:
     return stmt.body if isinstance(stmt, Region) else stmt
 
 
-def has_equals(nodes: Iterable[Expr]) -> bool:
+def has_equals(nodes: Sequence[Expr], order: OperandOrder) -> bool:
     """Whether `merged` has something to do: an op with its operands in both orders, or a NaN with bits of its own."""
-    swappable = commutative(nodes)
-    operands = {node.args for node in swappable}
-    both = {(first, second) for first, second in operands if first is not second and (second, first) in operands}
-    known = {(node.op, node.args) for node in swappable if node.args in both}
-    if any((op, (second, first)) in known for op, (first, second) in known):
+    twins = {known_apply(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
+    if twins and not twins.isdisjoint(nodes):
         return True
     return any(is_other_nan(node) for node in nodes if node.__class__ is Literal)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
+from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
@@ -19,7 +21,8 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    return assemble(program, StatementColumns(program.body), frozenset(), str)
+    with rare_collections():
+        return assemble(program, StatementColumns(program.body), program.code, str)
 
 
 def encode_expr(expr: Expr) -> bytes:
@@ -27,9 +30,9 @@ def encode_expr(expr: Expr) -> bytes:
     return encode(Program("", (), (1, 1, 1), (Let("", expr),)))
 
 
-def assemble(program: Program, statements: StatementColumns, swapped: Set[Expr], rename: Callable[[str], str]) -> bytes:
-    """The wire form of `program` with the body `statements`, operands of all in `swapped` the other way round."""
-    expressions = ExpressionColumns(statements.roots, swapped)
+def assemble(program: Program, statements: StatementColumns, code: Code, rename: Callable[[str], str]) -> bytes:
+    """The wire form of `program` with the body `statements`; `code` is that of what they evaluate."""
+    expressions = ExpressionColumns(code)
     used = dict.fromkeys((*expressions.buffers, *statements.buffers))
     undeclared = used.keys() - set(program.buffers)
     rows = (*program.buffers, *[buffer for buffer in used if buffer in undeclared])

@@ -1,38 +1,38 @@
-"""Expressions to bytes: a graph to the code of a stack machine, and that to columns."""
+"""Expressions to bytes: the code of a stack machine to columns."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vyre_foundation.dtype import DTYPES, DType
 from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.varint import write_column
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from vyre_foundation.wire.encode import Strings
 
 
 class ExpressionColumns:
-    """The fields of all expressions under `roots`, in the order of the code that makes them.
+    """The fields of all expressions of `code`, in the order in which it makes them."""
 
-    Those that are in `swapped` have their two operands the other way round.
-    """
-
-    def __init__(self, roots: Iterable[Expr], swapped: Set[Expr]) -> None:
-        made, reused_after, self.references = stack_code(roots, swapped)
+    def __init__(self, code: Code) -> None:
         self.dtypes = bytearray()
         self.locals: list[str] = []
         self.buffers: list[Buffer] = []
         self.callees: list[str] = []
         self.arities: list[int] = []
         self.literals: dict[DType, list[int]] = {dtype: [] for dtype in DTYPES}
-        self.tokens = interleave(self._tokens(made), reused_after)
+        self.references = code.reuses.back
+        self.tokens = interleave(self._tokens(code.nodes), code.reuses.at)
 
     def _tokens(self, made: Iterable[Any]) -> bytes:
         other = self._other
@@ -88,49 +88,10 @@ class ExpressionColumns:
         return b"".join(columns)
 
 
-def stack_code(roots: Iterable[Expr], swapped: Set[Expr]) -> tuple[Iterable[Expr], list[int], list[int]]:
-    """What a stack machine does to push all of `roots`: the expressions it makes, in order, and its reuses.
-
-    A reuse is the number of expressions that are made before it, and how many expressions ago the reused one was made.
-    """
-    made: dict[Expr, int] = {}
-    reused_after: list[int] = []
-    references: list[int] = []
-    unfinished: list[Expr] = []
-    places: list[int] = []  # how many operands of each unfinished expression are pushed
-    for root in roots:
-        if root in made:
-            reused_after.append(len(made))
-            references.append(len(made) - made[root])
-            continue
-        node, place = root, 0
-        operands = root.args if root not in swapped else root.args[::-1]
-        while True:
-            for operand in operands:
-                place += 1
-                if operand in made:
-                    count = len(made)
-                    reused_after.append(count)
-                    references.append(count - made[operand])
-                elif below := operand.args:
-                    unfinished.append(node)
-                    places.append(place)
-                    node, place = operand, 0
-                    operands = below if operand not in swapped else below[::-1]
-                    break
-                else:
-                    made[operand] = len(made)
-            else:
-                made[node] = len(made)
-                if not unfinished:
-                    break
-                node, place = unfinished.pop(), places.pop()
-                operands = node.args[place:] if node not in swapped else node.args[::-1][place:]
-    return made, reused_after, references
-
-
-def interleave(tokens: bytes, reused_after: list[int]) -> bytes:
-    """`tokens` with `REUSE` after as many of them as `reused_after` says, each time."""
-    if not reused_after:
-        return tokens
-    return np.insert(np.frombuffer(tokens, np.uint8), reused_after, f.REUSE).tobytes()
+def interleave(tokens: bytes, reuses: npt.NDArray[np.int64]) -> bytes:
+    """`tokens` with `REUSE` at each of the places `reuses` of the result."""
+    made = np.ones(len(tokens) + len(reuses), np.bool_)
+    made[reuses] = False
+    out = np.full(len(made), f.REUSE, np.uint8)
+    out[made] = np.frombuffer(tokens, np.uint8)
+    return out.tobytes()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from vyre_foundation.collector import rare_collections
+
 if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
@@ -23,4 +25,5 @@ def fingerprint(program: Program) -> str:
     """
     from vyre_foundation.wire.canonical import encode_canonical
 
-    return digest(encode_canonical(program)).hex()
+    with rare_collections():
+        return digest(encode_canonical(program)).hex()

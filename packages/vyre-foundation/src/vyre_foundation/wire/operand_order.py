@@ -8,13 +8,13 @@ may have two fingerprints, but two programs never have one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
 from vyre_foundation.wire import format as f
 
@@ -27,43 +27,54 @@ _MASK = 2**64 - 1
 _FACTOR = 0x9E3779B97F4A7C15
 
 
-def commutative(nodes: Iterable[Any]) -> list[Apply]:
-    """The applications of commutative ops among `nodes`."""
-    return [node for node in nodes if node.__class__ is Apply and node.op in COMMUTATIVE]
+class OperandOrder(NamedTuple):
+    """The applications of commutative ops whose operands are not known to be in order."""
+
+    wrong: Set[Apply]
+    """Their operands are in the other order."""
+    undecided: Set[Apply]
+    """Their operands are two, but look the same."""
 
 
-def swapped(nodes: Sequence[Expr], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> set[Expr]:
-    """Those of `nodes` that have their operands in the wrong order.
+def operand_order(nodes: Iterable[Any], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> OperandOrder:
+    """What is not in order among `nodes`.
 
-    `nodes` are all expressions of a program, operands first; `locals` numbers its locals and `buffers` its buffers.
+    `locals` numbers its locals and `buffers` its buffers.
     """
-    order = _Order(nodes, locals, buffers)
-    wrong: set[Expr] = set()
-    first: Any
-    second: Any
-    for node in commutative(nodes):
+    fields = _Fields(locals, buffers)
+    wrong: set[Apply] = set()
+    undecided: set[Apply] = set()
+    for node in nodes:
+        if node.__class__ is not Apply or node.op not in COMMUTATIVE:
+            continue
         first, second = node.args
         kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
         other = second.op.tag if second.__class__ is Apply else _KINDS[second.__class__]
-        if kind > other or (kind == other and order.is_after(first, second)):
+        if kind > other:
             wrong.add(node)
-    return wrong
+        elif kind == other and first is not second:
+            after = fields.difference(first, second)
+            if after >= 0:
+                (wrong if after else undecided).add(node)
+    return OperandOrder(wrong, undecided)
 
 
-class _Order:
+class _Fields:
     """The order of operands of one kind."""
 
-    def __init__(self, nodes: Sequence[Expr], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> None:
-        self._nodes, self._locals = nodes, locals
+    def __init__(self, locals: Mapping[str, int], buffers: Sequence[Buffer]) -> None:
+        self._locals = locals
         self._buffers = {buffer: number for number, buffer in enumerate(buffers)}
+        self._hashes: dict[Expr, int] = {}
+        self._hashed: set[Expr] = set()
 
-    def is_after(self, first: Expr, second: Expr) -> bool:
-        """Whether `second` belongs before `first`."""
+    def difference(self, first: Expr, second: Expr) -> int:
+        """Above 0 if `second` belongs before `first`, below 0 if it belongs behind, 0 if nothing tells."""
         if first.__class__ is not Apply:
             fields, others = self._fields(first), self._fields(second)
             if fields != others:
-                return fields > others
-        return bool(first.args) and self._hashes[first] > self._hashes[second]
+                return 1 if fields > others else -1
+        return self._hash(first) - self._hash(second) if first.args else 0
 
     def _fields(self, node: Expr) -> tuple[int, ...]:
         """What tells `node` from others of its kind over the same operands."""
@@ -87,12 +98,11 @@ class _Order:
                 return node.dtype.tag, _number(node.callee)
         return ()
 
-    @cached_property
-    def _hashes(self) -> Mapping[Expr, int]:
-        """A 64-bit hash of each expression, the same on every machine and in every process."""
-        hashes: dict[Any, int] = {}
+    def _hash(self, root: Expr) -> int:
+        """A 64-bit hash of all that `root` is, the same on every machine and in every process."""
+        hashes = self._hashes
         node: Any
-        for node in self._nodes:
+        for node in postorder((root,), self._hashed):
             operands = [hashes[operand] for operand in node.args]
             if node.__class__ is Apply:
                 state = node.op.tag
@@ -101,7 +111,7 @@ class _Order:
             else:
                 state = _mixed(_KINDS[node.__class__], self._fields(node))
             hashes[node] = _mixed(state, operands)
-        return hashes
+        return hashes[root]
 
 
 def _mixed(state: int, numbers: Iterable[int]) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from vyre_foundation.wire.errors import NotCanonical, Truncated
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MAX_SIZE = 10
 """Bytes of the greatest number, 2**64 - 1; its last byte is 1."""
@@ -23,13 +26,15 @@ def write_number(number: int) -> bytes:
     return bytes(out)
 
 
-def write_column(numbers: Sequence[int]) -> bytes:
+def write_column(numbers: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
     """All of `numbers`, one after the other. One that is negative or above 2**64 - 1 raises OverflowError."""
-    if not numbers:
+    if not len(numbers):
         return b""
-    if min(numbers) >= 0 and max(numbers) < 0x80:
-        return bytes(numbers)
-    values = np.array(numbers, np.uint64)
+    if not isinstance(numbers, np.ndarray):
+        if min(numbers) >= 0 and max(numbers) < 0x80:
+            return bytes(numbers)
+        numbers = np.array(numbers, np.uint64)
+    values = numbers.astype(np.uint64)
     sizes = np.ones(len(values), np.intp)
     for bits in range(7, 64, 7):
         sizes += values >= np.uint64(1 << bits)
