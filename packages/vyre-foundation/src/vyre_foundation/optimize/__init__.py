@@ -18,7 +18,7 @@ from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.optimize.unroll import UNROLL
 from vyre_foundation.validate.facts import Facts
 
-__all__ = ["PASSES", "Pass", "optimize", "steps"]
+__all__ = ["PASSES", "Pass", "facts_after", "optimize", "steps"]
 
 PASSES: tuple[Pass, ...] = (
     REGIONS,
