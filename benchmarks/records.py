@@ -27,7 +27,8 @@ class Measured:
         again = {row["case"] for row in newer.rows}
         runs = [{**run, "cases": [case for case in run["cases"] if case not in again]} for run in self.runs]
         rows = [row for row in self.rows if row["case"] not in again]
-        return Measured(newer.environment, [*(run for run in runs if run["cases"]), *newer.runs], [*rows, *newer.rows])
+        kept = [run for run in (*runs, *newer.runs) if run["cases"]]
+        return Measured(newer.environment, kept, [*rows, *newer.rows])
 
     def in_order(self, cases: Sequence[str]) -> Measured:
         """With the rows of these cases alone, in their order."""
