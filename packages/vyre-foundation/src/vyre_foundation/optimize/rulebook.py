@@ -23,20 +23,20 @@ class Rulebook:
     """The rules in the order in which they are tried."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules: dict[Any, list[Rule]] = {}
         self._rows: dict[Any, list[_Row]] = {}
-        self._heads: dict[Any, set[Any]] = {}
+        self._heads: dict[Any, frozenset[Any]] = {}
         self._sorts: dict[Sort, tuple[_Row, ...]] = {}
         for rule in rules:
-            for left in rule.lefts:
-                row = _Row(rule, left)
-                self._rows.setdefault(left.symbol, []).append(row)
-                self._heads.setdefault(left.symbol, {Literal}).update(*(wanted for wanted in row.heads if wanted))
+            self._rules.setdefault(rule.left.symbol, []).append(rule)
 
     def about(self, node: Any) -> tuple[_Row, ...]:
         """The rules that may apply to `node`, each with its left side in an order of the operands."""
         symbol = node.op if node.__class__ is Apply else node.__class__
         named = self._heads.get(symbol)
         if named is None:
+            named = self._open(symbol)
+        if not named:
             return ()
         args = node.args
         first = args[0]
@@ -55,6 +55,14 @@ class Rulebook:
             rows = self._rows[symbol]
             found = self._sorts[sort] = tuple(row for row in rows if row.allows(first.dtype.kind, same, heads))
         return found
+
+    def _open(self, symbol: Any) -> frozenset[Any]:
+        """Read the rules about a symbol, at the first node that has it; the heads for which they ask."""
+        rows = [_Row(rule, left) for rule in self._rules.get(symbol, ()) for left in rule.lefts]
+        wanted = [heads for row in rows for heads in row.heads if heads is not None]
+        self._rows[symbol] = rows
+        self._heads[symbol] = frozenset((Literal,)).union(*wanted) if rows else frozenset()
+        return self._heads[symbol]
 
 
 class _Row:
