@@ -123,8 +123,9 @@ def test_neighbours_with_one_condition_are_one(becomes):
         "if b[0] == 1 { b[0] = 2; } if b[0] == 1 { b[1] = 2; }",
         "for i in 0..4 { if a[i] == 1 { if i == 2 { break; } } if a[i] == 1 { b[i] = 1; } }",
         'for i in 0..4 { if a[i] == 1 { b[i] = 1; } else { trap(1, "x"); } if a[i] == 1 { trap(2, "y"); } }',
+        'for i in 0..4 { if a[i] == 1 { trap(i, "x"); } else { trap(i, "x"); } }',
     ],
-    ids=["changed", "left", "order-of-traps"],
+    ids=["changed", "left", "order-of-traps", "first-trap"],
 )
 def test_neighbours_stay_apart(statements, stays):
     stays(statements)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
 from vyre_foundation.optimize.barriers import BARRIERS
@@ -40,8 +41,9 @@ PASSES: tuple[Pass, ...] = (
 def optimize(facts: Facts) -> Facts:
     """The facts of the optimized program; the same object where nothing changed."""
     result = facts
-    for _, after in steps(facts):
-        result = after
+    with rare_collections():
+        for _, after in steps(facts):
+            result = after
     return result if result is facts else finish(result)
 
 

@@ -100,12 +100,16 @@ class _Branches:
         new = stmt if same else If(condition, then, orelse)
         if out and isinstance(out[-1], If) and self._may_join(out[-1], new):
             new = self._joined(out.pop(), new)  # type: ignore[arg-type]
-        if new.then == new.orelse:  # neither declares a local
+        if self._are_one(new):
             return self._append(out, new.then, known)
         out.append(new)
         if then and leaves(then[-1]):
             return fails
         return holds if orelse and leaves(orelse[-1]) else known
+
+    def _are_one(self, stmt: If) -> bool:
+        """Whether both arms are the same; then neither declares a local. Two traps are not one: the first counts."""
+        return stmt.then == stmt.orelse and not self._inside(stmt.then) & Has.TRAP
 
     def _may_join(self, first: If, second: If) -> bool:
         """Whether two branches on one condition may be one.
@@ -130,7 +134,7 @@ class _Branches:
         if not (isinstance(last, If) and isinstance(next, If) and self._may_join(last, next)):
             return first + second
         joined = self._joined(last, next)
-        if joined.then != joined.orelse:
+        if not self._are_one(joined):
             return (*first[:-1], joined, *second[1:])
         return self._follows(self._follows(first[:-1], joined.then), second[1:])
 
