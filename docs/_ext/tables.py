@@ -7,6 +7,7 @@ none has to be installed; the `codes.toml` of each package adds what brings an e
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def tables() -> dict[str, str]:
         "reasons": table(("code", "is proven", "not for", "but for"), rule_rows(REASONS)),
         "passes": table(("pass", "does"), pass_rows()),
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
+        "environment": table(("variable", "values", "says", "without it"), environment_rows()),
         "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
     }
 
@@ -159,6 +161,25 @@ def error_rows() -> Iterator[tuple[str, ...]]:
     for error in errors:
         row = known[error.code]
         yield error.code, f"`{error.name}`", error.meaning, row["when"], row["repair"]
+
+
+def environment_rows() -> Iterator[tuple[str, ...]]:
+    known = tomllib.loads((DOCS / "environment.toml").read_text("utf-8"))
+    read = find_variables(ROOT)
+    if set(known) != read:
+        raise ValueError(f"environment.toml and the sources disagree: {sorted(set(known) ^ read)}")
+    for name in sorted(known):
+        yield f"`{name}`", *known[name]
+
+
+def find_variables(root: Path) -> set[str]:
+    """The names of variables in texts of the sources that are nothing else."""
+    found = set()
+    for file in sorted(root.glob("packages/*/src/**/*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found |= set(re.findall(r"\AVYRE_[A-Z_]+\Z", node.value))
+    return found
 
 
 def error_texts(root: Path) -> dict[str, dict[str, str]]:

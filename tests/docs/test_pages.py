@@ -1,6 +1,7 @@
 """The pages agree with the sources: programs in them are valid, tables are complete, codes are there once."""
 
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -60,3 +61,7 @@ def test_a_page_includes_only_tables_that_are_written(tables):
 
 def test_tables_with_signs_of_their_own_stay_tables(tables):
     assert tables.table(("a", "b"), [("x | y", "z")]) == "| a | b |\n| --- | --- |\n| x \\| y | z |\n"
+
+
+def test_every_variable_that_the_sources_read_is_on_the_page(tables):
+    assert tables.find_variables(ROOT) == set(tomllib.loads((ROOT / "docs/environment.toml").read_text("utf-8")))

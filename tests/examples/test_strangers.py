@@ -1,0 +1,171 @@
+"""The distributions in `examples/` are what a stranger would write: they need one layer, and everything finds them."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vyre as vy
+from vyre.cli import main
+from vyre_conform.testing import cells, require
+from vyre_driver import (
+    DialectRegistry,
+    EngineBackend,
+    ShadowedBackend,
+    acquire,
+    acquire_preferred_dispatch_backend,
+    compile,
+    registered_backends_by_precedence,
+)
+from vyre_driver.registry.backends import refresh
+from vyre_foundation import dialect
+from vyre_foundation.migration import migrate
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROJECTS = {folder.name: tomllib.loads((folder / "pyproject.toml").read_text("utf-8")) for folder in EXAMPLES.iterdir()}
+NEEDS = {"vyre-driver-abacus": ("vyre-driver>=0.1,<0.2",), "vyre-dialect-geometry": ("vyre-foundation>=0.1,<0.2",)}
+MAY_IMPORT = {"vyre-driver-abacus": {"vyre_driver", "vyre_foundation"}, "vyre-dialect-geometry": {"vyre_foundation"}}
+
+
+class Installed:
+    """An entry point of an example, as its installation would have it."""
+
+    def __init__(self, name: str, value: str, version: str, distribution: str) -> None:
+        self.name, self.value = name, value
+        self.dist = type("Distribution", (), {"name": distribution, "version": version})()
+
+    def load(self) -> object:
+        module, _, attribute = self.value.partition(":")
+        return getattr(import_module(module), attribute)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """The examples beside what is installed, without installing them."""
+    real = importlib.metadata.entry_points
+
+    def entry_points(*, group: str, **wanted: str):
+        added = [
+            Installed(name, value, project["project"]["version"], distribution)
+            for distribution, project in PROJECTS.items()
+            for name, value in project["project"].get("entry-points", {}).get(group, {}).items()
+        ]
+        names = {entry.name for entry in added}
+        return [*(entry for entry in real(group=group, **wanted) if entry.name not in names), *added]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for distribution in PROJECTS:
+            patch.syspath_prepend(EXAMPLES / distribution / "src")
+        patch.setattr(importlib.metadata, "entry_points", entry_points)
+        refresh()
+        dialect.refresh()
+        yield
+    refresh()
+    dialect.refresh()
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_stranger_needs_one_layer_alone(name: str) -> None:
+    assert tuple(PROJECTS[name]["project"]["dependencies"]) == NEEDS[name]
+    imported = set()
+    for file in (EXAMPLES / name / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).partition(".")[0])
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+    own = name.replace("-", "_")
+    assert imported - set(sys.stdlib_module_names) - {own} <= MAY_IMPORT[name]
+
+
+# ── the backend ──
+
+
+def test_the_backend_is_listed_by_its_rank_and_never_chosen_silently() -> None:
+    listed = [r.id for r in registered_backends_by_precedence()]
+    assert "abacus" in listed
+    assert listed.index("abacus") < listed.index("reference")
+    assert acquire_preferred_dispatch_backend().id() != "abacus"
+
+
+def test_listing_it_imports_nothing_of_its_device() -> None:
+    sys.modules.pop("vyre_driver_abacus.port", None)
+    refresh()
+    registered_backends_by_precedence()
+    assert "vyre_driver_abacus.port" not in sys.modules
+
+
+def test_its_source_can_be_read() -> None:
+    backend = acquire("abacus")
+    assert isinstance(backend, EngineBackend)
+    text = "program p workgroup(4, 1, 1) { write out: u32[9] @0; out[global_id.x] = global_id.x * 3; }"
+    assert "def kernel_0(group, groups, m0" in backend.emitted_source(vy.parse(text)).text
+
+
+def test_it_has_everything_that_it_did_not_write() -> None:
+    with vy.program("shift", workgroup_size=4) as p:
+        a = p.read("a", vy.u32)
+        out = p.write("out", vy.u32, like=a)
+        out[p.global_id(0)] = a[p.global_id(0)] << 3
+    backend = acquire("abacus")
+    data = np.arange(10, dtype=np.uint32)
+    np.testing.assert_array_equal(backend.dispatch_arrays(p.build(), {"a": data})["out"], data << 3)
+    timed = backend.dispatch_borrowed_timed(p.build(), [data])
+    assert timed.device_ns is not None
+    assert timed.device_ns > 0
+    pipeline = compile(backend, p.build())
+    batch = pipeline.dispatch_batched([[data], [data + 1]])
+    assert [np.frombuffer(outputs[0], np.uint32)[1] for outputs in batch] == [8, 16]
+    assert backend.backend_metric_snapshot()["launches"] >= 4
+    shadow = ShadowedBackend(backend, acquire("reference"))
+    shadow.dispatch(p.build(), [data])
+    assert shadow.shadow.counts.compared == 1
+
+
+QUERIES = (
+    "ops:mul:*", "ops:div:*", "casts:*", "ids:*", "indirect:*", "iterations:*", "subgroups:reduce*:*",
+    "atomics:*", "grid:*", "traps:*", "refusals:*",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", cells(*QUERIES)[::4], ids=str)
+def test_it_conforms(spec) -> None:
+    require(acquire("abacus"), spec)
+
+
+# ── the dialect ──
+
+
+def test_the_ops_of_the_dialect_are_listed_and_run_everywhere() -> None:
+    found = DialectRegistry.current()
+    assert found.lookup("geometry.hypot").dialect == "geometry"
+    assert "geometry" in [d.id for d in found.dialects]
+    with vy.program("lengths", workgroup_size=4) as p:
+        x, y = p.read("x", vy.f32), p.read("y", vy.f32)
+        out = p.write("out", vy.f32, like=x)
+        i = p.global_id(0)
+        out[i] = vy.call("geometry.hypot", x[i], y[i])
+    arrays = {"x": np.array([3, 5], np.float32), "y": np.array([4, 12], np.float32)}
+    for backend in ("reference", "abacus", "opencl"):
+        assert vy.run(p.build(), arrays, backend=acquire(backend))["out"].tolist() == [5, 13]
+
+
+def test_programs_with_its_old_names_are_brought_up_to_date() -> None:
+    text = "program p workgroup(1) { write out: f32[1] @0; out[0] = call<f32> geometry.taxicab(1.0, -2.0); }"
+    found = migrate(vy.parse(text))
+    assert "call<f32> geometry.manhattan(-2.0, 1.0)" in vy.print_program(found.program)
+
+
+def test_the_command_line_finds_both() -> None:
+    from click.testing import CliRunner
+
+    run = CliRunner().invoke
+    assert '"abacus"' in run(main, ["backends", "--json"]).stdout
+    assert "geometry.hypot" in run(main, ["ops", "--json"]).stdout
