@@ -51,6 +51,9 @@ PARAMETERS = {
 }
 BARRIERS = {Scope.WORKGROUP: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"}
 
+RARE_LOOP = "#pragma clang loop vectorize(disable) interleave(disable) unroll(disable)"
+SHORT_LOOP = "#pragma unroll"
+
 _IDS = {
     IdKind.GLOBAL_ID:      "get_global_id({0})",
     IdKind.LOCAL_ID:       "get_local_id({0})",

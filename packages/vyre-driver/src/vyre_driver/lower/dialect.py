@@ -52,7 +52,9 @@ class CDialect:
 
     `groups` is how a workgroup runs. `wide_indices`: indices are u64
     where they can be, so that compilers know that they do not wrap. `versions`: compilers make vectors of code without
-    checks, so loops and kernels are written twice where one comparison decides which of the two runs.
+    checks, so loops and kernels are written twice where one comparison decides which of the two runs. `rare_loop` is a
+    line before loops that are not worth much of a compiler's time, `short_loop` one before loops that are better
+    written out; empty texts are none.
     """
 
     name: str
@@ -79,6 +81,8 @@ class CDialect:
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
+    rare_loop: str = ""
+    short_loop: str = ""
 
     def target(self) -> Target:
         """What legalization may use: everything that is spelled, and nothing else."""

@@ -20,6 +20,8 @@ COUNTERS = "__counters"
 TRAPS = "__traps"
 """The u64 storage buffer with one element per trap statement, all ones before the dispatch."""
 
+RARE = "__rare"
+"""The label of a region that few workgroups come to: it is not worth much work of a compiler."""
 
 ITEMS = Arrangement(as_loops=False)
 

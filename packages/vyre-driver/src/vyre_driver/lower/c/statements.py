@@ -9,6 +9,7 @@ from vyre_driver.lower.c.names import Names
 from vyre_driver.lower.c.placement import Life, place
 from vyre_driver.lower.c.values import Values, without_brackets
 from vyre_driver.lower.dialect import CDialect
+from vyre_driver.lower.lowered import RARE
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Literal, Local
 from vyre_foundation.ir.program import Program
@@ -31,6 +32,10 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )  # fmt: skip
+from vyre_foundation.ir.walk import expressions, postorder, statements
+
+_SHORT = 2000
+"""Operations of a loop that is written out."""
 
 
 class Lines:
@@ -87,6 +92,7 @@ class _Statements:
         placement = place(program)
         self._early = placement.early
         self._number = 0
+        self._rare = 0
         self._values = Values(dialect, placement, words, arrays, names.temporary, lines.add)
 
     def body(self, body: Body, path: str) -> None:
@@ -125,8 +131,10 @@ class _Statements:
                 self._if(stmt, path)
             case For():
                 self._for(stmt, path)
-            case Region(_, body):
+            case Region(label, body):
+                self._rare += label == RARE
                 self.body(body, f"{path}.body")
+                self._rare -= label == RARE
             case Break():
                 add("break;")
             case Continue():
@@ -179,13 +187,31 @@ class _Statements:
         dtype = stmt.start.dtype
         start, stop = self._values.text(stmt.start), self._values.fixed(stmt.stop)
         counter, step = self._word(stmt.name, dtype), spell(self._dialect, Literal(dtype, stmt.step))
+        if advice := self._advice(stmt):
+            self._lines.add(advice)
         self._lines.open(
             f"for ({self._dialect.types[dtype]} {counter} = {start}; {counter} < {stop}; {counter} += {step})"
         )
         self._block(stmt.body, f"{path}.body")
         self._lines.close()
 
+    def _advice(self, loop: For) -> str:
+        """What the compiler is told about a loop."""
+        if self._rare:
+            return self._dialect.rare_loop
+        return self._dialect.short_loop if self._dialect.short_loop and _is_short(loop) else ""
+
     def _block(self, body: Body, path: str) -> None:
         self._values.enter()
         self.body(body, path)
         self._values.leave()
+
+
+def _is_short(loop: For) -> bool:
+    """Whether a loop does so little so few times that its text is better written out."""
+    if not (isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)):
+        return False
+    rounds = len(range(int(loop.start.value), int(loop.stop.value), loop.step))
+    stmts = list(statements(loop.body))
+    is_plain = not any(isinstance(s, (For, If, Barrier)) for s in stmts)
+    return is_plain and rounds * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT

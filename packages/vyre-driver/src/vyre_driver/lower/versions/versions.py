@@ -11,6 +11,7 @@ from dataclasses import replace
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.groups.structure import has_barrier
+from vyre_driver.lower.lowered import RARE
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.versions.bound import at_most, conjunction, number
@@ -20,11 +21,11 @@ from vyre_driver.lower.versions.unchecked import Unchecked, rechecked
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Body, For, If, Let, Stmt
+from vyre_foundation.ir.stmt import Body, For, If, Let, Region, Stmt
 from vyre_foundation.ir.walk import expressions, postorder, statements, with_bodies
 from vyre_foundation.ops import OPS
 
-MAX_NODES = 1500
+MAX_NODES = 8000
 """Regions of more operations stay as they are: twice that is more to compile than checks are worth."""
 _MANY = 64
 """So many rounds are worth a comparison of their own."""
@@ -59,7 +60,7 @@ class _Versioner:
         if not checks.loads:  # a guard alone costs no more than the comparison
             return self.loops(body)
         fast = self._unchecked(body, checks, extents)
-        return (If(conjunction(checks.claims), self.loops(fast), rechecked(body, self._ranges)),)
+        return (If(conjunction(checks.claims), self.loops(fast), self._slow(body)),)
 
     def loops(self, body: Body) -> Body:
         """The loops of `body`, outermost first, each in two versions where that is worth it."""
@@ -81,10 +82,10 @@ class _Versioner:
         if not checks.places or _only_in_long_loops(fixed, checks):
             return (with_bodies(loop, self.loops),)
         (fast,) = self._unchecked((fixed,), checks, extents)
-        return (
-            *setup,
-            If(conjunction(checks.claims), (with_bodies(fast, self.loops),), rechecked((fixed,), self._ranges)),
-        )
+        return (*setup, If(conjunction(checks.claims), (with_bodies(fast, self.loops),), self._slow((fixed,))))
+
+    def _slow(self, body: Body) -> Body:
+        return (Region(RARE, rechecked(body, self._ranges)),)
 
     def _with_fixed_bounds(self, loop: For) -> tuple[Body, For]:
         """Bounds that are read from memory are read once."""
