@@ -161,8 +161,7 @@ class _Forward:
         stored = _Value(bounds, value if self._is_short(value) else None, name)
         is_kept = isinstance(buffer.count, int) and bounds.low >= 0 and bounds.high < buffer.count
         if is_kept and isinstance(value, Load) and value.buffer in self._dependences.written:
-            loaded = _Value(self._ranges.of(value.index), None, stored.expr)
-            state.elements.setdefault((value.buffer, value.index), loaded)
+            state.remember((value.buffer, value.index), _Value(self._ranges.of(value.index), None, stored.expr))
         self._write(buffer, index, state)
         if is_kept:
             state.remember((buffer, index), stored)
