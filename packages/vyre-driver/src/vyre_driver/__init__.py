@@ -78,8 +78,14 @@ if TYPE_CHECKING:
     from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
-    from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
-    from vyre_driver.plan.launch import LaunchPlan, OutputLayout, infer_dispatch_grid, plan_launch
+    from vyre_driver.plan.indirect import IndirectDispatch, find_indirect_dispatch, read_indirect_grid
+    from vyre_driver.plan.launch import LaunchPlan, infer_dispatch_grid, infer_dispatch_grid_for_count, plan_launch
+    from vyre_driver.plan.outputs import (
+        OutputLayout,
+        enforce_actual_output_budget,
+        output_binding_layout,
+        output_binding_layouts,
+    )
     from vyre_driver.policy.enforce import (
         AllowedOps,
         Chain,
@@ -155,8 +161,9 @@ _MODULES = {
     "pipeline.disk": "DiskPipelineCache",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
-    "plan.indirect": "find_indirect_dispatch read_indirect_grid",
-    "plan.launch": "LaunchPlan OutputLayout infer_dispatch_grid plan_launch",
+    "plan.indirect": "IndirectDispatch find_indirect_dispatch read_indirect_grid",
+    "plan.launch": "LaunchPlan infer_dispatch_grid infer_dispatch_grid_for_count plan_launch",
+    "plan.outputs": "OutputLayout enforce_actual_output_budget output_binding_layout output_binding_layouts",
     "policy.enforce": """
         AllowedOps Chain DeniedFeatures EnforceGate EnforceVerdict GatedBackend MaxDeclaredBytes
         ProvenDeterminism
@@ -216,6 +223,7 @@ __all__ = [
     "EvidenceBundle",
     "GatedBackend",
     "HostShimBuffer",
+    "IndirectDispatch",
     "InternedOpId",
     "InvalidInput",
     "InvalidLaunch",
@@ -274,10 +282,14 @@ __all__ = [
     "capture_git_info_at",
     "compile",
     "core_supported_ops",
+    "enforce_actual_output_budget",
     "find_indirect_dispatch",
     "infer_dispatch_grid",
+    "infer_dispatch_grid_for_count",
     "intern_string",
     "legalize",
+    "output_binding_layout",
+    "output_binding_layouts",
     "plan_launch",
     "read_indirect_grid",
     "register",

@@ -8,26 +8,15 @@ from types import MappingProxyType
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.errors import InvalidInput, InvalidLaunch, InvalidProgram, OutputLimitExceeded
+from vyre_driver.errors import InvalidInput, InvalidLaunch, InvalidProgram
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.lengths import fixed_lengths, input_lengths, launch_lengths
 from vyre_driver.plan.limits import require_limits
+from vyre_driver.plan.outputs import OutputLayout as OutputLayout
+from vyre_driver.plan.outputs import enforce_actual_output_budget, output_binding_layouts
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
-
-
-@dataclass(frozen=True, slots=True)
-class OutputLayout:
-    """One output: the buffer and the half-open byte range of it that the host gets."""
-
-    buffer: str
-    start: int
-    stop: int
-
-    @property
-    def size(self) -> int:
-        return self.stop - self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +66,8 @@ def plan_launch(
     lengths = fixed_lengths(program, input_lengths(program, byte_lengths))
     grid = _grid(program, lengths, config, indirect_grid)
     _require_ids_fit(program, grid)
+    outputs = output_binding_layouts(program, lengths)
+    enforce_actual_output_budget(config, outputs)
     groups = grid[0] * grid[1] * grid[2]
     buffers = {buffer.name: buffer for buffer in program.buffers}
     plan = LaunchPlan(
@@ -85,7 +76,7 @@ def plan_launch(
         grid=grid,
         lengths=MappingProxyType(launch_lengths(buffers, lengths, groups, groups * program.workgroup_volume)),
         inputs=tuple(buffer.name for buffer in program.inputs),
-        outputs=_outputs(program, lengths, config),
+        outputs=outputs,
         repeats=config.fixpoint_iterations,
     )
     if profile is not None:
@@ -111,8 +102,13 @@ def infer_dispatch_grid(program: Program, lengths: Mapping[str, int]) -> Extent:
     outputs = program.outputs
     if not outputs:
         return (1, 1, 1)
-    longest = max(lengths[buffer.name] for buffer in outputs)
-    return (-(-longest // program.workgroup_volume), 1, 1)
+    return infer_dispatch_grid_for_count(max(lengths[buffer.name] for buffer in outputs), program.workgroup_size)
+
+
+def infer_dispatch_grid_for_count(count: int, workgroup_size: Extent) -> Extent:
+    """The grid, on x, with an invocation for each of `count` elements; none for none."""
+    x, y, z = workgroup_size
+    return (-(-count // (x * y * z)), 1, 1)
 
 
 def _grid(program: Program, lengths: Mapping[str, int], config: DispatchConfig, indirect: Extent | None) -> Extent:
@@ -143,18 +139,3 @@ def _require_ids_fit(program: Program, grid: Extent) -> None:
             raise InvalidLaunch("grid", needed=f"at most {2**32} invocations on each axis", got=got)
     if total > 2**32:
         raise InvalidLaunch("grid", needed=f"at most {2**32} invocations", got=f"{total}", fix="split the dispatch")
-
-
-def _outputs(program: Program, lengths: Mapping[str, int], config: DispatchConfig) -> tuple[OutputLayout, ...]:
-    layouts = []
-    for buffer in program.outputs:
-        size = lengths[buffer.name] * buffer.dtype.size
-        start, stop = buffer.output_range or (0, size)
-        if stop > size:
-            needed = f"at least the {stop} bytes of its output range"
-            raise InvalidInput(buffer.name, needed=needed, got=f"{size} bytes", fix="bind more, or narrow the range")
-        layouts.append(OutputLayout(buffer.name, start, stop))
-    total = sum(layout.size for layout in layouts)
-    if config.max_output_bytes is not None and total > config.max_output_bytes:
-        raise OutputLimitExceeded(total, config.max_output_bytes)
-    return tuple(layouts)

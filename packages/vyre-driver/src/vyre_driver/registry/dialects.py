@@ -15,7 +15,6 @@ from typing import NewType, TypeAlias
 
 from vyre_foundation.dialect import (
     Composition,
-    Dialect,
     DialectProblem,
     DuplicateOpId,
     UnknownCallee,
@@ -23,6 +22,7 @@ from vyre_foundation.dialect import (
     installed_dialects,
     registered_ops,
 )
+from vyre_foundation.dialect import Dialect as Dialect
 from vyre_foundation.dtype import DType
 from vyre_foundation.ops import OPS, Laws, Op, Tier
 

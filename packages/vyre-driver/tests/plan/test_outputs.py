@@ -1,0 +1,42 @@
+"""Layouts of outputs: whole buffers, declared ranges, and the budget."""
+
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.errors import InvalidInput, OutputLimitExceeded
+from vyre_driver.plan.launch import infer_dispatch_grid_for_count
+from vyre_driver.plan.outputs import (
+    OutputLayout,
+    enforce_actual_output_budget,
+    output_binding_layout,
+    output_binding_layouts,
+)
+from vyre_foundation import parse
+
+PROGRAM = parse(
+    "program p workgroup(4, 2, 1) { read a: u32[] @0; write out: u32[len(a)] @1; read_write b: u8[] @2 bytes(1, 3); }"
+)
+
+
+def test_outputs_are_in_binding_order() -> None:
+    layouts = output_binding_layouts(PROGRAM, {"a": 5, "out": 5, "b": 3})
+    assert layouts == (OutputLayout("out", 0, 20), OutputLayout("b", 1, 3))
+    assert [layout.size for layout in layouts] == [20, 2]
+
+
+def test_a_range_beyond_the_buffer_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="got 2 bytes, expected at least the 3 bytes of its output range"):
+        output_binding_layout(PROGRAM.buffer("b"), 2)
+
+
+def test_the_budget_is_for_all_outputs_together() -> None:
+    layouts = output_binding_layouts(PROGRAM, {"a": 5, "out": 5, "b": 3})
+    enforce_actual_output_budget(DispatchConfig(max_output_bytes=22), layouts)
+    enforce_actual_output_budget(DispatchConfig(), layouts)
+    with pytest.raises(OutputLimitExceeded):
+        enforce_actual_output_budget(DispatchConfig(max_output_bytes=21), layouts)
+
+
+@pytest.mark.parametrize(("count", "groups"), [(0, 0), (1, 1), (8, 1), (9, 2), (2**32 - 1, 2**29)])
+def test_a_grid_has_an_invocation_for_each_element(count: int, groups: int) -> None:
+    assert infer_dispatch_grid_for_count(count, (4, 2, 1)) == (groups, 1, 1)
