@@ -33,6 +33,7 @@ from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.facts import Facts, Interval
 from vyre_foundation.validate.inferred import InferredRanges
+from vyre_foundation.validate.intervals import hull
 
 MAX_ELEMENTS = 32
 """How many elements are remembered; the oldest are forgotten."""
@@ -49,7 +50,7 @@ def forward_values(facts: Facts) -> Program:
         walk = _Forward(facts)
         body = walk.body(facts.program.body, _State())
         program = facts.program if body is facts.program.body else replace(facts.program, body=body)
-        if not walk.has_learned:
+        if program is facts.program or not walk.has_learned():
             return program
         facts = facts_after(facts, program)
 
@@ -103,8 +104,7 @@ class _State:
 
 class _Forward:
     def __init__(self, facts: Facts) -> None:
-        self.has_learned = False
-        """Whether a variable is given something shorter, so that its bounds, and those of indices, may be tighter."""
+        self._given: dict[Local, Interval] = {}
         self._mutable = facts.mutable
         self._ranges = InferredRanges(facts.program, facts.ranges)
         self._dependences = Dependences(facts.program, facts.mutable)
@@ -120,6 +120,20 @@ class _Forward:
             out.append(self._statement(stmt, state, len(out), names))
         return same_body(body, [one for n, stmt in enumerate(out) for one in _with_name(stmt, names.get(n))])
 
+    def has_learned(self) -> bool:
+        """Whether the values that a variable is given now bound it more tightly, and with it perhaps an index."""
+        known = self._ranges.known
+        return any(
+            known[local].low < low or known[local].high > high
+            for local, (low, high) in self._given.items()
+            if local in known
+        )
+
+    def _note(self, local: Local, value: Expr) -> None:
+        if value.dtype.is_integer:
+            bounds = self._ranges.of(value)
+            self._given[local] = hull(self._given.get(local, bounds), bounds)
+
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _statement(self, stmt: Stmt, state: _State, place: int, names: dict[int, Local]) -> Stmt:
@@ -129,7 +143,7 @@ class _Forward:
             case Let(name, value):
                 self._learn_load(Local(name, value.dtype), value, state)
             case Var(name, value) | Assign(name, value):
-                self.has_learned |= new is not stmt and value.dtype.is_integer
+                self._note(Local(name, value.dtype), value)
                 self._change(name, value, state)
             case Store():
                 self._store(new, state, self._naming(new.value, place, names))
