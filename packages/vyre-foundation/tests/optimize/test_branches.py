@@ -67,6 +67,13 @@ def test_what_is_left_of_a_condition_stays(becomes):
     )
 
 
+def test_a_comparison_of_truths_is_no_connective(becomes):
+    becomes(
+        "let c = a[0] == 1; if (c | true) & (true != c) { out[0] = 1; }",
+        "let c = a[0] == 1; if true != c { out[0] = 1; }",
+    )
+
+
 def test_an_exit_decides_what_comes_after_it(becomes):
     becomes(
         "if global_id.x >= len(a) { return; } if global_id.x < len(a) { out[0] = 1; }",

@@ -104,5 +104,9 @@ def test_an_index_that_changes_is_another_element(stays):
     stays("var i = a[0] & 7; w[i] = 7; i = a[1] & 7; out[0] = w[i];")
 
 
+def test_an_index_that_the_store_itself_changes_is_another_element(stays):
+    stays("v[v[0] & 3] = 1; out[0] = v[v[0] & 3];")
+
+
 def test_an_index_is_found_where_its_variable_is_known(becomes):
     becomes("var i = 3; w[i] = 7; out[0] = w[i];", "var i = 3; w[3] = 7; out[0] = 7;")

@@ -174,6 +174,7 @@ class _Forward:
         bounds = self._ranges.of(index)
         stored = _Value(bounds, value if self._is_short(value) else None, name)
         is_kept = isinstance(buffer.count, int) and bounds.low >= 0 and bounds.high < buffer.count
+        is_kept = is_kept and self._dependences.are_disjoint(index, {buffer})  # else it is another index from now on
         if is_kept and isinstance(value, Load) and value.buffer in self._dependences.written:
             state.remember((value.buffer, value.index), _Value(self._ranges.of(value.index), None, stored.expr))
         self._write(buffer, index, state)

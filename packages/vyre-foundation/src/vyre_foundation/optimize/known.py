@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.expr import Apply, Expr, Literal
@@ -113,7 +114,7 @@ class Knowledge:
         truth = self._decide(known, node)
         if truth is not None:
             return Literal(bool_, truth)
-        if not isinstance(node, Apply) or node.args[0] not in images:
+        if not _is_connective(node):
             return node
         args = tuple([images.get(a, a) for a in node.args])
         if node.op.id == "not":
@@ -162,8 +163,12 @@ def _parts(condition: Expr) -> list[Expr]:
     """The condition and what it is made of by `and`, `or` and `not`, parents before children."""
     found = [condition]
     for node in found:
-        if isinstance(node, Apply) and node.op.id in ("and", "or", "not") and node.dtype is bool_:
-            if len(found) > MAX_PARTS:
-                break
+        if len(found) > MAX_PARTS:
+            break
+        if _is_connective(node):
             found += node.args
     return found
+
+
+def _is_connective(node: Expr) -> TypeGuard[Apply]:
+    return isinstance(node, Apply) and node.op.id in ("and", "or", "not") and node.dtype is bool_
