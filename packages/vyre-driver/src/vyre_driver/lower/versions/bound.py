@@ -101,9 +101,9 @@ def at_least(value: Bound, least: int) -> Less:
 def conjunction(claims: Iterable[Less]) -> Expr:
     """A condition that holds where all claims do; of claims that differ in their offsets the strictest."""
     strictest: dict[tuple[Expr | None, Expr | None, Expr | None, Expr | None], int] = {}
-    open_claims = [claim for claim in claims if not claim.is_certain]
-    for claim in open_claims:
-        if not any(_implies(other, claim) for other in open_claims):
+    undecided = [claim for claim in claims if not claim.is_certain]
+    for claim in undecided:
+        if not any(_implies(other, claim) for other in undecided):
             key = (claim.left.plus, claim.right.minus, claim.right.plus, claim.left.minus)
             gap = claim.left.offset - claim.right.offset
             strictest[key] = max(gap, strictest.get(key, gap))
