@@ -65,7 +65,7 @@ class Scopes:
         """
         code, last = self._report.program.code, len(self._report.outline.places) - 1
         visible: dict[Expr, Visible] = {}
-        for number, node in enumerate(code.nodes):
+        for number, node in enumerate(code.nodes if self._locals else ()):
             if node.__class__ is Local and (declared := self._locals.get(node.name)) is not None:
                 first_use, _ = self._report.roots[bisect_right(code.ends, number)]
                 if not declared.start < first_use.number <= declared.end == last:
