@@ -1,0 +1,191 @@
+"""Regions in two versions: what is decided before them, and that every index means in both what it means in neither."""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vyre_driver.lower import Lowered
+from vyre_foundation.build import apply, program
+from vyre_foundation.dtype import i32, i64, u32, u64
+from vyre_foundation.functions import max, min
+from vyre_foundation.ir.expr import Load
+from vyre_foundation.ir.stmt import If, Region, Store
+from vyre_foundation.ir.walk import bodies, expressions, postorder
+
+
+def checks(lowered: Lowered, *, rare: bool = False) -> list[str]:
+    """The buffers of checked loads and of guarded stores, outside of what few workgroups come to, or only there."""
+    found: list[str] = []
+
+    def walk(body, inside):
+        for stmt in body:
+            if inside == rare:
+                nodes = postorder(expressions(stmt))
+                found.extend(n.buffer.name for n in nodes if isinstance(n, Load) and n.checked)
+                if isinstance(stmt, If) and stmt.then and isinstance(stmt.then[0], Store) and not stmt.orelse:
+                    found.append(stmt.then[0].buffer.name)
+            for nested in bodies(stmt):
+                walk(nested, inside or (isinstance(stmt, Region) and stmt.label == "__rare"))
+
+    for kernel in lowered.kernels:
+        walk(kernel.program.body, False)
+    return found
+
+
+BOTH = pytest.mark.parametrize("dialect", ["loops", "vectors"])
+
+
+@BOTH
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 15, 16, 17, 24, 31])
+def test_neighbours_are_decided_for_the_workgroup(length, dialect, case, check):
+    with program("stencil", 8) as p:
+        a = p.read("a", u32)
+        i = p.global_id(0)
+        p.write("out", u32, 24)[i] = a[i - 1] + a[i] * 2 + a[i + 1]
+    lowered = check(case(p.build(), {"a": range(length)}), dialect)
+    assert checks(lowered) == []
+    assert set(checks(lowered, rare=True)) >= {"a"}
+
+
+@BOTH
+def test_rows_of_a_length_that_only_the_launch_knows(dialect, case, check):
+    with program("rows", (4, 2)) as p:
+        a, width = p.read("a", u32), p.uniform("width", u32, 1)
+        x, y = p.global_id(0), p.global_id(1)
+        p.write("out", u32, 64)[y * 8 + x] = a[y * width[0] + x]
+    lowered = check(case(p.build(), {"a": range(50), "width": [7]}, grid=(2, 4, 1)), dialect)
+    assert "a" not in checks(lowered)
+
+
+def test_a_loop_inside_is_decided_before_the_loop_over_invocations(case, check):
+    with program("rounds", 8) as p:
+        a = p.read("a", u32)
+        i, total = p.global_id(0), p.var(0, u32)
+        with p.range(0, 64) as k:
+            total.set(total + a[i * 64 + k])
+        p.write("out", u32, 16)[i] = total
+    assert checks(check(case(p.build(), {"a": range(1000)}), "loops")) == []
+
+
+@BOTH
+def test_bounds_that_memory_holds_are_compared_at_each_loop(dialect, case, check):
+    with program("rows", 4) as p:
+        starts, values = p.read("starts", u32), p.read("values", u32)
+        i, total = p.global_id(0), p.var(0, u32)
+        with p.range(starts[i], starts[i + 1]) as k:
+            total.set(total + values[k])
+        p.write("out", u32, 8)[i] = total
+    data = {"starts": [0, 3, 3, 9, 2**32 - 1, 0, 5, 8, 12], "values": range(10)}
+    data["starts"][4] = 9
+    lowered = check(case(p.build(), data), dialect)
+    assert checks(lowered) == []
+
+
+@BOTH
+def test_indices_from_memory_stay_checked(dialect, case, check):
+    with program("gather", 4) as p:
+        at, a = p.read("at", u32), p.read("a", u32)
+        p.write("out", u32, like=at)[p.global_id(0)] = a[at[p.global_id(0)]]
+    lowered = check(case(p.build(), {"at": [3, 2**32 - 1, 0, 9], "a": range(4)}), dialect)
+    assert "a" in checks(lowered)
+
+
+@BOTH
+def test_partners_of_a_butterfly_stay_below_a_power_of_two(dialect, case, check):
+    with program("butterfly", 8) as p:
+        a, distance = p.read("a", u32), p.uniform("distance", u32, 1)
+        p.write("out", u32, 32)[p.global_id(0)] = a[p.global_id(0) ^ distance[0]]
+    for distance in (1, 2, 16, 31, 32, 2**31):
+        lowered = check(case(p.build(), {"a": range(32), "distance": [distance]}), dialect)
+        assert "a" not in checks(lowered)
+
+
+@BOTH
+def test_what_was_proven_behind_a_guard_is_not_moved_before_both_versions(dialect, case, check):
+    """The load of `b` is proven by the guard of the store; the versions share its index."""
+    with program("shared", 4) as p:
+        a, b = p.read("a", u32), p.read("b", u32)
+        i, g = p.global_id(0), p.workgroup_id(0)
+        out = p.write("out", u32, like=b)
+        out[g] = b[g]
+        p.write("far", u32, 16)[i] = a[i + 2]
+    check(case(p.build(), {"a": range(18), "b": range(2)}, grid=(4, 1, 1)), dialect)
+
+
+# ── random indices ──
+
+NUMBERS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 64, 2**31, 2**32 - 1, 2**32 - 8])
+
+OPERATIONS = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "min": min,
+    "max": max,
+    "div": partial(apply, "div"),
+    "rem": partial(apply, "rem"),
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "and": operator.and_,
+    "xor": operator.xor,
+    "or": operator.or_,
+}
+
+
+@st.composite
+def indices(draw: st.DrawFn):
+    """A function from atoms (values of one type) to an index of that type."""
+    steps = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(sorted(OPERATIONS)),
+                st.one_of(NUMBERS, st.integers(-4, -1)),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+
+    def index(atoms):
+        value = atoms[0]
+        for op, operand in steps:
+            other = atoms[operand] if operand < 0 else operand & int(value.dtype.highest)
+            value = OPERATIONS[op](value, other)
+        return value
+
+    return index
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    dtype=st.sampled_from([u32, i32, u64, i64]),
+    parts=st.lists(indices(), min_size=1, max_size=3),
+    length=st.sampled_from([0, 1, 5, 8, 16, 17, 40, 64, 100]),
+    words=st.lists(NUMBERS, min_size=2, max_size=2),
+    rounds=st.integers(0, 5),
+    dialect=st.sampled_from(["loops", "vectors"]),
+)
+def test_every_index_means_the_same_in_both_versions(case, check, dtype, parts, length, words, rounds, dialect):
+    with program("random", (4, 2)) as p:
+        a, uniform = p.read("a", u32), p.uniform("words", u32, 2)
+        out, sums = p.read_write("out", u32), p.write("sums", u32, 64)
+        x, y = p.global_id(0), p.global_id(1)
+        total, names = p.var(0, u32), count()
+        with p.range(0, min(uniform[1] & 7, rounds)) as k:
+            fixed = uniform[0].cast(dtype)
+            atoms = [x.cast(dtype), y.cast(dtype), k.cast(dtype), fixed, p.local_id(0).cast(dtype)]
+            for part in parts:
+                place = next(names)
+                index = p.let(part(atoms[place:] + atoms[:place]))
+                total.set(total + a[index] + a[index + 1])
+        with p.if_(x < uniform[0]):
+            out.atomic_add(parts[0]([y.cast(dtype), x.cast(dtype), fixed, y.cast(dtype)]), 1)
+        sums[y * 8 + x] = total
+    data = {"a": range(1, length + 1), "words": words, "out": [0] * length}
+    check(case(p.build(), data, grid=(2, 2, 1)), dialect)
