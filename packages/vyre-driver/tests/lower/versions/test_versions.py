@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vyre_driver.lower import Lowered
+from vyre_driver.lower import Lowered, print_unit
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import i32, i64, u32, u64
 from vyre_foundation.functions import max, min
@@ -107,7 +107,7 @@ def test_partners_of_a_butterfly_stay_below_a_power_of_two(dialect, case, check)
 
 
 @BOTH
-def test_what_was_proven_behind_a_guard_is_not_moved_before_both_versions(dialect, case, check):
+def test_what_was_proven_behind_a_guard_is_not_moved_before_both_versions(dialect, dialects, case, check):
     """The load of `b` is proven by the guard of the store; the versions share its index."""
     with program("shared", 4) as p:
         a, b = p.read("a", u32), p.read("b", u32)
@@ -115,7 +115,10 @@ def test_what_was_proven_behind_a_guard_is_not_moved_before_both_versions(dialec
         out = p.write("out", u32, like=b)
         out[g] = b[g]
         p.write("far", u32, 16)[i] = a[i + 2]
-    check(case(p.build(), {"a": range(18), "b": range(2)}, grid=(4, 1, 1)), dialect)
+    lowered = check(case(p.build(), {"a": range(18), "b": range(2)}, grid=(4, 1, 1)), dialect)
+    text = print_unit(lowered, dialects[dialect]).text
+    body = text[text.index("{") :]
+    assert body.index("if (") < body.index("b[")
 
 
 # ── random indices ──
