@@ -120,15 +120,8 @@ class DeviceMemory(BufferMemory):
         cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
 
 
-def in_place(context: cl.Context, sharing: Sharing, data: memoryview) -> Argument | None:
-    """The bytes of `data` as an argument, which keeps them alive; None where they can not be used as they lie."""
-    if sharing is Sharing.SYSTEM_POINTER:
-        try:
-            plain = cl.SVM(data)
-        except (BufferError, ValueError):  # read-only: PyOpenCL wants to write
-            pass
-        else:
-            return plain if plain.svm_ptr % ALIGNMENT == 0 else None
+def over_host_pointer(context: cl.Context, data: memoryview) -> Argument | None:
+    """The bytes of `data` as a buffer in place, which keeps them alive; None where the device would copy them."""
     words = np.frombuffer(data, np.uint8)
     if "PoCL" not in context.devices[0].platform.version or words.ctypes.data % ALIGNMENT:
         return None

@@ -17,7 +17,7 @@ from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.errors import from_status, translated
 from vyre_driver_opencl.launch import Args, LoadedKernel, Module
-from vyre_driver_opencl.memory import AnyMemory, Argument, BufferMemory, Sharing, allocate, in_place
+from vyre_driver_opencl.memory import ALIGNMENT, AnyMemory, Argument, BufferMemory, Sharing, allocate, over_host_pointer
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import queue_of
@@ -44,6 +44,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         self._queues = [cl.CommandQueue(self._context, device, timed) for device in opened.queues]
         self._queue = self._queues[0]  # of copies, and of the launches since the last wait for everything
         self._sharing = Sharing.of(self._device, plain_pointers=opened.proven.plain_pointers)
+        self._plain_pointers = self._sharing is Sharing.SYSTEM_POINTER
         self.shares_host_memory = self._sharing is not Sharing.NONE
         self._largest = self._device.max_mem_alloc_size
         # Since the last wait for everything. The arguments are kept because memory of a caller may be among them.
@@ -132,10 +133,15 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             raise self._translated(error) from error
 
     def in_place(self, data: memoryview) -> Argument | None:
-        try:
-            return in_place(self._context, self._sharing, data)
-        except cl.Error as error:
-            raise self._translated(error) from error
+        if self._plain_pointers:
+            try:
+                plain = cl.SVM(data)
+            except (BufferError, ValueError):  # read-only: PyOpenCL wants to write
+                pass
+            else:
+                return None if plain.svm_ptr % ALIGNMENT else plain
+        with translated(self._backend):
+            return over_host_pointer(self._context, data)
 
     def free(self, memory: AnyMemory) -> None:
         self._in_use.append(memory)

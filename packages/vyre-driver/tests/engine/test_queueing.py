@@ -66,7 +66,7 @@ def test_a_rate_decides_the_next_program() -> None:
     rate = Rate(1.0)
     choice = QueueChoice(QUEUES, Cost(100_000, 16, True), rate)
     assert choice.verdict.queue == 1
-    after(choice, 90_000, *[60_000] * RUNS)
+    after(choice, 90_000, *[70_000] * RUNS)
     assert rate.ns_per_unit < 1.0
     assert QueueChoice(QUEUES, Cost(100_000, 16, True), Rate(0.1)).verdict.queue == 0
 

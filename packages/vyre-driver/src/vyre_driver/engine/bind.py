@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -131,8 +132,8 @@ class Binding:
         return tuple(a for name, a in self.allocations.items() if name not in self.persistent)
 
     def args(self, entry: Entry) -> Args:
-        """The arguments of a kernel; None for memory that comes with the dispatch."""
-        memories = [self.allocations[name].memory if name in self.allocations else None for name in entry.buffers]
+        """The arguments of a kernel."""
+        memories = [self.allocations[name].memory for name in entry.buffers]
         return (*memories, *(self.lengths[name] for name in entry.lengths))
 
     def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
@@ -175,14 +176,24 @@ def _in_place(binding: Binding) -> InPlace:
         for name, buffer, layout in zip(executable.outputs, plan.program.outputs, plan.outputs, strict=True)
     ]
     read = [name for name in binding.inputs if name in used and name not in executable.outputs and binding.sizes[name]]
-    numbers = {name: number for number, name in enumerate((*read, *executable.outputs))}
+    rest: list[Any] = []
+    places: dict[tuple[str, str], int] = {("memory", n): i for i, n in enumerate((*read, *executable.outputs))}
+    come = len(places)
+
+    def place(kind: str, name: str) -> int:
+        """The place of a buffer's memory, or of its length."""
+        if (kind, name) not in places:
+            places[kind, name] = come + len(rest)
+            rest.append(binding.allocations[name].memory if kind == "memory" else binding.lengths[name])
+        return places[kind, name]
+
     return InPlace(
         device,
-        [binding.args(entry) for entry in executable.entries],
         [
-            [(position, numbers[name]) for position, name in enumerate(entry.buffers) if name in numbers]
+            [*(place("memory", name) for name in entry.buffers), *(place("length", name) for name in entry.lengths)]
             for entry in executable.entries
         ],
+        rest,
         binding.owned,
         binding.fills(),
         [Input(device, binding.inputs[name], binding.sizes[name]) for name in read],

@@ -124,6 +124,11 @@ class Device:
         """Leave memory to be freed by the next `sweep`: for finalizers, which may run inside of any call."""
         self._abandoned.extend(allocations)
 
+    @property
+    def has_abandoned(self) -> bool:
+        """Whether finalizers have left something."""
+        return bool(self._abandoned)
+
     def sweep(self) -> None:
         """Free what finalizers have left."""
         while self._abandoned:

@@ -74,9 +74,10 @@ class Kept:
     """What is kept of one shape. It keeps the program alive, and so its identity its own.
 
     `used` grows with each dispatch. `is_new`: this code has not run yet. `is_settled`: it is neither new nor to be
-    timed. `is_dropped`: its memory was freed.
+    timed; never again once its memory was freed.
     """
 
+    device: Device
     request: Request
     plan: LaunchPlan
     launch: Runnable
@@ -85,7 +86,6 @@ class Kept:
     used: int = 0
     is_new: bool = True
     is_settled: bool = False
-    is_dropped: bool = False
 
 
 class Recent:
@@ -199,6 +199,7 @@ class Dispatcher:
     def close(self) -> None:
         """End it: everything is freed, and later dispatches are refused."""
         self._is_closed = True
+        self._recent.clear()
         with suppress(StaleHandle, DeviceLost), self._gate.session(expected=self._expected) as device:
             self.release(device)
 
@@ -232,18 +233,27 @@ class Dispatcher:
     def _again(self, kept: Kept, inputs: Sequence[Any], form: Form) -> list[Any] | None:
         """A dispatch like the last one. None if there is more to do, such as to time it, or to prepare it again."""
         gate = self._gate
+        if gate.is_busy or gate.queued:
+            with gate.turn():
+                return self._rerun(gate, kept, inputs, form)
         with gate.lock:
-            device = gate.require(self._expected)
-            if kept.is_dropped or self._is_closed or self._poison is not None or not kept.is_settled:
-                return None
-            try:
-                outputs = kept.launch.run(inputs, None, form)
-            except BaseException as error:
-                self._failed(device, kept, error)
-                raise
-            counters = device.counters
-            counters.dispatches = kept.used = counters.dispatches + 1
-            return outputs
+            return self._rerun(gate, kept, inputs, form)
+
+    def _rerun(self, gate: Gate, kept: Kept, inputs: Sequence[Any], form: Form) -> list[Any] | None:
+        device = kept.device
+        if not kept.is_settled or gate.device is not device or gate.lost or device.has_abandoned:
+            return None
+        gate.is_busy = True
+        try:
+            outputs = kept.launch.run(inputs, None, form)
+        except BaseException as error:
+            self._failed(device, kept, error)
+            raise
+        finally:
+            gate.is_busy = False
+        counters = device.counters
+        counters.dispatches = kept.used = counters.dispatches + 1
+        return outputs
 
     def _run(
         self,
@@ -319,10 +329,10 @@ class Dispatcher:
         admit(plan, config, device.target, device.profile)
         asked = request._replace(inputs=())
         if plan.num_workgroups == 0:
-            return Kept(asked, plan, EmptyLaunch(plan))
+            return Kept(device, asked, plan, EmptyLaunch(plan))
         choice = device.choose_queue(plan)
         queue = choice.verdict.queue if choice else 0
-        return Kept(asked, plan, self._bound(device, plan, config, request.deadline, queue), queue, choice)
+        return Kept(device, asked, plan, self._bound(device, plan, config, request.deadline, queue), queue, choice)
 
     def _bound(
         self, device: Device, plan: LaunchPlan, config: DispatchConfig, deadline: Deadline | None, queue: int
@@ -348,11 +358,12 @@ class Dispatcher:
         if self._kept and not isinstance(error, Trapped):
             device.free(tuple(self._kept.values()))
             self._kept.clear()
+            self._recent.clear()
             self._poison = f"a dispatch of this pipeline ended with {type(error).__name__}: {error}"
 
     def _drop(self, device: Device, kept: Kept) -> None:
         """Free what is kept of one shape."""
-        kept.is_dropped = True
+        kept.is_settled = False
         self._launches.pop(kept.request.shape, None)
         self._recent.pop(kept.request.shape.program, None)
         device.free(kept.launch.owned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,14 +11,18 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.errors import DeviceLost, StaleHandle
 
+PAUSE, PATIENCE = 5e-5, 5e-2
+"""Seconds."""
+
 
 class Gate:
     """Whoever holds `lock` may ask for the device, which is opened by the first who does.
 
-    `lost` is why the device went away, if it did. Only the owner of the gate closes it.
+    `lost` is why the device went away, if it did. Only the owner of the gate closes it. `is_busy` is a hint that
+    somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
     """
 
-    __slots__ = ("_backend", "_open", "device", "is_shut_down", "lock", "lost")
+    __slots__ = ("_backend", "_open", "device", "is_busy", "is_shut_down", "lock", "lost", "queued")
 
     def __init__(self, backend: str, open_device: Callable[[], Device]) -> None:
         self._backend, self._open = backend, open_device
@@ -25,6 +30,30 @@ class Gate:
         self.device: Device | None = None
         self.lost: DeviceLost | None = None
         self.is_shut_down = False
+        self.is_busy = False
+        self.queued: list[None] = []
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The lock for a short dispatch, while others want it too: sleep a little before queueing for it.
+
+        A thread that queues for a lock is handed it when it is given back, also if it can not run yet. If all queue,
+        every dispatch waits for a switch of threads. Who sleeps lets others go on, for `PATIENCE` seconds at most; who
+        has slept so long queues, and sends those to sleep that have just had a turn.
+        """
+        end = time.monotonic() + PATIENCE
+        time.sleep(PAUSE)
+        while (self.is_busy or self.queued) and time.monotonic() < end:
+            time.sleep(PAUSE)
+        self.queued.append(None)
+        try:
+            self.lock.acquire()
+        finally:
+            self.queued.pop()
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def require(self, expected: Device | None = None) -> Device:
         """The open device, swept. `expected` is the one that a pipeline was compiled for. The caller holds the lock."""

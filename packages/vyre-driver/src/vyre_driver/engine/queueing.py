@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
-from vyre_driver.policy.queue import choose_queue, review_queue
+from vyre_driver.policy.queue import at_best_ns, choose_queue, review_queue
 
 RUNS = 3
 """How many runs are measured after the first one, which also compiles and faults memory in."""
-NS_PER_UNIT = 0.05
+NS_PER_UNIT = 0.02
 SLOWEST, FASTEST = 2.0, 0.005
 """What one worker takes for a unit of the estimate, before anything was measured, and the ends of what is believed."""
-LEAST_WORK_NS = 5_000.0
+LEAST_WORK_NS = 50_000.0
 """Shorter work teaches nothing: the launch around it varies by as much."""
 TRUST = 0.25
 """How far one measurement moves the rate, as a power."""
@@ -83,7 +83,6 @@ class QueueChoice:
     def _pays_after(self, other: int) -> float:
         """After how many runs the time that `other` would have saved is what its first run will cost."""
         here = self.verdict.queue
-        best, groups = self._measured[here], self._cost.groups
-        work = (best - self._queues[here].launch_ns) * max(1, min(self._queues[here].workers, groups))
-        saved = best - self._queues[other].predicted_ns(max(0.0, work), groups)
+        best = self._measured[here]
+        saved = best - at_best_ns(self._queues[here], self._queues[other], self._cost.groups, best)
         return (self._first - best) / saved if saved > 0 else math.inf

@@ -7,6 +7,7 @@ that is touched for the first time, no copy. A room whose results live on belong
 from __future__ import annotations
 
 import sys
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,21 +28,18 @@ CAN_COUNT = getattr(sys, "_is_gil_enabled", lambda: True)()
 class Room:
     """`size` bytes. `bytes` and `typed` are its views; whoever holds a result holds one of `owner` by it."""
 
-    __slots__ = ("_owner", "_references", "allocation", "bytes", "typed")
+    __slots__ = ("allocation", "bytes", "memory", "owner", "references", "typed")
 
     def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
         whole = max(1, size)
-        self._owner: npt.NDArray[Any] = device.host_memory(whole + ALIGNMENT)
-        start = -self._owner.ctypes.data % ALIGNMENT
-        self.bytes = self._owner[start : start + size]
+        self.owner: npt.NDArray[Any] = device.host_memory(whole + ALIGNMENT)
+        start = -self.owner.ctypes.data % ALIGNMENT
+        self.bytes = self.owner[start : start + size]
         self.typed = self.bytes.view(dtype)
-        self.allocation: Allocation = device.adopt(self._owner[start : start + whole])
-        self._references = sys.getrefcount(self._owner)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether no result is left: views of views refer to the owner too."""
-        return CAN_COUNT and sys.getrefcount(self._owner) == self._references
+        self.allocation: Allocation = device.adopt(self.owner[start : start + whole])
+        self.memory = self.allocation.memory
+        self.references = getrefcount(self.owner)
+        """How many there are while no result is left; views of views refer to the owner too."""
 
 
 class Rooms:
@@ -60,7 +58,7 @@ class Rooms:
     def take(self) -> Room:
         """A room that nobody else holds, its contents unspecified."""
         for room in self._rooms:
-            if room.is_free:
+            if getrefcount(room.owner) == room.references and CAN_COUNT:
                 return room
         while len(self._rooms) >= ROOMS:
             self._device.free((self._rooms.pop(0).allocation,))

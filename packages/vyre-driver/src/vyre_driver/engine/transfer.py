@@ -6,8 +6,9 @@ Dispatches take turns, so it may remember one in between.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -106,7 +107,7 @@ class Input:
         """Memory with a copy of `data`, for a dispatch that ends before the next begins."""
         room = self._rooms.take()
         device.put(room.bytes, data)
-        return room.allocation.memory
+        return room.memory
 
 
 class Output:
@@ -130,41 +131,42 @@ class Output:
             device.put(room.bytes, inputs[self.position])
         elif not self.is_covered:
             device.clear(room.bytes)
-        return room.allocation.memory
+        return room.memory
 
     def result(self, form: Form) -> Any:
         """A view of the room, which thereby is the caller's."""
         room, self.taken = self.taken, None
         assert room is not None
+        if self.is_whole:
+            return room.typed[:] if form is Form.ARRAYS else room.bytes[:].data
         if form is Form.BYTES:
             return room.bytes[self.start : self.stop].data
-        if self.is_whole:
-            return room.typed[:]
         return room.bytes[self.start : self.stop].view(room.typed.dtype)
 
 
 class InPlace:
     """Where the device works in host memory: inputs are used where the caller has them, outputs where they are made.
 
-    `args` have None where an input or output belongs. `holes` are, for each kernel, (position of the argument, number
-    of the input or output); inputs are counted first. `fills` as for copies.
+    `picks` are, for each kernel, the places of its arguments among the inputs, the outputs, and `rest`, in this order.
+    `fills` as for copies.
     """
 
-    __slots__ = ("_args", "_device", "_fills", "_holes", "_inputs", "_outputs", "_static", "reads")
+    __slots__ = ("_device", "_fills", "_in_place", "_inputs", "_outputs", "_picks", "_rest", "_static", "reads")
 
     def __init__(
         self,
         device: Device,
-        args: Sequence[Args],
-        holes: Sequence[Sequence[tuple[int, int]]],
+        picks: Sequence[Sequence[int]],
+        rest: Sequence[Any],
         static: tuple[Allocation, ...],
         fills: Sequence[tuple[Allocation, int, int]],
         inputs: Sequence[Input],
         outputs: Sequence[Output],
     ) -> None:
         self._device, self._static, self._fills = device, static, fills
-        self._args, self._holes = args, holes
-        self._inputs, self._outputs = inputs, outputs
+        self._picks = [_picking(places) for places in picks]
+        self._inputs, self._outputs, self._rest = inputs, outputs, rest
+        self._in_place = device.port.in_place
         self.reads = False
 
     @property
@@ -174,23 +176,25 @@ class InPlace:
         return (*self._static, *(allocation for part in parts for allocation in part))
 
     def bring(self, inputs: Sequence[Any]) -> Sequence[Args]:
-        device = self._device
-        in_place, memories = device.port.in_place, []
+        device, in_place = self._device, self._in_place
+        values = []
         for wanted in self._inputs:
             given = inputs[wanted.position]
             memory = in_place(given)
-            memories.append(wanted.staged(device, given) if memory is None else memory)
+            values.append(wanted.staged(device, given) if memory is None else memory)
         for output in self._outputs:
-            memories.append(output.begin(device, inputs))
+            values.append(output.begin(device, inputs))
         for allocation, byte, size in self._fills:
             device.fill(allocation, byte, size)
-        arguments = []
-        for template, holes in zip(self._args, self._holes, strict=True):
-            args = list(template)
-            for position, number in holes:
-                args[position] = memories[number]
-            arguments.append(tuple(args))
-        return arguments
+        values += self._rest
+        return [pick(values) for pick in self._picks]
 
     def results(self, form: Form) -> list[Any]:
         return [output.result(form) for output in self._outputs]
+
+
+def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
+    """What takes the values at some places, as a tuple."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple([values[place] for place in places])

@@ -11,8 +11,8 @@ from vyre_driver.plan.cost import Cost
 LONGEST_BLOCKING = 20e6
 """Units of work that may go to a queue which the host can not leave. A unit takes 1 ns at worst, so an interrupt or a
 timeout gets through within 20 ms."""
-WORTHWHILE = 1.25
-"""How many times faster another queue must seem before it is tried in place of one that was measured."""
+WORTHWHILE = 1.1
+"""How many times faster another queue must seem at best before it is tried in place of one that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,25 @@ def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float) -> Que
 def review_queue(queues: Sequence[Queue], cost: Cost, measured: Mapping[int, float]) -> QueueVerdict:
     """The queue to use now that some are `measured` (ns of a whole launch by position, at least one).
 
-    A queue that was not measured is expected to share the work that the measured one has shown, and must be worth it.
+    What was not measured gets the benefit of the doubt (`at_best_ns`), and must be worth a trial then.
     """
     usable = usable_queues(queues, cost)
     here = min((n for n in measured if n in usable), key=measured.__getitem__, default=next(iter(measured)))
-    work = max(0.0, measured[here] - queues[here].launch_ns) * max(1, min(queues[here].workers, cost.groups))
-    expected = {n: measured.get(n, WORTHWHILE * queues[n].predicted_ns(work, cost.groups)) for n in usable}
+    expected = {
+        n: measured.get(n, WORTHWHILE * at_best_ns(queues[here], queues[n], cost.groups, measured[here]))
+        for n in usable
+    }
     best = min(expected, key=expected.__getitem__, default=here)
     times = ", ".join(f"{queues[n].name!r} {_time(ns)}" for n, ns in sorted(measured.items()))
     if best in measured:
         return QueueVerdict(best, f"measured: {times}")
-    return QueueVerdict(best, f"measured: {times}, so {queues[best].name!r} should be faster")
+    return QueueVerdict(best, f"measured: {times}, so {queues[best].name!r} could be faster")
+
+
+def at_best_ns(here: Queue, there: Queue, groups: int, measured: float) -> float:
+    """The shortest time to expect in another queue: more workers share all the work, fewer have not been needed."""
+    workers, others = (max(1, min(queue.workers, groups)) for queue in (here, there))
+    return there.launch_ns + max(0.0, measured - here.launch_ns) * min(1.0, workers / others)
 
 
 def usable_queues(queues: Sequence[Queue], cost: Cost) -> list[int]:

@@ -1,0 +1,124 @@
+"""Inputs are used where the caller has them and outputs where they are made: nobody may notice, but for the counts."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.contract import VyreBackend
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
+
+
+def doubling() -> Program:
+    with program("doubling", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 2
+    return p.build()
+
+
+def adding() -> Program:
+    with program("adding", workgroup_size=64) as p:
+        x = p.read_write("x", u32)
+        x[p.global_id(0)] = x[p.global_id(0)] + 1
+    return p.build()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_place(backend: VyreBackend) -> None:
+    if not backend._gate.device.port.shares_host_memory:  # type: ignore[attr-defined]
+        pytest.skip("the device has memory of its own")
+
+
+def counted(backend: VyreBackend, *names: str) -> tuple[int, ...]:
+    snapshot = backend.backend_metric_snapshot()
+    return tuple(snapshot[name] for name in names)
+
+
+def test_a_warm_dispatch_copies_and_fills_nothing(backend: VyreBackend) -> None:
+    source, x = doubling(), np.arange(1000, dtype=np.uint32)
+    names = ("bytes_in", "bytes_out", "copies_in", "copies_out", "fills", "prepares")
+    backend.dispatch_arrays(source, {"x": x})
+    before = counted(backend, *names)
+    for _ in range(5):
+        assert (backend.dispatch_arrays(source, {"x": x})["out"] == x * 2).all()
+    assert counted(backend, *names) == before
+
+
+def test_results_live_as_long_as_somebody_holds_them(backend: VyreBackend) -> None:
+    source, held = doubling(), []
+    for n in range(12):
+        x = np.full(500, n, np.uint32)
+        held.append((n, backend.dispatch_arrays(source, {"x": x})["out"]))
+        held.append((n, np.frombuffer(backend.dispatch(source, [x])[0], np.uint32)[3:7].reshape(2, 2)))
+    for n, got in held:
+        assert (got == 2 * n).all()
+        got += 1  # they are the caller's own
+    assert (backend.dispatch_arrays(source, {"x": np.zeros(500, np.uint32)})["out"] == 0).all()
+
+
+def test_memory_of_a_result_that_nobody_holds_is_used_again(backend: VyreBackend) -> None:
+    source, x = doubling(), np.arange(2000, dtype=np.uint32)
+    before = counted(backend, "allocations")
+    for _ in range(10):
+        out = backend.dispatch_arrays(source, {"x": x})["out"]
+    assert counted(backend, "allocations")[0] - before[0] == 2  # the one that is held, and the next
+    assert (out == x * 2).all()
+
+
+def test_a_result_may_be_the_next_input(backend: VyreBackend) -> None:
+    source, x = doubling(), np.ones(100, np.uint32)
+    for _ in range(8):
+        x = backend.dispatch_arrays(source, {"x": x})["out"]
+    assert (x == 256).all()
+    (y,) = backend.dispatch(source, backend.dispatch(source, [np.ones(100, np.uint32)]))
+    assert (np.frombuffer(y, np.uint32) == 4).all()
+
+
+def test_an_input_that_is_also_an_output_is_left_alone(backend: VyreBackend) -> None:
+    source, x = adding(), np.arange(300, dtype=np.uint32)
+    for _ in range(4):
+        assert (backend.dispatch_arrays(source, {"x": x})["x"] == np.arange(300) + 1).all()
+    assert (x == np.arange(300)).all()
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 4, 5])
+def test_any_address_will_do(backend: VyreBackend, start: int) -> None:
+    source, x = doubling(), np.arange(400, dtype=np.uint32)[start:]
+    for _ in range(3):
+        assert (backend.dispatch_arrays(source, {"x": x})["out"] == x * 2).all()
+
+
+def test_read_only_inputs(backend: VyreBackend) -> None:
+    source, x = doubling(), np.arange(64, dtype=np.uint32)
+    x.flags.writeable = False
+    for given in (x, x.tobytes(), memoryview(x.tobytes())):
+        for _ in range(2):
+            assert backend.dispatch(source, [given]) == [(x * 2).tobytes()]
+
+
+def test_nothing_of_an_input_is_kept(backend: VyreBackend) -> None:
+    """A bytearray can not be resized while anybody has a view of it."""
+    source, given = doubling(), bytearray(256)
+    for _ in range(3):
+        backend.dispatch(source, [given])
+    given.append(0)
+
+
+def test_threads_get_their_own_results(backend: VyreBackend) -> None:
+    source, wrong = doubling(), []
+
+    def work(number: int) -> None:
+        x = np.full(700, number, np.uint32)
+        for _ in range(200):
+            if not (backend.dispatch_arrays(source, {"x": x})["out"] == 2 * number).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
