@@ -28,12 +28,14 @@ def chain(size: int) -> Program:
 
 
 def twins(size: int) -> Program:
-    """Two deep operands that differ in their innermost leaf only, so that all of them has to be hashed."""
+    """Two deep operands that differ in their innermost leaf only, so that all of them has to be hashed; in both orders,
+    so that one is wrong."""
     first: Expr = Literal(u32, 1)
     second: Expr = Literal(u32, 2)
     for _ in range(size // 4):
         first, second = (Apply(OPS["neg"], Apply(OPS["not"], e)) for e in (first, second))
-    return Program("twins", (OUT,), (64, 1, 1), (Store(OUT, I, Apply(OPS["mul"], second, first)),))
+    both = Apply(OPS["sub"], Apply(OPS["mul"], second, first), Apply(OPS["add"], first, second))
+    return Program("twins", (OUT,), (64, 1, 1), (Store(OUT, I, both),))
 
 
 def shared(size: int) -> Program:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 from random import Random
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vyre_foundation import Program, encode, fingerprint, parse, program
-from vyre_foundation.dtype import f32, u32
+from vyre_foundation.dtype import INTEGERS, DType, f32, u32
 from vyre_foundation.ir import (
     Apply,
     Assign,
@@ -97,6 +97,16 @@ def with_another_name(p: Program, random: Random) -> Program:
 
 
 SPELLINGS = [with_operands_swapped, with_locals_renamed, with_regions, with_buffers_shuffled, with_another_name]
+
+
+@pytest.mark.parametrize(("index", "other"), list(product(INTEGERS, repeat=2)), ids=str)
+def test_a_local_and_a_literal_of_its_number_are_told_apart(index: DType, other: DType) -> None:
+    """Their kinds and their types must not make up for one another in the hash that orders them."""
+    head = "program p workgroup(1, 1, 1) { write out: u32[1] @0; private table: u32[64];"
+    lets = " ".join(f"let v{n} = {n}:{index};" for n in range(4))
+    sums = (f"table[v3] + table[3:{other}]", f"table[3:{other}] + table[v3]")
+    one, same = (fingerprint(parse(f"{head} {lets} out[0] = {total}; }}")) for total in sums)
+    assert one == same
 
 
 @pytest.mark.parametrize("respelled", SPELLINGS)

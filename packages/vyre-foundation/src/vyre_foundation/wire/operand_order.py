@@ -115,7 +115,12 @@ class _Fields:
 
 
 def _mixed(state: int, numbers: Iterable[int]) -> int:
-    """`state` after `numbers`, in 64 bits: multiply and shift, so that their order counts."""
+    """`state` after `numbers`, in 64 bits: multiply and shift, so that their order counts.
+
+    A state is a small number at first, and is spread out before it meets others: a local and a literal are then not the
+    same because their kinds differ as their types do.
+    """
+    state = state * _FACTOR & _MASK
     for number in numbers:
         state = (state ^ number & _MASK) * _FACTOR & _MASK
         state ^= state >> 32
