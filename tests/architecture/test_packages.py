@@ -26,7 +26,14 @@ SIBLINGS = {
 # fmt: on
 
 # Where the name in the index and the name in an import statement differ.
-IMPORT_NAMES = {"pillow": "PIL", "ml-dtypes": "ml_dtypes", "opentelemetry-api": "opentelemetry", "intel-opencl-rt": "", "intel-cmplr-lib-rt": "", "tbb": ""}
+IMPORT_NAMES = {
+    "pillow": "PIL",
+    "ml-dtypes": "ml_dtypes",
+    "opentelemetry-api": "opentelemetry",
+    "intel-opencl-rt": "",
+    "intel-cmplr-lib-rt": "",
+    "tbb": "",
+}
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?(?P<range>[^;]*)")
 
 packages = pytest.mark.parametrize("name", SIBLINGS)
