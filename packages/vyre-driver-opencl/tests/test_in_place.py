@@ -122,3 +122,20 @@ def test_threads_get_their_own_results(backend: VyreBackend) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_last_kernel_is_waited_for_though_only_the_first_can_trap(agree) -> None:
+    """The record of traps belongs to the first kernel. Reading it says nothing about those after the grid barrier."""
+    with program("late", 64) as p:
+        x = p.read("x", u32)
+        out, mirrored = p.write("out", u32, like=x), p.scratch("mirrored", u32, like=x)
+        i = p.global_id(0)
+        with p.if_(x[i] == 0):
+            p.trap(1, "zero")
+        mirrored[x.length - 1 - i] = x[i]
+        p.grid_barrier()
+        total = p.var(mirrored[i])
+        with p.range(0, 20_000) as n:
+            total.set((total ^ n) * 16777619)
+        out[i] = total
+    agree(p.build(), [np.arange(1, 4097, dtype=np.uint32)])

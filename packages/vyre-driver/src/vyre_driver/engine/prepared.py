@@ -160,8 +160,11 @@ class Prepared:
             self.device.copy_in(self.counters, memoryview(bits.to_bytes(8, "little")), 8 * counter)
 
     def _wait(self, event: Any, deadline: Deadline | None) -> None:
-        """Reading waits by itself; wait here where nothing is read, or not for ever."""
-        if event is not None and (deadline is not None or not (self.transfer.reads or self.traps is not None)):
+        """Reading the outputs waits by itself; wait here where they are not read, or not for ever.
+
+        Reading the record of traps waits for the kernels that can trap, and there may be others behind them.
+        """
+        if event is not None and (deadline is not None or not self.transfer.reads):
             self._await(event, deadline)
 
     def _await(self, event: Any, deadline: Deadline | None) -> None:
