@@ -15,6 +15,8 @@ from inspect import getmodule
 from pathlib import Path
 from typing import Any
 
+import elementary
+
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.migration import WARNINGS
@@ -69,6 +71,7 @@ def tables() -> dict[str, str]:
         "passes": table(("pass", "does"), pass_rows()),
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
         "environment": table(("variable", "values", "says", "without it"), environment_rows()),
+        "elementary": table(elementary.HEAD, elementary.elementary_rows()),
         "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
     }
 
