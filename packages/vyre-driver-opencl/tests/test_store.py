@@ -91,7 +91,8 @@ def test_forgotten_proofs_are_made_again(backend_id: str, tmp_path: Path) -> Non
     assert store.forget(Kind.FACTS) == 1
     store.close()
     again = run(backend_id, tmp_path)
-    assert (again["compiles"], again["loads"]) == (0, 1)
+    # The spellings are timed again too; where another is the fastest now, code that was kept is for other words.
+    assert again["compiles"] + again["loads"] == 1
     assert again["built"] > 0
 
 

@@ -42,7 +42,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         groups=_groups(reported),
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
-        rare_loop=spelling.RARE_LOOP if reported.groups_as_loops else "",
+        rare_loop=spelling.RARE_LOOP if reported.is_cpu else "",
         short_loop=spelling.SHORT_LOOP if reported.is_cpu and not reported.groups_as_loops else "",
     )
 
