@@ -33,7 +33,7 @@ def test_suite(suite: str, tmp_path: Path) -> None:
     measured: list[dict[str, Any]] = json.loads((tmp_path / f"{suite}.json").read_text("utf-8"))["rows"]
     assert not [row for row in measured if "skipped" in row and row["peer"] not in OPTIONAL]
     assert ROWS[suite] in {(row["case"], row["peer"], row["variant"]) for row in measured}
-    assert all(row["p25"] <= row["median"] <= row["p75"] for row in measured)
+    assert all(row["p25"] <= row["median"] <= row["p75"] for row in measured if "skipped" not in row)
     assert (tmp_path / f"{suite}.md").read_text("utf-8") in done.stdout
 
 

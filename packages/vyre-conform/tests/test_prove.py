@@ -121,7 +121,7 @@ def test_opinions_that_disagree_are_nobodys_failure(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Suite, "specs", lambda self, seed: [Spec(case.address, lie)])
     report = prove(["reference"])
     assert [cell.state for cell in report.cells] == [State.SKIPPED]
-    assert {d.opinion for d in report.disagreements} == {"scalar", "vector", "numpy"}
+    assert {d.opinion for d in report.disagreements} == {"scalar", "vector", "optimized", "numpy"}
     assert report.exit is Exit.DISAGREEMENT
 
 

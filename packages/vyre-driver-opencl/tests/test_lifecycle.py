@@ -250,11 +250,13 @@ def test_a_timeout_is_met_and_the_backend_goes_on(backend_id: str) -> None:
 
 def test_an_interrupt_gets_through(backend: VyreBackend) -> None:
     """While a long kernel runs, and for good: the next dispatch is right."""
-    long, given = spin(2**29), [np.ones(1, np.uint32)]
+    given = [np.ones(1, np.uint32)]
+    long = backend.compile_native(spin(2**29))
+    assert long is not None
     timer = threading.Timer(0.1, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        backend.dispatch(long, given)
+        long.dispatch(given)
     timer.join()
     assert bytes(backend.dispatch(xor(), GIVEN)[0]) == (GIVEN[0] ^ GIVEN[1]).tobytes()
 
