@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from vyre_driver.lower.conditions import parts
 from vyre_driver.lower.ranges import Ranges
 from vyre_foundation.ir.buffer import Access, Buffer, LengthOf
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local
@@ -44,16 +45,10 @@ class Guards:
     def holds(self, condition: Expr, truth: bool) -> Known:
         """What `condition` being `truth` proves."""
         known: set[tuple[Expr, Expr, int]] = set()
-        stack = [(condition, truth)]
-        while stack:
-            node, truth = stack.pop()
+        for node, wanted in parts(condition, truth):
             match node:
-                case Apply(op, (x,)) if op.id == "not":
-                    stack.append((x, not truth))
-                case Apply(op, args) if op.id == ("and" if truth else "or"):
-                    stack.extend((x, truth) for x in args)
                 case Apply(op, (x, y)) if x.dtype.is_integer:
-                    known.update(self._relations(op.id if truth else _NEGATED.get(op.id, ""), x, y))
+                    known.update(self._relations(op.id if wanted else _NEGATED.get(op.id, ""), x, y))
                 case _:
                     pass
         return frozenset(known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vyre_driver.lower.conditions import parts
 from vyre_driver.lower.versions.bound import Bound, Less, at_least, at_most, number
 from vyre_driver.lower.versions.extents import Extent, Extents
 from vyre_foundation.dtype import u64
@@ -163,18 +164,9 @@ def _only_leaves(body: Body) -> bool:
 
 def _comparisons(condition: Expr, truth: bool) -> Iterator[tuple[Apply, bool]]:
     """The comparisons that all have to give what they are listed with."""
-    stack = [(condition, truth)]
-    while stack:
-        node, truth = stack.pop()
-        match node:
-            case Apply(op, (x,)) if op.id == "not":
-                stack.append((x, not truth))
-            case Apply(op, args) if op.id == ("and" if truth else "or"):
-                stack.extend((x, truth) for x in args)
-            case Apply(op) if op.id in _NEGATED:
-                yield node, truth
-            case _:
-                pass
+    for node, wanted in parts(condition, truth):
+        if isinstance(node, Apply) and node.op.id in _NEGATED:
+            yield node, wanted
 
 
 def _always(op: str, a: Extent, b: Extent) -> Less:
