@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 
 import vyre_foundation as vf
 import vyre_math
-from vyre_foundation import DType, bf16, constant, f16, f32, program, u32
+from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.lower.legalize import legalize
+from vyre_driver.testing.target import generous_target
+from vyre_foundation import DType, bf16, constant, f16, f32, f64, program, u32
 from vyre_foundation.dialect import SignatureMismatch, lookup
 from vyre_math.dialect import FUNCTIONS, rows
 
@@ -61,6 +65,18 @@ def test_narrow_types_get_the_result_of_f32_rounded(
 def test_other_types_are_refused() -> None:
     with pytest.raises(SignatureMismatch, match=r"math\.exp got \(u32\), expected \(f32\); \(f64\); \(f16\); \(bf16\)"):
         vyre_math.exp(constant(u32, 1))
+
+
+def test_a_device_without_f64_refuses() -> None:
+    generous = generous_target()
+    types = generous.arithmetic - {f64}
+    poor = replace(generous, arithmetic=types, ops=frozenset(row for row in generous.ops if row[1] in types))
+    with program("p", 64) as p:
+        x = p.read("x", f32)
+        p.write("out", f32, like=x)[p.global_id(0)] = vyre_math.exp(x[p.global_id(0)])
+    made = p.build()
+    with pytest.raises(UnsupportedFeature, match=r"f64(.|\n)*Fix: "):
+        legalize(made, vf.validate(made), poor)
 
 
 def test_summaries_say_what_is_computed() -> None:

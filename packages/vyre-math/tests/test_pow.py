@@ -54,6 +54,22 @@ def test_a_middle_between_two_numbers_goes_to_the_even_one(results: Callable[...
     assert results("pow", x, y).view(np.float32).tolist() == wanted
 
 
+def test_middles_go_to_the_even_one_whatever_the_exponent(results: Callable[..., Any]) -> None:
+    """Powers of 25 bits, odd, times powers of two: the larger the exponent, the less is left for the last bits."""
+    bases = [(odd, y) for y in range(2, 16) for odd in range(3, 2**13, 2) if (odd**y).bit_length() == 25]
+    x, y, wanted = [], [], []
+    for odd, power in bases:
+        for shift in (-90 // power, -40 // power, 0, 40 // power, 90 // power):
+            middle = odd**power
+            even = middle - 1 if (middle - 1) % 4 == 0 else middle + 1
+            x.append(odd * 2.0**shift)
+            y.append(float(power))
+            wanted.append(even * 2.0 ** (shift * power))
+    assert len(bases) > 800
+    found = results("pow", np.array(x, np.float32), np.array(y, np.float32)).view(np.float32)
+    assert found.tolist() == wanted
+
+
 def test_the_oracle_sees_middles_and_rounds_once() -> None:
     pairs = Pairs(np.array([4097.0, 3.0], np.float32), np.array([2.0, 2.0], np.float32))
     assert right(pairs).hard.tolist() == [0]

@@ -3,7 +3,7 @@
     python packages/vyre-math/tools/exhaust.py --backend opencl exp log sin      # or `all`
 
 What is done is kept, chunk by chunk, in a file beside the evidence, so a run that was stopped goes on where it was. The
-evidence names inputs, mismatches, hard cases, versions, the device, and a digest of all outputs in the order of the
+evidence names inputs, mismatches, hard cases, versions, sources, the device, and a digest of all outputs in the order of the
 inputs' bits: BLAKE3 over the BLAKE3 digests of the chunks, each of 2**24 outputs, little-endian.
 """
 
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from oracle import NUMPY, right
 
 from vyre_driver import CompiledPipeline, acquire, compile
+from vyre_driver.observe.provenance import SourceProvenance
 from vyre_foundation import Program, call, f32, program
 
 CHUNK = 2**24
@@ -102,6 +103,7 @@ def provenance(backend: str, identity: tuple[str, ...]) -> dict[str, Any]:
         "backend": backend,
         "device": list(identity),
         "versions": {name: version(name) for name in DISTRIBUTIONS} | {"mpfr": gmpy2.mpfr_version()},
+        "sources": SourceProvenance.capture(Path(__file__).parent).source_fingerprint,
         "python": platform.python_version(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }

@@ -29,7 +29,7 @@ Body = Callable[..., Value]
 class Function(NamedTuple):
     """What one function computes, and how, for operands of each type.
 
-    `bound`: of the error for f64, in units in the last place. For f32 it is 0.5: correctly rounded.
+    `bound`: stated for the error for f64, in units in the last place; samples against MPFR keep it. For f32 it is 0.5.
     """
 
     summary: str

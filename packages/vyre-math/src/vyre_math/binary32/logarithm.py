@@ -44,18 +44,18 @@ LOG1P_EXCEPTIONS = {
 def log(x: Value) -> Value:
     e, m = parts(x)
     y = e * LN_2_HIGH + (e * LN_2_LOW + _log_of_ratio(m - 1.0, m + 1.0))
-    return corrected(x, _special(x, y), LOG_EXCEPTIONS)
+    return corrected(x, special(x, y.cast(f32)), LOG_EXCEPTIONS)
 
 
 def log2(x: Value) -> Value:
     e, m = parts(x)
-    return _special(x, e + _log_of_ratio(m - 1.0, m + 1.0) * LOG2_E)
+    return special(x, (e + _log_of_ratio(m - 1.0, m + 1.0) * LOG2_E).cast(f32))
 
 
 def log10(x: Value) -> Value:
     e, m = parts(x)
     y = e * LOG10_2_HIGH + (e * LOG10_2_LOW + _log_of_ratio(m - 1.0, m + 1.0) * LOG10_E)
-    return corrected(x, _special(x, y), LOG10_EXCEPTIONS)
+    return corrected(x, special(x, y.cast(f32)), LOG10_EXCEPTIONS)
 
 
 def log1p(x: Value) -> Value:
@@ -67,7 +67,7 @@ def log1p(x: Value) -> Value:
     m = (bits - (e.cast(i64).bitcast(u64) << 52)).bitcast(f64)
     n = select(near, 0.0, e.cast(f64))
     ratio = _log_of_ratio(select(near, wide, m - 1.0), select(near, wide + 2.0, m + 1.0))
-    y = _special(x, n * LN_2_HIGH + (n * LN_2_LOW + ratio), pole=-1.0)
+    y = special(x, (n * LN_2_HIGH + (n * LN_2_LOW + ratio)).cast(f32), pole=-1.0)
     return corrected(x, select(x == 0.0, x, y), LOG1P_EXCEPTIONS)
 
 
@@ -88,7 +88,6 @@ def _log_of_ratio(difference: Value, sum: Value) -> Value:
     return twice + twice * (u * horner(ATANH, u))
 
 
-def _special(x: Value, result: Value, pole: float = 0.0) -> Value:
-    """`result` rounded to f32; -inf at the `pole`, NaN below it, inf at inf."""
-    finite = select(x == inf, x, result.cast(f32))
-    return select(x > pole, finite, select(x == pole, constant(f32, -inf), nan))
+def special(x: Value, y: Value, pole: float = 0.0) -> Value:
+    """`y`; -inf at the `pole`, NaN below it, inf at inf. All of the type of x."""
+    return select(x > pole, select(x == inf, x, y), select(x == pole, constant(x.dtype, -inf), nan))

@@ -3,7 +3,7 @@
 ``rsqrt x = 1 / sqrt(x)``, with both steps correctly rounded in f64: together they are off by less than 2**-52.
 
 cbrt: for ``a = |x|``, ``z = a**(-1/3)`` is found from a guess by iteration without division. With ``e = 1 - a z³``,
-``z (1 + e/3 + 2/9 e² + 14/81 e³ + …)`` is nearer: from the guess, good to 5 bits, to 17, then 47, then all of f64. The
+``z (1 + e/3 + 2/9 e² + 14/81 e³ + …)`` is nearer: from the guess, good to 5 bits, to 15, then 45, then all of f64. The
 guess divides the exponent by -3, on the upper half of the bits, which are roughly a logarithm. ``cbrt a = a z²``.
 
 All 2**32 inputs of both have been checked: no result is so near to the middle between two neighbours in f32 that it is

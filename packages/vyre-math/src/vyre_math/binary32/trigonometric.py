@@ -38,23 +38,23 @@ COS_EXCEPTIONS = {0x5922_AA80: +1, 0x5F18_B878: -1, 0x6115_CB11: +1}
 
 def sin(x: Value) -> Value:
     n, r = _reduced(x)
-    y = _negated(select(_is_even(n), _sin(r), _cos(r)).cast(f32), (n & 2) != 0)
-    return _special(x, _negated(corrected(abs(x), y, SIN_EXCEPTIONS), _is_negative(x)))
+    y = negated(select(is_even(n), _sin(r), _cos(r)).cast(f32), (n & 2) != 0)
+    return special(x, negated(corrected(abs(x), y, SIN_EXCEPTIONS), _is_negative(x)))
 
 
 def cos(x: Value) -> Value:
     n, r = _reduced(x)
-    y = _negated(select(_is_even(n), _cos(r), _sin(r)).cast(f32), ((n + 1) & 2) != 0)
-    return _special(x, corrected(abs(x), y, COS_EXCEPTIONS))
+    y = negated(select(is_even(n), _cos(r), _sin(r)).cast(f32), ((n + 1) & 2) != 0)
+    return special(x, corrected(abs(x), y, COS_EXCEPTIONS))
 
 
 def tan(x: Value) -> Value:
     """sin r / cos r, or -cos r / sin r in an odd quadrant."""
     n, r = _reduced(x)
     s, c = _sin(r), _cos(r)
-    is_even = _is_even(n)
-    y = (select(is_even, s, c) / select(is_even, c, s)).cast(f32)
-    return _special(x, _negated(y, ~is_even ^ _is_negative(x)))
+    is_upright = is_even(n)
+    y = (select(is_upright, s, c) / select(is_upright, c, s)).cast(f32)
+    return special(x, negated(y, ~is_upright ^ _is_negative(x)))
 
 
 def _sin(r: Value) -> Value:
@@ -91,7 +91,8 @@ def _two_over_pi_from(start: Value) -> tuple[Value, Value, Value]:
     return first, second, third
 
 
-def _is_even(n: Value) -> Value:
+def is_even(n: Value) -> Value:
+    """Whether a quadrant has the sine where the sine is, and not the cosine."""
     return (n & 1) == 0
 
 
@@ -99,10 +100,11 @@ def _is_negative(x: Value) -> Value:
     return (x.bitcast(u32) >> 31) != 0
 
 
-def _negated(y: Value, is_negated: Value) -> Value:
+def negated(y: Value, is_negated: Value) -> Value:
+    """`y` with its sign changed or not."""
     return select(is_negated, -y, y)
 
 
-def _special(x: Value, y: Value) -> Value:
+def special(x: Value, y: Value) -> Value:
     """`y`, or NaN where x is not finite."""
     return select(is_finite(x), y, nan)

@@ -8,11 +8,9 @@ which gives just x / (x + 2) for small x.
 
 from __future__ import annotations
 
-from math import inf, nan
-
 from vyre_foundation import Value, constant, f64, i32, i64, select, u32, u64
 from vyre_foundation.functions import abs
-from vyre_math.binary32.logarithm import SQRT_HALF_HIGH
+from vyre_math.binary32.logarithm import SQRT_HALF_HIGH, special
 from vyre_math.constants import ATANH_64, LN_2, LOG2_E_PAIR, LOG10_2, LOG10_E_PAIR
 from vyre_math.pairs import Pair, exactly, ordered_sum, pair, plus, product, quotient, scaled, sum_of
 from vyre_math.polynomial import horner
@@ -24,17 +22,17 @@ LINEAR = 2.0**-54
 
 def log(x: Value) -> Value:
     e, m = parts(x)
-    return _special(x, plus(scaled(pair(LN_2), e), _log_of(m)).high)
+    return special(x, plus(scaled(pair(LN_2), e), _log_of(m)).high)
 
 
 def log2(x: Value) -> Value:
     e, m = parts(x)
-    return _special(x, plus(exactly(e), product(_log_of(m), pair(LOG2_E_PAIR))).high)
+    return special(x, plus(exactly(e), product(_log_of(m), pair(LOG2_E_PAIR))).high)
 
 
 def log10(x: Value) -> Value:
     e, m = parts(x)
-    return _special(x, plus(scaled(pair(LOG10_2), e), product(_log_of(m), pair(LOG10_E_PAIR))).high)
+    return special(x, plus(scaled(pair(LOG10_2), e), product(_log_of(m), pair(LOG10_E_PAIR))).high)
 
 
 def log1p(x: Value) -> Value:
@@ -44,7 +42,7 @@ def log1p(x: Value) -> Value:
     scale = ((1023 - e.cast(i32)).bitcast(u32).cast(u64) << 52).bitcast(f64)
     low = select(x > 2.0**60, 0.0, z.low * scale)
     y = plus(scaled(pair(LN_2), e), _log_of(m, low)).high
-    return select(abs(x) < LINEAR, x, _special(x, y, pole=-1.0))
+    return select(abs(x) < LINEAR, x, special(x, y, pole=-1.0))
 
 
 def parts(x: Value) -> tuple[Value, Value]:
@@ -69,8 +67,3 @@ def _log_of(m: Value, low: Value | None = None) -> Pair:
     s = Pair(s.high + s.high, s.low + s.low)
     u = s.high * s.high * 0.25
     return ordered_sum(s.high, s.low + s.high * (u * horner(ATANH_64, u)))
-
-
-def _special(x: Value, y: Value, pole: float = 0.0) -> Value:
-    """`y`; -inf at the `pole`, NaN below it, inf at inf."""
-    return select(x > pole, select(x == inf, x, y), select(x == pole, constant(f64, -inf), nan))

@@ -11,10 +11,9 @@ r² is a pair in the second term of the cosine; what is rounded is less than a t
 
 from __future__ import annotations
 
-from math import nan
-
 from vyre_foundation import Value, constant, f64, i32, select, u32, u64
-from vyre_foundation.functions import abs, is_finite, mul_high
+from vyre_foundation.functions import abs, mul_high
+from vyre_math.binary32.trigonometric import is_even, negated, special
 from vyre_math.constants import COS_64, HALF_PI_PAIR, QUARTER_PI, SIN_64, TWO_OVER_PI_64
 from vyre_math.pairs import Pair, chosen, ordered_sum, pair, product, product_of, quotient, sum_of
 from vyre_math.polynomial import horner
@@ -27,23 +26,23 @@ FIRST_EXPONENT = 1022
 
 def sin(x: Value) -> Value:
     n, r = _reduced(x)
-    y = _negated(chosen(_is_even(n), _sin(r), _cos(r)).high, (n & 2) != 0)
-    return _special(x, _negated(y, _is_negative(x)))
+    y = negated(chosen(is_even(n), _sin(r), _cos(r)).high, (n & 2) != 0)
+    return special(x, negated(y, _is_negative(x)))
 
 
 def cos(x: Value) -> Value:
     n, r = _reduced(x)
-    y = chosen(_is_even(n), _cos(r), _sin(r)).high
-    return _special(x, _negated(y, ((n + 1) & 2) != 0))
+    y = chosen(is_even(n), _cos(r), _sin(r)).high
+    return special(x, negated(y, ((n + 1) & 2) != 0))
 
 
 def tan(x: Value) -> Value:
     n, r = _reduced(x)
     s, c = _sin(r), _cos(r)
-    is_even = _is_even(n)
-    y = quotient(chosen(is_even, s, c), chosen(is_even, c, s)).high
+    is_upright = is_even(n)
+    y = quotient(chosen(is_upright, s, c), chosen(is_upright, c, s)).high
     y = select(x == 0.0, 0.0, y)
-    return _special(x, _negated(y, ~is_even ^ _is_negative(x)))
+    return special(x, negated(y, ~is_upright ^ _is_negative(x)))
 
 
 def _sin(r: Pair) -> Pair:
@@ -97,18 +96,5 @@ def _signed_word(bits: Value) -> Value:
     return bits.cast(u32).bitcast(i32).cast(f64)
 
 
-def _is_even(n: Value) -> Value:
-    return (n & 1) == 0
-
-
 def _is_negative(x: Value) -> Value:
     return (x.bitcast(u64) >> 63) != 0
-
-
-def _negated(y: Value, is_negated: Value) -> Value:
-    return select(is_negated, -y, y)
-
-
-def _special(x: Value, y: Value) -> Value:
-    """`y`, or NaN where x is not finite."""
-    return select(is_finite(x), y, nan)
