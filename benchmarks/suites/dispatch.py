@@ -170,7 +170,7 @@ def _warp(x: U32) -> dict[str, Call]:
     wp.config.quiet = True
 
     @wp.kernel
-    def xor(x: wp.array(dtype=wp.uint32), out: wp.array(dtype=wp.uint32)):  # type: ignore # noqa: PGH003
+    def xor(x: wp.array(dtype=wp.uint32), out: wp.array(dtype=wp.uint32)):
         i = wp.tid()
         out[i] = x[i] ^ wp.uint32(5)
 
@@ -189,7 +189,7 @@ def _taichi(x: U32) -> dict[str, Call]:
     ti.init(arch=ti.cpu, log_level=ti.ERROR)
     words = ti.types.ndarray(dtype=ti.u32, ndim=1)
 
-    def xor(x: words, out: words):  # type: ignore # noqa: PGH003
+    def xor(x: words, out: words):
         for i in x:
             out[i] = x[i] ^ ti.u32(5)
 
