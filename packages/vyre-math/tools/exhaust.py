@@ -3,8 +3,8 @@
     python packages/vyre-math/tools/exhaust.py --backend opencl exp log sin      # or `all`
 
 What is done is kept, chunk by chunk, in a file beside the evidence, so a run that was stopped goes on where it was. The
-evidence names inputs, mismatches, hard cases, versions, sources, the device, and a digest of all outputs in the order of the
-inputs' bits: BLAKE3 over the BLAKE3 digests of the chunks, each of 2**24 outputs, little-endian.
+evidence names inputs, mismatches, hard cases, versions, sources, the device, and a digest of all outputs in the order
+of the inputs' bits: BLAKE3 over the BLAKE3 digests of the chunks, each of 2**24 outputs, little-endian.
 """
 
 from __future__ import annotations
