@@ -27,7 +27,7 @@ engine's: after an error the engine frees what it allocated, so `free` must work
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -76,6 +76,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     shares_host_memory: bool = False
     """Whether `in_place` works: the device computes in host memory, wherever it lies."""
+
+    records: bool = False
+    """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -147,6 +150,15 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """
         raise UnsupportedFeature("computing in host memory", backend=type(self).__name__)
 
+    def wrap(self, foreign: object) -> MemoryT | None:
+        """The memory of another library's array on this device, without a copy; None where it can not be.
+
+        `foreign` states its size as `nbytes`. It can be wrapped if its bytes are contiguous, writable, and where the
+        device's kernels reach them, as said by whatever protocol the port knows (DLPack, an array interface). The
+        memory keeps `foreign` alive. It is used like allocated memory, but never freed.
+        """
+        return None
+
     @abstractmethod
     def free(self, memory: MemoryT) -> None:
         """Give the memory back, once, after the work that uses it. Never raises."""
@@ -176,6 +188,24 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def run(self, module: ModuleT, kernel: str, grid: Extent, workgroup_size: Extent, args: Sequence[Any]) -> None:
         """Launch a kernel and wait until it has ended, for however long; a port may know a shorter way."""
         self.wait(self.launch(module, kernel, grid, workgroup_size, args))
+
+    def record(self, enqueue: Callable[[], None]) -> Any:
+        """A recording of the launches and fills that `enqueue` makes; none of them runs now.
+
+        `enqueue` calls `launch` (not `timed`) and `fill` alone; the events it gets are never asked. If it raises,
+        nothing is recorded. Asked only where `records` says so.
+        """
+        raise UnsupportedFeature("recording of launches", backend=type(self).__name__)
+
+    def replay(self, recording: Any) -> EventT:
+        """Enqueue everything that was recorded, in order, as if it were called again: the event of the last launch.
+
+        The modules, memory and arguments of a recording are alive until it is forgotten.
+        """
+        raise UnsupportedFeature("recording of launches", backend=type(self).__name__)
+
+    def forget(self, recording: Any) -> None:
+        """Give a recording back, once; a replay of it may be in flight. Never raises."""
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

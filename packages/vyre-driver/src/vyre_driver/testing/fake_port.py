@@ -7,10 +7,13 @@ call, and fails where a test's script says so.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
+
+import numpy as np
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
@@ -52,22 +55,35 @@ class FakeModule:
 
 @dataclass(slots=True, eq=False)
 class FakeMemory:
-    """Host memory that begins as rubbish, so that a missing fill shows."""
+    """Host memory that begins as rubbish, so that a missing fill shows; or a foreign array's, which is not freed."""
 
-    contents: bytearray
+    contents: bytearray | memoryview
     is_live: bool = True
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FakeEvent:
+    """The end of the work of this number."""
+
     timed: bool
+    number: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class FakeRecording:
+    """Launches and fills that `replay` runs again."""
+
+    work: list[Callable[[], None]]
+    is_live: bool = True
 
 
 @dataclass(slots=True)
 class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
     a device without a clock. Without `has_binaries` code stays in its process. `log` holds the names of all calls in
-    order."""
+    order. Where the device `is_lazy`, nothing runs before somebody waits for it, or a test says `work`. It `records` if
+    it is told to, and wraps NumPy arrays."""
 
     emitter_version: ClassVar[str] = "fake 1"
 
@@ -77,6 +93,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     faults: Sequence[Fault] = ()
     hangs: bool = False
     has_binaries: bool = True
+    is_lazy: bool = False
+    records: bool = False
     elapsed_ns: int | None = ELAPSED_NS
     log: list[str] = field(default_factory=list)
     live: set[FakeMemory] = field(default_factory=set)
@@ -84,7 +102,11 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     queues: list[int] = field(default_factory=list)
     options: list[EmitOptions] = field(default_factory=list)
     is_closed: bool = False
+    recordings: set[FakeRecording] = field(default_factory=set)
     _is_busy: bool = False
+    _enqueued: int = 0
+    _queue: deque[Callable[[], None]] = field(default_factory=deque)
+    _recording: FakeRecording | None = None
 
     def probe(self) -> DeviceProfile:
         with self._call("probe"):
@@ -140,23 +162,42 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     def fill(self, memory: FakeMemory, byte: int, size: int) -> None:
         with self._call("fill"):
             self._require_range(memory, 0, size)
-            memory.contents[:size] = bytes([byte]) * size
+
+            def fill() -> None:
+                memory.contents[:size] = bytes([byte]) * size
+
+            self._enqueue(fill)
 
     def copy_in(self, memory: FakeMemory, data: memoryview, offset: int = 0) -> None:
         with self._call("copy_in"):
             self._require_range(memory, offset, data.nbytes)
             assert data.format == "B"
-            memory.contents[offset : offset + data.nbytes] = data
+            assert self._recording is None, "a copy can not be recorded"
+            contents = bytes(data)
+
+            def copy() -> None:
+                memory.contents[offset : offset + len(contents)] = contents
+
+            self._enqueue(copy)
 
     def copy_out(self, memory: FakeMemory, into: memoryview, offset: int = 0) -> None:
         with self._call("copy_out"):
             self._require_range(memory, offset, into.nbytes)
             assert into.format == "B"
+            assert self._recording is None, "a copy can not be recorded"
+            self._work_until(self._enqueued)
             into[:] = memory.contents[offset : offset + into.nbytes]
+
+    def wrap(self, foreign: object) -> FakeMemory | None:
+        with self._call("wrap"):
+            if not isinstance(foreign, np.ndarray) or not foreign.flags.carray:
+                return None
+            return FakeMemory(foreign.reshape(-1).view(np.uint8).data, is_foreign=True)
 
     def free(self, memory: FakeMemory) -> None:
         with self._call("free"):
             assert memory.is_live
+            assert not memory.is_foreign
             memory.is_live = False
             self.live.remove(memory)
 
@@ -177,17 +218,44 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             self.arguments.append(args)
             self.queues.append(module.queue)
             plan, memory = self._bind(lowered, facts, grid, args)
-            self.evaluate(plan, memory)
-            return FakeEvent(timed)
+            self._enqueue(lambda: self.evaluate(plan, memory))
+            return FakeEvent(timed, self._enqueued)
+
+    def record(self, enqueue: Callable[[], None]) -> FakeRecording:
+        with self._call("record"):
+            assert self.records
+            assert self._recording is None
+            self._recording = recording = FakeRecording([])
+        try:
+            enqueue()
+        finally:
+            self._recording = None
+        self.recordings.add(recording)
+        return recording
+
+    def replay(self, recording: FakeRecording) -> FakeEvent:
+        with self._call("replay"):
+            assert recording.is_live, "a forgotten recording was replayed"
+            for work in recording.work:
+                self._enqueue(work)
+            return FakeEvent(timed=False, number=self._enqueued)
+
+    def forget(self, recording: FakeRecording) -> None:
+        with self._call("forget"):
+            assert recording.is_live
+            recording.is_live = False
+            self.recordings.remove(recording)
 
     def wait(self, event: FakeEvent, timeout: float | None = None) -> bool:
         with self._call("wait"):
             assert timeout is not None or not self.hangs, "the engine would wait for ever"
+            if not self.hangs:
+                self._work_until(event.number)
             return not self.hangs
 
     def query(self, event: FakeEvent) -> bool:
         with self._call("query"):
-            return not self.hangs
+            return not self.hangs and event.number <= self._enqueued - len(self._queue)
 
     def elapsed(self, event: FakeEvent) -> int | None:
         with self._call("elapsed"):
@@ -196,11 +264,29 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
 
     def close(self) -> None:
         with self._call("close"):
+            self._work_until(self._enqueued)
             self.is_closed = True
 
     def count(self, call: str) -> int:
         """How often a primitive was called."""
         return self.log.count(call)
+
+    def work(self, steps: int = 1) -> None:
+        """Do the next things that were enqueued on a lazy device."""
+        self._work_until(self._enqueued - len(self._queue) + steps)
+
+    def _enqueue(self, work: Callable[[], None]) -> None:
+        if self._recording is not None:
+            self._recording.work.append(work)
+            return
+        self._enqueued += 1
+        self._queue.append(work)
+        if not self.is_lazy:
+            self._work_until(self._enqueued)
+
+    def _work_until(self, number: int) -> None:
+        while self._queue and self._enqueued - len(self._queue) < number:
+            self._queue.popleft()()
 
     @contextmanager
     def _call(self, name: str) -> Iterator[None]:
