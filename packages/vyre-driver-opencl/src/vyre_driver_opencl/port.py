@@ -21,6 +21,7 @@ from vyre_driver_opencl.memory import ALIGNMENT, AnyMemory, Argument, BufferMemo
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import queue_of
+from vyre_driver_opencl.waiting import wait_interruptibly
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.emit import OpenClSource
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 BLOCKING = 0.02
 """Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
 COMPLETE = cl.command_execution_status.COMPLETE
-LONGEST_PAUSE = 0.005
-"""Seconds between two looks at a launch that takes long."""
 
 
 class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
@@ -206,7 +205,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         try:
             if is_short:
                 event.wait()
-            elif not self._look(event, timeout):
+            elif not wait_interruptibly(event, timeout):
                 return False
         except cl.Error as error:
             raise self._translated(error) from error
@@ -259,18 +258,6 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
 
     def _translated(self, error: cl.Error) -> BackendError:
         return from_status(self._backend, error.code, str(error))
-
-    def _look(self, event: cl.Event, timeout: float | None) -> bool:
-        """Look again and again, at most a sixteenth of the time later, so that interrupts get through in between."""
-        start = time.perf_counter()
-        self._queue.flush()
-        while not self._has_ended(event):
-            waited = time.perf_counter() - start
-            if timeout is not None and waited >= timeout:
-                return False
-            pause = min(waited / 16, LONGEST_PAUSE)
-            time.sleep(pause if timeout is None else min(pause, timeout - waited))
-        return True
 
     def _has_ended(self, event: cl.Event) -> bool:
         status = event.command_execution_status
