@@ -34,14 +34,16 @@ class CDialect:
     `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `parameters`
     declares a bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the
     workgroup inside of a kernel: ``{type}``, ``{name}``, ``{count}``; `constant` a table before all kernels: also
-    ``{values}``, with the outer braces around them in the template. Private arrays are plain C.
+    ``{values}``, with the outer braces around them in the template. Private arrays are plain C, with `zeros` as the
+    initialiser of those that begin with zeros.
 
     `ids` are u32 expressions. `index_ids` may spell some of them as wider unsigned integers, for use as indices.
 
     `ops` spell a row of the op table for an operand type with exactly the row's meaning: ``{0}``, ``{1}``, ``{2}``.
     `select` is over condition and arms. `casts` convert between (from, to) types: exact where the value fits, rounding
     to nearest even, truncating and wrapping between integers. `bitcasts` keep the bits. `calls` are native forms of
-    dialect ops by (callee, operand type); a callee that is not listed is expanded.
+    dialect ops by (callee, operand type); a callee that is not listed is expanded. `natives` are the same without a
+    promise: the target's own elementary functions, which may be off, and are left in programs only for a budget.
 
     `barriers` are statements (a `Scope.GRID` entry means that the target has a grid barrier). `atomics` are expressions
     that give the old value: ``{0}`` is the element (an lvalue), ``{1}`` the value, ``{2}`` the expected value.
@@ -67,6 +69,7 @@ class CDialect:
     length_parameter: str
     workgroup: str
     constant: str
+    zeros: str = "{0}"
     ids: Mapping[tuple[IdKind, int], str]
     index_ids: Mapping[tuple[IdKind, int], str] = field(default_factory=dict)
     ops: Mapping[tuple[str, DType], str]
@@ -74,6 +77,7 @@ class CDialect:
     casts: Mapping[tuple[DType, DType], str]
     bitcasts: Mapping[tuple[DType, DType], str]
     calls: Mapping[tuple[str, DType], str] = field(default_factory=dict)
+    natives: Mapping[tuple[str, DType], str] = field(default_factory=dict)
     barriers: Mapping[Scope, str]
     atomics: Mapping[tuple[AtomicOp, DType], str] = field(default_factory=dict)
     subgroups: Mapping[tuple[SubgroupOp, DType], str] = field(default_factory=dict)

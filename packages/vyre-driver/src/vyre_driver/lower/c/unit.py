@@ -100,7 +100,7 @@ def _array(buffer: Buffer, name: str, dialect: CDialect, *, is_zero: bool) -> st
     """Memory inside of a kernel; a private array starts as zeros, the kernel itself clears the workgroup's."""
     type, count = dialect.types[buffer.dtype], _room(buffer)
     if buffer.memory is Memory.PRIVATE:
-        return f"{type} {name}[{count}]{' = {0}' if is_zero else ''};"
+        return f"{type} {name}[{count}]{f' = {dialect.zeros}' if is_zero else ''};"
     return dialect.workgroup.format(type=type, name=name, count=count)
 
 
