@@ -1,0 +1,35 @@
+"""From legalized kernels to CUDA C++."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre_driver.engine.port import SourceUnit
+from vyre_driver.lower.c.unit import print_unit
+from vyre_driver.lower.dialect import CDialect
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver_cuda import spelling
+from vyre_driver_cuda.dialect import for_unit
+
+
+@dataclass(frozen=True)
+class CudaSource(SourceUnit):
+    """`places` names the statement behind each line."""
+
+    places: tuple[str, ...] = ()
+
+    def place(self, line: int) -> str:
+        """The statement behind a line, counted from 1; "" where there is none."""
+        return self.places[line - 1] if 1 <= line <= len(self.places) else ""
+
+
+def emit(lowered: Lowered, dialect: CDialect) -> CudaSource:
+    """The kernels as one text; a pure function of its arguments."""
+    printed = print_unit(lowered, for_unit(dialect, lowered))
+    return CudaSource(
+        text=printed.text,
+        kernels=printed.entries,
+        language="CUDA C++",
+        options=spelling.OPTIONS,
+        places=printed.places,
+    )
