@@ -10,7 +10,7 @@ from vyre_driver.lower.operators import c_casts
 from vyre_driver.lower.target import Groups
 from vyre_driver_opencl import spelling
 from vyre_driver_opencl.probe import Proven, Reported
-from vyre_foundation.dtype import bool_, f16, u16
+from vyre_foundation.dtype import bool_, f16, f32, u16
 from vyre_foundation.ir.expr import IdKind
 
 
@@ -35,6 +35,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         ops={**spelling.INTEGER_OPS, **proven.ops},
         casts={**c_casts(integers), **from_bool, **proven.casts},
         bitcasts={pair: text for pair, text in spelling.BITCASTS.items() if {*pair} <= set(registers)},
+        natives=spelling.NATIVES if f32 in proven.floats else {},
         barriers=spelling.BARRIERS,
         atomics=proven.atomics,
         subgroups=proven.collectives,

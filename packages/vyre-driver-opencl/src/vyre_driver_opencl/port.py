@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -22,6 +23,7 @@ from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import queue_of
 from vyre_driver_opencl.waiting import wait_interruptibly
+from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.emit import OpenClSource
@@ -72,8 +74,10 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         dialect, options = self._opened.dialect, self._opened.reported.options
         return f"{self.emitter_version} {dialect.digest()} {' '.join(options)}"
 
+    def natives(self) -> Mapping[tuple[str, DType], str]:
+        return self._opened.dialect.natives
+
     def emit(self, lowered: Lowered, options: EmitOptions) -> OpenClSource:
-        """Exact, whatever the budget: no function of the device's own is spelled."""
         from vyre_driver_opencl.emit import emit  # the printer is not needed by those who load all their code
 
         return emit(lowered, self._opened.dialect, self._opened.reported.options)

@@ -137,6 +137,14 @@ def _other_words(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
 
 OTHER_WORDS = {t: _other_words(t) for t in INTEGERS}
 
+# ── elementary functions ──
+# Nothing is promised about their bits. `pow` is missing: nobody can try all of its arguments.
+
+_ELEMENTARY = """
+    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt
+""".split()
+NATIVES = {(f"math.{name}", f32): f"{name}({{0}})" for name in _ELEMENTARY}
+
 # ── conversions ──
 
 

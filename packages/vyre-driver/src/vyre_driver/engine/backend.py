@@ -18,10 +18,13 @@ from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.pipeline import EnginePipeline
 from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.plan.launch import validated, with_workgroup_size
+from vyre_driver.policy.native import Measured, NativeVerdict
 from vyre_driver.tune.candidate import Candidate
+from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -92,6 +95,36 @@ class EngineBackend(VyreBackend, contract=1):
         with self._gate.session() as device:
             found: tuple[Candidate, ...] = device.port.spellings()
             return found
+
+    def natives(self, ulp_budget: int = 0) -> dict[str, tuple[Measured | None, NativeVerdict]]:
+        """The device's own elementary functions of f32 by op, what is known of each, and whether a budget takes it.
+
+        Not part of the contract: for people.
+        """
+        with self._gate.session() as device:
+            natives = device.natives
+            return {
+                native[0]: (natives.measured(native), natives.verdict(native, ulp_budget)) for native in natives.spelled
+            }
+
+    def measure_native(
+        self, op: str, *, stride: int = 1, progress: Callable[[float], None] = lambda done: None
+    ) -> Measured:
+        """Measure the device's own function of f32 beside the exact one, and take it from now on where a budget allows.
+
+        It takes some seconds to a minute: all 2**32 arguments, or those at every `stride`, which no budget takes. Not
+        part of the contract: for people.
+        """
+        from vyre_driver.tune.native import measure_native  # only those who measure pay for it
+
+        with self._gate.session() as device:
+            if (op, f32) not in device.natives.spelled:
+                raise UnsupportedFeature(f"a function of the device's own for {op}", backend=self._id)
+            device.natives.forget((op, f32))
+        measured = measure_native(self, op, stride=stride, progress=progress)
+        with self._gate.session() as device:
+            device.natives.keep((op, f32), measured)
+        return measured
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot:
         with self._gate.lock:

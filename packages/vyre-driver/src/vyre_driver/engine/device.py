@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.code import Code, CodeCache
+from vyre_driver.engine.natives import Natives
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.target import Target
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.key import PipelineCacheIdentity
@@ -54,6 +56,7 @@ class Device:
         self.port, self.counters = port, counters
         self.profile = port.probe()
         self.target = port.target()
+        self.natives = Natives(port.natives(), self.profile.identity, store)
         self._emitter = _emitter(port)
         self.rate = Rate()
         self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit)
@@ -67,15 +70,21 @@ class Device:
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
-        identity = PipelineCacheIdentity.of(facts.program, config, self.target, self.profile, self._emitter, queue)
+        target = self._target_for(config)
+        identity = PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
         return self.code.get(identity, facts, config, queue)
 
     def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
         from vyre_driver.engine.lowering import lowered_for  # not needed by those who find their code in the store
 
-        lowered = lowered_for(self.target, facts)
+        lowered = lowered_for(self._target_for(config), facts)
         return lowered, self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
+
+    def _target_for(self, config: DispatchConfig) -> Target:
+        """The target, with the functions of its own that the budget allows."""
+        taken = self.natives.taken(config.ulp_budget)
+        return replace(self.target, calls=self.target.calls | taken) if taken else self.target
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

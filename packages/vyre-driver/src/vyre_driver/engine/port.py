@@ -27,7 +27,7 @@ engine's: after an error the engine frees what it allocated, so `free` must work
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -36,6 +36,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.tune.candidate import Candidate
+from vyre_foundation.dtype import DType
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
@@ -100,6 +101,14 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def spellings(self) -> tuple[Candidate, ...]:
         """What was tried for each op on this device, where the port chooses among spellings. For people."""
         return ()
+
+    def natives(self) -> Mapping[tuple[str, DType], str]:
+        """The device's own elementary functions of one operand, by op of a dialect and operand type, with their texts.
+
+        Nobody knows how far off they are: the engine takes one only where a budget allows what was measured on this
+        device. `emit` prints the calls that are left in a program.
+        """
+        return {}
 
     @abstractmethod
     def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:

@@ -22,6 +22,7 @@ from vyre_driver.lower.target import Target
 from vyre_driver.plan.launch import LaunchPlan, OutputLayout
 from vyre_driver.testing.evaluate import Evaluate
 from vyre_driver.testing.target import generous_profile, generous_target
+from vyre_foundation.dtype import DType
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.facts import Facts
 from vyre_foundation.wire import decode, encode
@@ -95,6 +96,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     has_binaries: bool = True
     is_lazy: bool = False
     records: bool = False
+    own_functions: Mapping[tuple[str, DType], str] = field(default_factory=dict)
     elapsed_ns: int | None = ELAPSED_NS
     log: list[str] = field(default_factory=list)
     live: set[FakeMemory] = field(default_factory=set)
@@ -115,6 +117,9 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     def target(self) -> Target:
         with self._call("target"):
             return self.spelled
+
+    def natives(self) -> Mapping[tuple[str, DType], str]:
+        return self.own_functions
 
     def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
         with self._call("emit"):

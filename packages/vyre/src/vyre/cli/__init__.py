@@ -15,6 +15,7 @@ from vyre.cli import machine, program
 from vyre.cli.cache import cache
 from vyre.cli.demo import demo
 from vyre.cli.explain import explain
+from vyre.cli.natives import natives
 from vyre.cli.ops import ops
 from vyre.cli.outcome import Exit
 from vyre.cli.replay import replay_command
@@ -27,6 +28,7 @@ COMMANDS = {
     "devices": machine.devices,
     "doctor": machine.doctor,
     "explain": explain,
+    "natives": natives,
     "ops": ops,
     "replay": replay_command,
     "run": program.run,

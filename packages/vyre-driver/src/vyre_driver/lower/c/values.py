@@ -62,6 +62,7 @@ class Values:
             Call: self._call,
             Literal: self._literal,
         }
+        self._calls = {**dialect.natives, **dialect.calls}
         self._repeating = {key for key, template in dialect.ops.items() if _repeats(template)}
 
     # ── what is known where ──────────────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +174,7 @@ class Values:
         return _joined(self._dialect.bitcasts[node.value.dtype, node.dtype], args)
 
     def _call(self, node: Call, args: list[Text]) -> Text:
-        return _joined(self._dialect.calls[node.callee, node.args[0].dtype], args)
+        return _joined(self._calls[node.callee, node.args[0].dtype], args)
 
     def _literal(self, node: Literal, args: list[Text]) -> Text:
         return Text(spell(self._dialect, node))

@@ -1,0 +1,79 @@
+"""`vyre natives`: the device's own elementary functions beside the exact ones."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.progress import Progress, TaskID
+
+from vyre.cli.outcome import Answer, Exit
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_driver.policy.native import ANY_ERROR, Measured, NativeVerdict
+from vyre_driver.registry.backends import acquire
+
+HEAD = ("function", "off by", "at", "ps", "exact", "verdict")
+
+
+@click.command()
+@click.argument("functions", nargs=-1, metavar="[FUNCTION]...")
+@click.option("--backend", metavar="ID", required=True, help="Whose functions.")
+@click.option("--budget", type=click.IntRange(0), default=4, show_default=True, help="Units in the last place.")
+@click.option("--measure", is_flag=True, help="Compare every f32 first: seconds to a minute for each function.")
+@click.option("--stride", type=click.IntRange(1), default=1, help="Measure every so many only: no budget takes that.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def natives(functions: tuple[str, ...], backend: str, budget: int, measure: bool, stride: int, as_json: bool) -> None:
+    """How far off a device's own functions of f32 are, how fast, and which of them a dispatch with a budget takes.
+
+    A FUNCTION is an op of a dialect, such as math.exp; without any, all that the device has.
+    """
+    answer = Answer(as_json)
+    with answer.failures():
+        engine = innermost(acquire(backend))
+        if not isinstance(engine, EngineBackend):
+            raise UnsupportedFeature("functions of the device's own", backend=backend)
+        names = _chosen(functions, engine)
+        if measure:
+            _measure(answer, engine, names, stride)
+        _report(answer, {name: found for name, found in engine.natives(budget).items() if name in names})
+        raise SystemExit(int(Exit.OK))
+
+
+def _chosen(functions: tuple[str, ...], engine: EngineBackend) -> tuple[str, ...]:
+    known = tuple(engine.natives())
+    for name in functions:
+        if name not in known:
+            raise InvalidInput("FUNCTION", needed=f"one of {', '.join(known) or 'none'}", got=repr(name))
+    return functions or known
+
+
+def _measure(answer: Answer, engine: EngineBackend, names: tuple[str, ...], stride: int) -> None:
+    with Progress(console=answer.errors, transient=True) as progress:
+        for name in names:
+            task = progress.add_task(name, total=1.0)
+
+            def show(done: float, task: TaskID = task) -> None:
+                progress.update(task, completed=done)
+
+            engine.measure_native(name, stride=stride, progress=show)
+
+
+def _report(answer: Answer, found: dict[str, tuple[Measured | None, NativeVerdict]]) -> None:
+    if answer.as_json:
+        answer.json({"functions": {name: _document(*row) for name, row in found.items()}})
+    else:
+        answer.table("", HEAD, [_row(name, *row) for name, row in found.items()])
+
+
+def _document(measured: Measured | None, verdict: NativeVerdict) -> dict[str, object]:
+    return {"measured": None if measured is None else asdict(measured), **asdict(verdict)}
+
+
+def _row(name: str, measured: Measured | None, verdict: NativeVerdict) -> tuple[str, ...]:
+    if measured is None:
+        return name, "–", "–", "–", "–", verdict.reason
+    error = "NaN" if measured.error == ANY_ERROR else f"{measured.error} ulp"
+    times = (f"{measured.native_ps:.0f}", f"{measured.exact_ps:.0f}")
+    return name, error, f"{measured.worst:#010x}", *times, verdict.reason
