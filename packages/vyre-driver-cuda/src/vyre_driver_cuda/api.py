@@ -1,33 +1,39 @@
 """The CUDA libraries, each imported late and by whoever needs it: none of them is there on every machine.
 
-NVRTC compiles without a driver and without a GPU. Everything else needs both.
+NVRTC compiles without a driver and without a GPU. Everything else needs both. What is missing is said in one form: a
+`BackendUnavailable` with the reason and what would help.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from vyre_driver.errors import BackendUnavailable
 
 BACKEND = "cuda"
-INSTALL = "pip install 'vyre-driver-cuda[cuda12]' (or [cuda13], as the driver is)"
+DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+"""The library that NVIDIA's driver brings."""
+INSTALL = "pip install 'vyre-driver-cuda[cuda12]', or [cuda13] for a driver from 580 on"
+NO_DRIVER = "install NVIDIA's driver; without one `vyre compile --target cuda:sm_90` still makes code for a named GPU"
 
 
 @cache
 def nvrtc() -> Any:
-    """The bindings of NVRTC, with the library behind them."""
+    """The bindings of the compiler, with the library behind them."""
     try:
         from cuda.bindings import nvrtc as bindings
     except ImportError as error:
-        raise BackendUnavailable(BACKEND, f"the compiler's bindings are missing ({error})", fix=INSTALL) from error
+        raise _missing(f"the bindings of the compiler NVRTC are not installed ({error})") from error
     try:
         status, *_ = bindings.nvrtcVersion()
-    except Exception as error:  # each version of the bindings has an error of its own for a missing library
-        reason = f"the compiler NVRTC can not be loaded ({_first_line(error)})"
-        raise BackendUnavailable(BACKEND, reason, fix=INSTALL) from error
+    except Exception as error:  # each release of the bindings has an error of its own for a missing library
+        raise _missing(f"the compiler NVRTC can not be loaded ({_first_line(error)})") from error
     if status != bindings.nvrtcResult.NVRTC_SUCCESS:
-        raise BackendUnavailable(BACKEND, f"the compiler NVRTC does not answer ({status.name})", fix=INSTALL)
+        raise _missing(f"the compiler NVRTC does not answer ({status.name})")
     return bindings
 
 
@@ -35,6 +41,41 @@ def nvrtc_version() -> str:
     """As in 12.9."""
     _, major, minor = nvrtc().nvrtcVersion()
     return f"{major}.{minor}"
+
+
+@cache
+def cupy() -> Any:
+    """CuPy, which launches; it imports where there is no GPU too."""
+    require_cupy()
+    import cupy as module
+
+    return module
+
+
+def require_cupy() -> None:
+    """Refuse where CuPy is not installed, without importing it."""
+    if find_spec("cupy") is None:
+        raise _missing("CuPy, which launches, is not installed")
+
+
+def device_count(library: str = DRIVER) -> int:
+    """How many GPUs the driver sees, at least one."""
+    try:
+        driver = ctypes.CDLL(library)
+    except OSError as error:
+        reason = f"there is no NVIDIA driver: {library} can not be loaded"
+        raise BackendUnavailable(BACKEND, reason, fix=NO_DRIVER) from error
+    count = ctypes.c_int(0)
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if status or not count.value:
+        said = f" (status {status} of the CUDA driver)" if status else ""
+        fix = "look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES"
+        raise BackendUnavailable(BACKEND, f"NVIDIA's driver sees no GPU{said}", fix=fix)
+    return count.value
+
+
+def _missing(reason: str) -> BackendUnavailable:
+    return BackendUnavailable(BACKEND, reason, fix=INSTALL)
 
 
 def _first_line(error: Exception) -> str:

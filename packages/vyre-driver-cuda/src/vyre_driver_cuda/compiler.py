@@ -7,10 +7,14 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vyre_driver_cuda.api import nvrtc
+from vyre_driver.errors import KernelCompileFailed
+from vyre_driver_cuda.api import BACKEND, nvrtc
 from vyre_driver_cuda.architecture import Architecture
+
+if TYPE_CHECKING:
+    from vyre_driver_cuda.emit import CudaSource
 
 NAME = "kernels.cu"
 HEADERS = ("cuda_fp16.h", "cuda_bf16.h")
@@ -55,6 +59,16 @@ def compile_text(text: str, architecture: Architecture, options: tuple[str, ...]
         return Compiled(cubin, _text(api.nvrtcGetPTXSize, api.nvrtcGetPTX, program), log)
     finally:
         api.nvrtcDestroyProgram(program)
+
+
+def compile_unit(unit: CudaSource, architecture: Architecture) -> Compiled:
+    """The code of a unit, or `KernelCompileFailed` with the log, the text and the statement behind the first line that
+    the log names."""
+    try:
+        return compile_text(unit.text, architecture, unit.options)
+    except BuildFailed as failure:
+        place = unit.place(failure.lines[0]) if failure.lines else ""
+        raise KernelCompileFailed(BACKEND, failure.log, source=unit.text, where=place) from failure
 
 
 @cache
