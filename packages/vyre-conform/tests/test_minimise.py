@@ -6,13 +6,13 @@ import pytest
 
 from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Case, Launch
+from vyre_conform.cell import Cell, State
 from vyre_conform.compare import difference
 from vyre_conform.controls import FAULTS, Fault
 from vyre_conform.minimise import minimise
 from vyre_conform.oracle import settle
 from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
 from vyre_conform.outcome import Outcome
-from vyre_conform.report import Cell, State
 from vyre_conform.reproducer import BadReproducer, format_launch, read_reproducer, write_reproducer
 from vyre_conform.suite import random_specs
 from vyre_foundation.ir.walk import program_expressions, statements

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from vyre_conform import Exit, Query, Report, State, Suite, prove
+from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, prove, read_gaps
 from vyre_conform.case import Spec
+from vyre_conform.gaps import BadGapList
 from vyre_conform.prove import Watch
-from vyre_conform.report import Cell, Kill
+from vyre_conform.report import Kill
 from vyre_conform.show import command
-from vyre_conform.suite import BadGapList, read_gaps
 
 pytestmark = pytest.mark.usefixtures("backends")
 
@@ -21,12 +21,12 @@ def suite(*queries: str, **rest: object) -> Suite:
     return Suite(queries=tuple(Query.parse(query) for query in queries), **rest)  # type: ignore[arg-type]
 
 
-def states(report: Report) -> dict[str, State]:
+def states(report: Run) -> dict[str, State]:
     return {str(cell.address): cell.state for cell in report.cells}
 
 
 @pytest.fixture(scope="module")
-def fragile() -> Report:
+def fragile() -> Run:
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "worker"))
     report = prove(["backends:FRAGILE"], suite(*QUERIES, seconds=3.0))
@@ -38,11 +38,11 @@ def test_the_reference_is_proven() -> None:
     report = prove(["reference"], suite("control:*", "refusals:*", fuzz=8), seed=3)
     assert set(states(report).values()) == {State.PASS}
     assert report.exit is Exit.PROVEN
-    assert report.cases == len(report.cells)
+    assert report.task.cells == len(report.cells)
     assert report.matrix()["fuzz"]["reference"][State.PASS] == 8
 
 
-def test_every_kind_of_end_is_a_cell_of_its_own(fragile: Report) -> None:
+def test_every_kind_of_end_is_a_cell_of_its_own(fragile: Run) -> None:
     assert states(fragile) == {
         "ops:add:dtype=u8": State.PASS,
         "ops:add:dtype=f64": State.UNSUPPORTED,
@@ -54,43 +54,57 @@ def test_every_kind_of_end_is_a_cell_of_its_own(fragile: Report) -> None:
     assert fragile.exit is Exit.FAILED
 
 
-def test_a_failure_says_what_was_got_and_how_to_see_it_again(fragile: Report) -> None:
+def test_a_failure_says_what_was_got_and_how_to_see_it_again(fragile: Run) -> None:
     (cell,) = [cell for cell in fragile.cells if cell.address.name == "rem"]
     assert cell.reason.startswith("out[0] of x=7 (0x07), y=4 (0x04): got 0 (0x00), expected 3 (0x03)") or cell.index
     assert (cell.output, cell.got) == ("out", "0 (0x00)")
     assert cell.differing > 100
     again = "vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8 --seed 0"
-    assert command(cell, fragile.seed) == again
+    assert command(cell, fragile.task.seed) == again
 
 
-def test_a_crash_keeps_the_last_words(fragile: Report) -> None:
+def test_a_crash_keeps_the_last_words(fragile: Run) -> None:
     (cell,) = [cell for cell in fragile.cells if cell.state is State.CRASHED]
     assert cell.reason == "the process ended: signal SIGABRT"
     assert "my last words" in cell.log
 
 
-def test_the_report_is_plain_data(fragile: Report) -> None:
-    plain = json.loads(json.dumps(fragile.to_json()))
+def test_the_report_is_plain_data(fragile: Run) -> None:
+    plain = json.loads(json.dumps(Report(fragile).to_json()))
     assert plain["exit"] == 1
     assert plain["backends"][0]["backend"] == "backends:FRAGILE"
     assert [cell["state"] for cell in plain["cells"]].count("fail") == 2
-    assert set(plain["versions"]) >= {"vyre-foundation", "vyre-conform"}
+    assert set(plain["task"]["versions"]) >= {"vyre-foundation", "vyre-conform"}
 
 
 def test_known_gaps_may_fail_and_must(tmp_path: Path) -> None:
     gaps = tmp_path / "gaps"
-    gaps.write_text("# two lines\nops:rem:*  zeros, see the issue\nops:add:dtype=u8  long repaired\n")
+    gaps.write_text(
+        '[[gap]]\ncells = "ops:rem:*"\nbackend = "backends:*"\nreason = "zeros"\nupstream = "issue 7"\n'
+        '[[gap]]\ncells = "ops:add:dtype=u8"\nreason = "long repaired"\nupstream = "issue 8"\n'
+        '[[gap]]\ncells = "*"\nbackend = "another"\nreason = "not ours"\nupstream = "issue 9"\n'
+    )
     report = prove(["backends:FRAGILE"], suite("ops:rem:dtype=u8", "ops:add:dtype=u8", gaps=read_gaps(gaps)))
     cells = {str(cell.address): cell for cell in report.cells}
     assert cells["ops:rem:dtype=u8"].state is State.XFAIL
-    assert cells["ops:rem:dtype=u8"].reason.startswith("zeros, see the issue (out[")
+    assert cells["ops:rem:dtype=u8"].reason.startswith("zeros (out[")
     assert cells["ops:add:dtype=u8"].state is State.FAIL
     assert cells["ops:add:dtype=u8"].reason == "it passes: strike the known gap 'ops:add:dtype=u8'"
 
 
-def test_a_gap_without_a_reason_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "gaps").write_text("ops:rem:*\n")
-    with pytest.raises(BadGapList, match=r"gaps:1: 'ops:rem:\*' gives no reason\. Fix: write QUERY  REASON"):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[[gap]]\ncells = "ops"\nupstream = "i"', r"gaps, gap 1: it gives no reason\. Fix: write reason"),
+        ('[[gap]]\ncells = "ops"\nreason = "r"', r"gaps, gap 1: it gives no upstream"),
+        ('[[gap]]\ncells = "ops"\nreason = 3', r"cells, reason is not what a gap has"),
+        ("[[gaps]]", r"something beside \[\[gap\]\]"),
+        ("ops:rem:*  zeros", r"not TOML"),
+    ],
+)
+def test_a_gap_says_what_why_and_where(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "gaps").write_text(text)
+    with pytest.raises(BadGapList, match=problem):
         read_gaps(tmp_path / "gaps")
 
 
@@ -136,6 +150,7 @@ def test_an_error_of_the_suite_itself_ends_the_run() -> None:
 
 def test_exit_codes() -> None:
     cell = Cell(address=suite("traps:one").specs(0)[0].address, backend="b", state=State.PASS)
-    assert Report(seed=0, queries=[], cells=[cell]).exit is Exit.PROVEN
-    assert Report(seed=0, queries=[], kills=[Kill("f", "a fault", None)]).exit is Exit.FAILED
-    assert Report(seed=0, queries=[], kills=[Kill("f", "a fault", "ops:add")]).exit is Exit.PROVEN
+    task = prove([], suite("traps:one")).task
+    assert Report(Run(task=task, cells=[cell])).exit is Exit.PROVEN
+    assert Report(Run(task=task), [Kill("f", "a fault", None)]).exit is Exit.FAILED
+    assert Report(Run(task=task), [Kill("f", "a fault", "ops:add")]).exit is Exit.PROVEN

@@ -38,6 +38,16 @@ def address(group: str, name: str, /, **keys: object) -> Address:
     return Address(group, name, tuple((key, str(value)) for key, value in keys.items()))
 
 
+def parse_address(text: str) -> Address:
+    """The inverse of `str`; `ValueError` for a text that is no address."""
+    group, _, rest = text.partition(":")
+    name, _, tail = rest.partition(":")
+    pairs = [word.partition("=") for word in tail.split(",")] if tail else []
+    if not group or not name or not all(equals for _, equals, _ in pairs):
+        raise ValueError(f"{text!r} is not an address")
+    return Address(group, name, tuple((key, value) for key, _, value in pairs))
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """Patterns for group and name, and for the values of keys; None for the keys means any."""
@@ -62,6 +72,11 @@ class Query:
             raise BadQuery(f"{tail!r} is not a list of key=value", fix="write group:name:key=value,*")
         keys = dict(pair.split("=", 1) for pair in pairs)
         return cls(group, name or "*", keys, not words or "*" in words, text)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether group and name are spelled out."""
+        return not set("*?[") & {*self.group, *self.name}
 
     def matches(self, address: Address) -> bool:
         """Whether `address` is one of those that the query means."""

@@ -1,9 +1,14 @@
-"""A case: one launch of one program, and what has to come out of it."""
+"""A case: one launch of one program, and what has to come out of it.
+
+Compiling and launching is what costs, so one launch judges many things: its parts are runs of elements of its outputs,
+and each part is a cell with an address of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from random import Random
 from typing import TypeAlias
 
@@ -71,38 +76,76 @@ class AsEvaluated:
 Expected: TypeAlias = Exactly | Traps | Refusal | AsEvaluated
 
 
+class Size(IntEnum):
+    """How much is judged: each size has all the cases of those before it."""
+
+    CI = 0
+    """For every change: minutes on all backends."""
+    FULL = 1
+    """For every release: all combinations, and all values of the narrow types."""
+    NIGHTLY = 2
+    """As full, with random programs through the night."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some elements of outputs, judged by themselves: `rows` of each of `outputs`, of all if none is named."""
+
+    address: Address
+    rows: range
+    outputs: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A launch that is worked out: build it from its `Spec`."""
+    """A launch that is worked out: build it from its `Spec`. Without parts it is one cell."""
 
     address: Address
     launch: Launch
     expected: Expected
+    parts: tuple[Part, ...] = ()
 
 
 Build = Callable[[Random], tuple[Launch, Expected]]
+Split = Callable[[Case], tuple[Part, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A case that is not worked out yet. Equal seeds build equal cases."""
+    """A case that is not worked out yet. Equal seeds build equal cases.
+
+    `parts` are the addresses of its cells, where it has several, and `split` finds their elements in the built case.
+    """
 
     address: Address
     build: Build
+    size: Size = Size.CI
+    parts: tuple[Address, ...] = ()
+    split: Split | None = None
 
     def __str__(self) -> str:
         return str(self.address)
 
+    @property
+    def cells(self) -> tuple[Address, ...]:
+        """The addresses of the cells of this case."""
+        return self.parts or (self.address,)
+
     def case(self, seed: int = 0) -> Case:
         launch, expected = self.build(Random(f"{seed} {self.address}"))
-        return Case(address=self.address, launch=launch, expected=expected)
+        case = Case(address=self.address, launch=launch, expected=expected)
+        if self.split is None:
+            return case
+        return replace(case, parts=tuple(part for part in self.split(case) if part.address in self.parts))
 
 
-def seeded(address: Address, build: Callable[..., tuple[Launch, Expected]], *args: object) -> Spec:
+def seeded(
+    address: Address, build: Callable[..., tuple[Launch, Expected]], *args: object, size: Size = Size.CI
+) -> Spec:
     """The case that `build` makes of `args` and a generator of random numbers."""
-    return Spec(address, lambda rng: build(*args, rng))
+    return Spec(address, lambda rng: build(*args, rng), size)
 
 
-def fixed(address: Address, build: Callable[..., tuple[Launch, Expected]], *args: object) -> Spec:
+def fixed(address: Address, build: Callable[..., tuple[Launch, Expected]], *args: object, size: Size = Size.CI) -> Spec:
     """The case that `build` makes of `args` alone."""
-    return Spec(address, lambda rng: build(*args))
+    return Spec(address, lambda rng: build(*args), size)

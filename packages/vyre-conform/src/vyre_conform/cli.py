@@ -13,12 +13,15 @@ import vyre_conform
 from vyre_conform.address import BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Case
 from vyre_conform.controls import run_controls
+from vyre_conform.gaps import read_gaps
+from vyre_conform.judge import judge
 from vyre_conform.oracle import settle
-from vyre_conform.prove import judge, prove
-from vyre_conform.report import Exit, Report
+from vyre_conform.prove import prove, task_of
+from vyre_conform.report import Report
 from vyre_conform.reproducer import read_reproducer
+from vyre_conform.run import Exit, Run
 from vyre_conform.show import Live, command, show
-from vyre_conform.suite import Suite, read_gaps
+from vyre_conform.suite import Suite
 from vyre_conform.worker import Worker
 from vyre_driver.registry.backends import availability, registered_backends
 from vyre_foundation.errors import VyreError
@@ -43,7 +46,7 @@ def conform() -> None:
 @click.option("--seconds", default=60.0, show_default=True, help="What one launch may take.")
 @click.option("--repeats", default=2, show_default=True, help="Dispatches of each case, which must agree.")
 @click.option("--known-gaps", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
-              help="Cells that fail, as lines of QUERY and reason; one that passes is a failure.")  # fmt: skip
+              help="Cells that fail, and why, as TOML; one that passes is a failure.")  # fmt: skip
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the report as JSON.")  # fmt: skip
 @click.option("--reproducers", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
@@ -73,7 +76,7 @@ def run(
     except VyreError as error:
         raise click.UsageError(str(error)) from error
     with Live(console) as live:
-        report = prove(backends or _available(), suite, seed, watch=live, reproducers=reproducers)
+        report = Report(prove(backends or _available(), suite, seed, watch=live, reproducers=reproducers))
     if controls:
         report.kills = run_controls(suite.specs(seed), seed)
     show(report, console)
@@ -121,22 +124,22 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
         raise click.UsageError(str(error)) from error
     case = Case(address=address("fuzz", file.stem), launch=launch, expected=AsEvaluated())
     verdict = settle(case, seconds=seconds)
-    report = Report(seed=0, queries=[str(file)], cases=1)
+    found = Run(task=task_of(Suite(queries=()), 0))
     for backend in backends or _available():
         with Worker(backend, seconds) as worker:
-            cell = judge(case, verdict, backend, worker.ask(launch))
-        report.cells.append(cell)
+            (cell,) = judge(case, verdict, backend, worker.ask(launch))
+        found.cells.append(cell)
         console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False, soft_wrap=True)
     for opinion, quarrel in verdict.disagreements.items():
         console.print(f"opinions disagree: {opinion}: {quarrel}", markup=False)
-    sys.exit(Exit.DISAGREEMENT if verdict.disagreements else report.exit)
+    sys.exit(Exit.DISAGREEMENT if verdict.disagreements else found.exit)
 
 
 @conform.command()
 @click.option("--seed", default=0, show_default=True)
 def controls(seed: int) -> None:
     """Show that the suite finds every planted fault."""
-    report = Report(seed=seed, queries=["*"])
+    report = Report(Run(task=task_of(Suite(), seed)))
     report.kills = run_controls(Suite().specs(seed), seed)
     show(report, Console())
     sys.exit(report.exit)
@@ -150,9 +153,9 @@ def _available() -> tuple[str, ...]:
 def _write(report: Report, path: Path | None) -> None:
     if path is not None:
         facts = report.to_json()
-        for cell, plain in zip(report.cells, facts["cells"], strict=True):
+        for cell, plain in zip(report.run.cells, facts["cells"], strict=True):
             if cell.state.is_bad:
-                plain["command"] = command(cell, report.seed)
+                plain["command"] = command(cell, report.run.task.seed)
         path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

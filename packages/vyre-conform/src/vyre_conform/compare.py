@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vyre_conform.case import Exactly, Expected, Launch, Refusal, Traps
+from vyre_conform.case import Exactly, Expected, Launch, Part, Refusal, Traps
 from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer
@@ -32,15 +32,18 @@ class Difference:
         return f"{self.output}[{self.index}]{of}: got {self.got}, expected {self.expected}{more}"
 
 
-def difference(launch: Launch, expected: Expected, outcome: Outcome) -> Difference | None:
-    """None if `outcome` is what the case expects. `AsEvaluated` expects nothing by itself: resolve it first."""
+def difference(launch: Launch, expected: Expected, outcome: Outcome, part: Part | None = None) -> Difference | None:
+    """None if `outcome` is what the case expects, in the elements of `part` or in all.
+
+    `AsEvaluated` expects nothing by itself: resolve it first.
+    """
     match expected, outcome:
         case Exactly(), Returned(outputs, again, changed):
             if changed:
                 return Difference(what=f"the dispatch has written to its inputs {', '.join(changed)}")
-            found = _outputs(launch, expected, outputs)
+            found = _outputs(launch, expected, outputs, part)
             if found is None and again is not None:
-                repeated = _outputs(launch, expected, again)
+                repeated = _outputs(launch, expected, again, part)
                 return Difference(what=f"right at first, a second dispatch differs: {repeated}") if repeated else None
             return found
         case Traps(tag, code, invocation), Raised(facts=facts) if outcome.error == "Trapped":
@@ -77,17 +80,36 @@ def _words(expected: Expected) -> str:
             return "outputs"
 
 
-def _outputs(launch: Launch, expected: Exactly, outputs: tuple[bytes, ...]) -> Difference | None:
+def bytes_of(launch: Launch, outputs: tuple[bytes, ...], part: Part | None) -> tuple[bytes, ...]:
+    """The bytes of a part, in the order of the outputs' bindings."""
+    if part is None or len(outputs) != len(launch.program.outputs):
+        return outputs
+    named = zip(launch.program.outputs, outputs, strict=True)
+    return tuple(_rows(buffer.dtype, data, part) for buffer, data in named if _has(part, buffer))
+
+
+def _has(part: Part | None, buffer: Buffer) -> bool:
+    return part is None or not part.outputs or buffer.name in part.outputs
+
+
+def _rows(dtype: DType, data: bytes, part: Part | None) -> bytes:
+    return data if part is None else data[part.rows.start * dtype.size : part.rows.stop * dtype.size]
+
+
+def _outputs(launch: Launch, expected: Exactly, outputs: tuple[bytes, ...], part: Part | None) -> Difference | None:
     buffers = launch.program.outputs
     if len(outputs) != len(buffers):
         return Difference(what=f"{len(outputs)} outputs came, expected {len(buffers)}")
     for buffer, got, wanted in zip(buffers, outputs, expected.outputs, strict=True):
+        if not _has(part, buffer):
+            continue
         if len(got) != len(wanted):
             return Difference(what=f"output {buffer.name} has {len(got)} bytes, expected {len(wanted)}")
         if buffer.name in expected.unordered:
             got, wanted = (_sorted(buffer.dtype, data) for data in (got, wanted))
+        got, wanted = (_rows(buffer.dtype, data, part) for data in (got, wanted))
         if got != wanted:
-            return _first(launch, expected, buffer, got, wanted)
+            return _first(launch, expected, buffer, got, wanted, part.rows.start if part else 0)
     return None
 
 
@@ -99,18 +121,19 @@ def _elements(dtype: DType, data: bytes) -> list[bytes]:
     return [data[n : n + dtype.size] for n in range(0, len(data), dtype.size)]
 
 
-def _first(launch: Launch, expected: Exactly, buffer: Buffer, got: bytes, wanted: bytes) -> Difference:
+def _first(launch: Launch, expected: Exactly, buffer: Buffer, got: bytes, wanted: bytes, start: int) -> Difference:
+    """The first of the elements that differ; `start` is the index of the first one in `got`."""
     pairs = list(zip(_elements(buffer.dtype, got), _elements(buffer.dtype, wanted), strict=True))
     unequal = [n for n, (g, w) in enumerate(pairs) if g != w]
     index = unequal[0]
     return Difference(
         what="wrong element",
         output=buffer.name,
-        index=index,
+        index=start + index,
         got=show(buffer.dtype, pairs[index][0]),
         expected=show(buffer.dtype, pairs[index][1]),
         count=len(unequal),
-        operands=", ".join(_operand(launch, name, index) for name in expected.operands),
+        operands=", ".join(_operand(launch, name, start + index) for name in expected.operands),
     )
 
 

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Case, Launch
+from vyre_conform.cell import State
 from vyre_conform.compare import difference
 from vyre_conform.oracle import settle
 from vyre_conform.oracle.evaluators import races
 from vyre_conform.outcome import Crashed, Outcome, Raised, TimedOut
-from vyre_conform.report import State
 from vyre_foundation.ir.program import Program
 from vyre_foundation.testing import shrink
 

@@ -1,26 +1,30 @@
-"""The run: cases are worked out here, one thread per backend asks its worker, cells come together in a report."""
+"""The run: opinions settle cases, one thread for each worker asks its backend, cells come together in a run.
+
+What is judged is written to the run's file at once, so an interrupted run goes on with the cells that are missing.
+"""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from vyre_conform.case import Case
-from vyre_conform.compare import describe, difference
+from vyre_conform.case import Case, Spec
+from vyre_conform.cell import Cell, Disagreement
+from vyre_conform.host import host_facts, versions
+from vyre_conform.judge import forgive, judge, skip
 from vyre_conform.minimise import minimise
-from vyre_conform.oracle import Verdict, settle
-from vyre_conform.outcome import Crashed, Outcome, Raised, TimedOut
-from vyre_conform.report import Cell, Disagreement, Report, State
+from vyre_conform.oracle import Verdict
+from vyre_conform.oracle.pool import settled
 from vyre_conform.reproducer import write_reproducer
+from vyre_conform.run import FORMAT, Journal, Run, RunsDiffer, Task, digest_of, reopen
 from vyre_conform.suite import Suite
 from vyre_conform.worker import Hello, Worker
 
-DISTRIBUTIONS = ("vyre-foundation", "vyre-driver", "vyre-reference", "vyre-conform")
 AHEAD = 16
 """Cases that are worked out before the slowest backend asks for them."""
 MINIMISE_SECONDS = 90.0
@@ -43,12 +47,13 @@ class Watch:
 
 @dataclass(slots=True)
 class _Bench:
-    """One backend at work: its worker, its queue of settled cases, its thread."""
+    """One backend at work: its workers, the queue of settled cases that they share, their threads."""
 
-    worker: Worker
+    backend: str
     hello: Hello
+    workers: list[Worker]
     cases: queue.Queue[tuple[Case, Verdict] | None] = field(default_factory=lambda: queue.Queue(AHEAD))
-    thread: threading.Thread | None = None
+    threads: list[threading.Thread] = field(default_factory=list)
     minimised: int = 0
     error: Exception | None = None
     """What went wrong in the suite itself."""
@@ -61,149 +66,182 @@ def prove(
     *,
     watch: Watch | None = None,
     reproducers: Path | None = None,
-) -> Report:
-    """Judge backends by id, each in a process of its own, over the cases of `suite`.
+    journal: Path | None = None,
+    resume: bool = False,
+    jobs: int = 1,
+) -> Run:
+    """Judge backends by id, each in processes of its own, over the cases of `suite`.
 
-    A failing random program is made smaller and, if `reproducers` names a folder, written there.
+    A failing random program is made smaller and, if `reproducers` names a folder, written there. `journal` is the file
+    of the run; with `resume` a run that is there goes on, if it is the same. `jobs` processes work out what cases must
+    give, and as many again, shared among the backends but at least one for each, run them.
     """
-    return _Proof(suite or Suite(), seed, watch or Watch(), reproducers).run(backends)
+    return _Proof(suite or Suite(), seed, watch or Watch(), reproducers, jobs).run(backends, journal, resume)
+
+
+def task_of(suite: Suite, seed: int) -> Task:
+    """What a run of `suite` is about."""
+    whole = [str(address) for spec in suite.whole(seed) for address in spec.cells]
+    return Task(
+        seed=seed,
+        queries=tuple(query.text for query in suite.queries),
+        size=suite.size.name.lower(),
+        fuzz=suite.programs,
+        repeats=suite.repeats,
+        seconds=suite.seconds,
+        corpus=digest_of(*(text.encode() for text in whole)),
+        cells=len(whole),
+        gaps=tuple((gap.query.text, gap.reason) for gap in suite.gaps),
+        versions=versions(),
+        shard=suite.shard,
+    )
 
 
 class _Proof:
-    def __init__(self, suite: Suite, seed: int, watch: Watch, reproducers: Path | None) -> None:
-        self.suite, self.seed, self.watch, self.reproducers = suite, seed, watch, reproducers
+    def __init__(self, suite: Suite, seed: int, watch: Watch, reproducers: Path | None, jobs: int) -> None:
+        self.suite, self.seed, self.watch, self.reproducers, self.jobs = suite, seed, watch, reproducers, jobs
         self.lock = threading.Lock()
-        queries = [query.text for query in suite.queries]
-        self.report = Report(seed=seed, queries=queries, versions=_versions())
+        self.coverage: Counter[tuple[str, ...]] = Counter()
+        """Of this session; what a resumed run had before stands in its file."""
 
-    def run(self, backends: Sequence[str]) -> Report:
+    def run(self, backends: Sequence[str], path: Path | None, resume: bool) -> Run:
         started = time.perf_counter()
         specs = self.suite.specs(self.seed)
-        benches = [self._open(backend) for backend in backends]
-        self.report.backends = [bench.hello for bench in benches]
-        self.report.cases = len(specs)
-        self.watch.began(len(specs), self.report.backends)
-        working = [bench for bench in benches if not bench.hello.problem]
-        for bench in working:
-            bench.thread = threading.Thread(target=self._work, args=(bench,), daemon=True)
-            bench.thread.start()
-        for spec in specs:
-            self._hand_out(spec.case(self.seed), working)
-        for bench in working:
-            bench.cases.put(None)
-        for bench in working:
-            assert bench.thread is not None
-            bench.thread.join()
-        for bench in working:
+        task = task_of(self.suite, self.seed)
+        share = max(1, self.jobs // max(1, len(backends)))
+        benches = [self._open(backend, share) for backend in backends]
+        hellos = [bench.hello for bench in benches]
+        self.result, self.journal = _begin(task, hellos, path, resume)
+        earlier = self.result.seconds
+        try:
+            self.watch.began(len(specs), hellos)
+            self._work_through(specs, benches)
+        finally:
+            self.result.seconds = earlier + time.perf_counter() - started
+            for bench in benches:
+                for worker in bench.workers:
+                    worker.stop()
+            self._finish(specs, list(backends), any(bench.error for bench in benches))
+        for bench in benches:
             if bench.error is not None:
                 raise bench.error
-        order = {spec.address: n for n, spec in enumerate(specs)}
-        self.report.cells.sort(key=lambda cell: (order[cell.address], list(backends).index(cell.backend)))
-        self.report.seconds = time.perf_counter() - started
-        return self.report
+        return self.result
 
-    def _open(self, backend: str) -> _Bench:
-        worker = Worker(backend, self.suite.seconds)
-        hello = worker.start()
+    def _finish(self, specs: Sequence[Spec], backends: list[str], broken: bool) -> None:
+        """Note whether all cells are there, and put them in corpus order."""
+        working = [hello for hello in self.result.backends if not hello.problem]
+        wanted = sum(len(spec.cells) for spec in specs) * len(working)
+        self.result.is_complete = not broken and len(self.result.cells) == wanted
+        if self.coverage:
+            self.journal.write({"coverage": {".".join(kind): n for kind, n in sorted(self.coverage.items())}})
+            self.result.coverage.update(self.coverage)
+        self.journal.write({"complete" if self.result.is_complete else "paused": round(self.result.seconds, 3)})
+        self.journal.close()
+        self.result.digest = self.journal.digest
+        order = {address: n for n, address in enumerate(a for spec in specs for a in spec.cells)}
+        self.result.cells.sort(key=lambda cell: (order[cell.address], backends.index(cell.backend)))
+
+    def _work_through(self, specs: Sequence[Spec], benches: Sequence[_Bench]) -> None:
+        working = [bench for bench in benches if not bench.hello.problem]
+        for bench in working:
+            bench.threads = [
+                threading.Thread(target=self._work, args=(bench, worker), daemon=True) for worker in bench.workers
+            ]
+            for thread in bench.threads:
+                thread.start()
+        done = Counter(cell.key for cell in self.result.cells)
+        left = [spec for spec in specs if any((str(a), b.backend) not in done for a in spec.cells for b in working)]
+        known = {quarrel.address for quarrel in self.result.disagreements}
+        try:
+            for case, verdict in settled(left, self.seed, self.suite.seconds, self.jobs):
+                if case.address not in known:
+                    self._note_verdict(case, verdict)
+                for bench in working:
+                    if (missing := _missing(case, bench.backend, done)) is not None:
+                        bench.cases.put((missing, verdict))
+        finally:
+            for bench in working:
+                for _ in bench.threads:
+                    bench.cases.put(None)
+            for bench in working:
+                for thread in bench.threads:
+                    thread.join()
+
+    def _open(self, backend: str, share: int) -> _Bench:
+        workers = [Worker(backend, self.suite.seconds) for _ in range(share)]
+        hello = workers[0].start()
         if hello.problem:
-            worker.stop()
-        return _Bench(worker, hello)
+            workers[0].stop()
+        return _Bench(backend, hello, workers)
 
-    def _hand_out(self, case: Case, benches: Sequence[_Bench]) -> None:
-        """Settle a case and queue it for every backend."""
-        verdict = settle(case, seconds=self.suite.seconds)
-        for opinion, quarrel in verdict.disagreements.items():
-            self.report.disagreements.append(Disagreement(case.address, opinion, quarrel))
+    def _note_verdict(self, case: Case, verdict: Verdict) -> None:
         with self.lock:
+            for opinion, words in verdict.disagreements.items():
+                quarrel = Disagreement(case.address, opinion, words)
+                self.result.disagreements.append(quarrel)
+                self.journal.write({"disagreement": quarrel.to_json()})
+            self.coverage.update(verdict.coverage)
             self.watch.settled(case, verdict)
-        for bench in benches:
-            bench.cases.put((case, verdict))
 
-    def _work(self, bench: _Bench) -> None:
+    def _work(self, bench: _Bench, worker: Worker) -> None:
         """Judge cases until there are no more. After an error of the suite itself the rest is taken and dropped, so
         that nobody waits for this backend."""
-        with bench.worker:
-            while (item := bench.cases.get()) is not None:
-                if bench.error is None:
-                    try:
-                        self._note(self._judge(bench, *item))
-                    except Exception as error:
-                        bench.error = error
+        while (item := bench.cases.get()) is not None:
+            if bench.error is None:
+                try:
+                    for cell in self._judge(bench, worker, *item):
+                        self._note(cell)
+                except Exception as error:
+                    bench.error = error
 
     def _note(self, cell: Cell) -> None:
         with self.lock:
-            self.report.cells.append(cell)
+            self.result.cells.append(cell)
+            self.journal.write({"cell": cell.to_json()})
             self.watch.judged(cell)
 
-    def _judge(self, bench: _Bench, case: Case, verdict: Verdict) -> Cell:
-        backend = bench.worker.backend
+    def _judge(self, bench: _Bench, worker: Worker, case: Case, verdict: Verdict) -> list[Cell]:
         if not verdict.is_settled:
-            reason = "the opinions about this case disagree: " + ", ".join(verdict.disagreements)
-            return Cell(address=case.address, backend=backend, state=State.SKIPPED, reason=reason)
+            quarrels = ", ".join(verdict.disagreements)
+            return skip(case, bench.backend, f"the opinions about this case disagree: {quarrels}")
         started = time.perf_counter()
-        outcome = bench.worker.ask(case.launch, self.suite.repeats)
-        cell = judge(case, verdict, backend, outcome, time.perf_counter() - started)
-        if cell.state.is_bad and case.address.group == "fuzz":
-            cell = self._reproduce(bench, case, cell)
-        return self._forgive(cell)
+        outcome = worker.ask(case.launch, self.suite.repeats)
+        cells = judge(case, verdict, bench.backend, outcome, time.perf_counter() - started)
+        if case.address.group == "fuzz":
+            cells = [self._reproduce(bench, worker, case, cell) if cell.state.is_bad else cell for cell in cells]
+        return [forgive(cell, self.suite.gaps) for cell in cells]
 
-    def _reproduce(self, bench: _Bench, case: Case, cell: Cell) -> Cell:
+    def _reproduce(self, bench: _Bench, worker: Worker, case: Case, cell: Cell) -> Cell:
         """The least program that fails in the same way, in a file of its own."""
         launch = case.launch
         if bench.minimised < MAX_MINIMISED:
             bench.minimised += 1
-            launch = minimise(launch, bench.worker, cell.state, seconds=MINIMISE_SECONDS)
+            launch = minimise(launch, worker, cell.state, seconds=MINIMISE_SECONDS)
         if self.reproducers is None:
             return cell
         return replace(cell, reproducer=str(write_reproducer(self.reproducers, launch, cell)))
 
-    def _forgive(self, cell: Cell) -> Cell:
-        """Known gaps may fail, and must."""
-        gap = self.suite.gap(cell.address)
-        if gap is None:
-            return cell
-        if cell.state.is_bad:
-            return replace(cell, state=State.XFAIL, reason=f"{gap.reason} ({cell.reason})")
-        if cell.state is State.PASS:
-            return replace(cell, state=State.FAIL, reason=f"it passes: strike the known gap {gap.query.text!r}")
-        return cell
+
+def _begin(task: Task, hellos: list[Hello], path: Path | None, resume: bool) -> tuple[Run, Journal]:
+    """A new run, or the one in the file if it is about the same."""
+    if resume and path is not None and path.exists():
+        run, journal = reopen(path)
+        if run.task != task or run.backends != hellos:
+            fix = "finish it with the options and backends that began it, or write to another file"
+            raise RunsDiffer(f"the run in {path.name} is not this one", fix=fix)
+        return run, journal
+    if path is not None:
+        path.unlink(missing_ok=True)
+    run, journal = Run(task=task, host=host_facts(), backends=hellos), Journal(path)
+    journal.write({"task": task.to_json(), "host": dict(run.host), "format": FORMAT})
+    for hello in hellos:
+        journal.write({"backend": asdict(hello)})
+    return run, journal
 
 
-def judge(case: Case, verdict: Verdict, backend: str, outcome: Outcome, seconds: float = 0.0) -> Cell:
-    """The cell of an outcome."""
-    found = difference(case.launch, verdict.expected, outcome)
-    if found is None:
-        return Cell(address=case.address, backend=backend, state=State.PASS, seconds=seconds)
-    state, reason, log = State.FAIL, str(found), ""
-    match outcome:
-        case Crashed(words=words):
-            state, reason, log = State.CRASHED, describe(outcome), words
-        case TimedOut():
-            state, reason = State.TIMEOUT, describe(outcome)
-        case Raised() if outcome.error == "UnsupportedFeature":
-            state, reason = State.UNSUPPORTED, outcome.message
-        case Raised() if outcome.error == "DispatchTimeout":
-            state, reason = State.TIMEOUT, outcome.message
-    return Cell(
-        address=case.address,
-        backend=backend,
-        state=state,
-        reason=reason,
-        output=found.output,
-        index=found.index,
-        got=found.got,
-        expected=found.expected,
-        differing=found.count,
-        log=log,
-        seconds=seconds,
-    )
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in DISTRIBUTIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+def _missing(case: Case, backend: str, done: Counter[tuple[str, str]]) -> Case | None:
+    """What is left of a case on a backend, None if nothing is."""
+    if not case.parts:
+        return None if (str(case.address), backend) in done else case
+    parts = tuple(part for part in case.parts if (str(part.address), backend) not in done)
+    return replace(case, parts=parts) if parts else None

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from vyre_conform.case import Launch
-from vyre_conform.report import Cell
+from vyre_conform.cell import Cell
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text import parse, print_program
 

@@ -12,9 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from vyre_conform.case import Case
+from vyre_conform.cell import Cell, State
 from vyre_conform.oracle import Verdict
 from vyre_conform.prove import Watch
-from vyre_conform.report import Cell, Report, State
+from vyre_conform.report import Report
+from vyre_conform.run import Run
 from vyre_conform.worker import Hello
 
 # fmt: off
@@ -72,16 +74,17 @@ class Live(Watch):
 
 def show(report: Report, console: Console) -> None:
     """Print all of a report that a person wants to read."""
-    for hello in report.backends:
+    run = report.run
+    for hello in run.backends:
         _backend(hello, console)
-    if report.cells:
-        console.print(_matrix(report))
+    if run.cells:
+        console.print(_matrix(run))
         console.print("  ".join(f"[{style}]{mark}[/] {state.value}" for state, (mark, style) in MARKS.items()))
-    for cell in report.bad()[:SHOWN]:
-        _failure(cell, report.seed, console)
-    if len(report.bad()) > SHOWN:
-        console.print(f"… and {len(report.bad()) - SHOWN} more: --json FILE has all of them")
-    for quarrel in report.disagreements[:SHOWN]:
+    for cell in run.bad()[:SHOWN]:
+        _failure(cell, run.task.seed, console)
+    if len(run.bad()) > SHOWN:
+        console.print(f"… and {len(run.bad()) - SHOWN} more: --json FILE has all of them")
+    for quarrel in run.disagreements[:SHOWN]:
         words = escape(quarrel.quarrel)
         console.print(f"[magenta]opinions disagree[/] {quarrel.address}: {quarrel.opinion} says: {words}")
     if report.kills:
@@ -97,10 +100,10 @@ def _backend(hello: Hello, console: Console) -> None:
     console.print(f"[bold]{hello.backend}[/] {hello.version}  {escape(device)}", highlight=False, soft_wrap=True)
 
 
-def _matrix(report: Report) -> Table:
-    table = Table("group", *(hello.backend for hello in report.backends if not hello.problem), title=None)
-    for group, row in report.matrix().items():
-        cells = [_counts(row.get(hello.backend, Counter())) for hello in report.backends if not hello.problem]
+def _matrix(run: Run) -> Table:
+    table = Table("group", *(hello.backend for hello in run.backends if not hello.problem), title=None)
+    for group, row in run.matrix().items():
+        cells = [_counts(row.get(hello.backend, Counter())) for hello in run.backends if not hello.problem]
         table.add_row(group, *cells)
     return table
 
@@ -135,8 +138,9 @@ def _kills(report: Report, console: Console) -> None:
 
 
 def _verdict(report: Report) -> str:
-    counts = Counter(cell.state for cell in report.cells)
+    run = report.run
+    counts = Counter(cell.state for cell in run.cells)
     summed = ", ".join(f"{count} {state.value}" for state in State if (count := counts[state]))
     killed = sum(kill.by is not None for kill in report.kills)
     controls = f"; {killed} of {len(report.kills)} planted faults killed" if report.kills else ""
-    return f"{report.cases} cases, {len(report.cells)} cells in {report.seconds:.1f} s: {summed or 'none'}{controls}"
+    return f"{len(run.cells)} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}"

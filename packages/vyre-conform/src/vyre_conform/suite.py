@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from random import Random
 
-from vyre_conform.address import ALL, Address, Query, address
-from vyre_conform.case import AsEvaluated, Expected, Launch, Spec
+from vyre_conform.address import ALL, BadQuery, Query, address
+from vyre_conform.case import AsEvaluated, Expected, Launch, Size, Spec
 from vyre_conform.cases import specs
-from vyre_foundation.errors import VyreError
+from vyre_conform.gaps import Gap
 from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
 
 # Random programs by profile; of every eight, so many of each.
@@ -22,37 +22,38 @@ PROFILES: dict[str, tuple[Profile, int]] = {
 }
 
 
-class BadGapList(VyreError, ValueError):
-    """A list of known gaps with a line that is not ``QUERY  REASON``."""
-
-    code = "E1202"
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Cases that a backend is known to fail, and why."""
-
-    query: Query
-    reason: str
+PROGRAMS = {Size.CI: 300, Size.FULL: 3_000, Size.NIGHTLY: 100_000}
+"""Random programs of a run of each size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """`queries` choose from the corpus, `fuzz` counts random programs, `seconds` bound one launch, `repeats` dispatch
-    each case that often. `gaps` are cells that may fail, and must."""
+    """`queries` choose from the corpus of `size`, `fuzz` counts random programs (None: as many as the size has),
+    `seconds` bound one launch, `repeats` dispatch each case that often. `gaps` are cells that may fail, and must.
+    `shard` is the part of the cases that is run, counted from 1, and how many parts there are."""
 
     queries: tuple[Query, ...] = (ALL,)
-    fuzz: int = 0
+    size: Size = Size.CI
+    fuzz: int | None = 0
     seconds: float = 60.0
     repeats: int = 2
     gaps: tuple[Gap, ...] = ()
+    shard: tuple[int, int] = (1, 1)
+
+    def whole(self, seed: int) -> list[Spec]:
+        """The cases of all shards, random programs last. A query for the group ``fuzz`` means random programs by their
+        seeds."""
+        return [*specs(self.queries, self.size), *random_specs(self.programs, seed), *_asked_for(self.queries)]
 
     def specs(self, seed: int) -> list[Spec]:
-        """The cases, random programs last. A query for the group ``fuzz`` means random programs by their seeds."""
-        return [*specs(self.queries), *random_specs(self.fuzz, seed), *_asked_for(self.queries)]
+        """The cases of this shard: every n-th, so that shards take about as long as one another."""
+        part, parts = self.shard
+        return self.whole(seed)[part - 1 :: parts]
 
-    def gap(self, address: Address) -> Gap | None:
-        return next((gap for gap in self.gaps if gap.query.matches(address)), None)
+    @property
+    def programs(self) -> int:
+        """How many random programs there are."""
+        return PROGRAMS[self.size] if self.fuzz is None else self.fuzz
 
 
 def random_specs(count: int, seed: int) -> Iterator[Spec]:
@@ -82,15 +83,17 @@ def _asked_for(queries: Iterable[Query]) -> Iterator[Spec]:
             yield random_spec(query.name, int(seed))
 
 
-def read_gaps(path: Path) -> tuple[Gap, ...]:
-    """Known gaps from a file: on each line a query, spaces, and the reason; ``#`` begins a comment."""
-    gaps = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        if not text:
-            continue
-        query, _, reason = text.partition(" ")
-        if not reason.strip():
-            raise BadGapList(f"{text!r} gives no reason", fix="write QUERY  REASON", where=f"{path}:{number}")
-        gaps.append(Gap(Query.parse(query), reason.strip()))
-    return tuple(gaps)
+def find(text: str) -> Spec:
+    """The case of an address, or `BadQuery`."""
+    spec = _corpus().get(text)
+    if spec is not None:
+        return spec
+    asked = list(_asked_for([Query.parse(text)]))
+    if not asked:
+        raise BadQuery(f"no case has the address {text}", fix="`vyre-conform list` shows the cases")
+    return asked[0]
+
+
+@cache
+def _corpus() -> dict[str, Spec]:
+    return {str(spec.address): spec for spec in specs((ALL,), Size.NIGHTLY)}

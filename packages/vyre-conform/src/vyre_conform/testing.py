@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from vyre_conform.address import Query
 from vyre_conform.case import Spec
+from vyre_conform.cell import State
+from vyre_conform.judge import judge
 from vyre_conform.oracle import settle
-from vyre_conform.prove import judge
-from vyre_conform.report import State
 from vyre_conform.suite import Suite
 from vyre_conform.worker.serve import run
 from vyre_driver.backend.contract import VyreBackend
@@ -30,7 +30,8 @@ def require(backend: VyreBackend, spec: Spec, *, seed: int = 0, repeats: int = 2
     verdict = settle(case)
     if not verdict.is_settled:
         raise AssertionError(f"{case.address}: the opinions disagree: {verdict.disagreements}")
-    cell = judge(case, verdict, backend.id(), run(backend, case.launch, repeats))
-    if cell.state.is_bad:
-        raise AssertionError(f"{case.address} on {cell.backend}: {cell.reason}")
-    return cell.state
+    cells = judge(case, verdict, backend.id(), run(backend, case.launch, repeats))
+    for cell in cells:
+        if cell.state.is_bad:
+            raise AssertionError(f"{cell.address} on {cell.backend}: {cell.reason}")
+    return cells[0].state

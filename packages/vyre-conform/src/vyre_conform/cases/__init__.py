@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from vyre_conform.address import ALL, Query
-from vyre_conform.case import Spec
+from vyre_conform.case import Size, Spec
 from vyre_conform.cases import (
     atomics,
     barriers,
@@ -51,8 +52,20 @@ GROUPS: dict[str, Group] = {
 # fmt: on
 
 
-def specs(queries: Iterable[Query] = (ALL,)) -> list[Spec]:
-    """The cases that any of the queries means, in corpus order."""
+def specs(queries: Iterable[Query] = (ALL,), size: Size = Size.CI) -> list[Spec]:
+    """The cases that any of the queries means, in corpus order, each with the cells that are meant.
+
+    `size` bounds what patterns mean; a query that spells out group and name means all cases of that name.
+    """
     wanted = tuple(queries)
-    found = [spec for group in GROUPS.values() for spec in group()]
-    return [spec for spec in found if any(query.matches(spec.address) for query in wanted)]
+    found = (_chosen(spec, wanted, size) for group in GROUPS.values() for spec in group())
+    return [spec for spec in found if spec is not None]
+
+
+def _chosen(spec: Spec, queries: tuple[Query, ...], size: Size) -> Spec | None:
+    """What the queries mean of a case: all of it, some of its parts, or nothing."""
+    near = [query for query in queries if spec.size <= size or query.is_named]
+    if any(query.matches(spec.address) for query in near):
+        return spec
+    parts = tuple(part for part in spec.parts if any(query.matches(part) for query in near))
+    return replace(spec, parts=parts) if parts else None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 from vyre_conform.case import AsEvaluated, Case, Exactly, Expected, Traps
 from vyre_conform.compare import describe, difference
 from vyre_conform.oracle.array_ops import array_opinion
 from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
 from vyre_conform.outcome import Outcome, Raised, Returned
+from vyre_reference.scalar import Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,8 @@ class Verdict:
 
     expected: Expected
     disagreements: dict[str, str]
+    coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """How often the textbook evaluator executed each kind of node."""
 
     @property
     def is_settled(self) -> bool:
@@ -27,9 +31,11 @@ def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
     """Ask every opinion about a case."""
     expected = case.expected
     disagreements: dict[str, str] = {}
+    coverage = Coverage()
     for name, evaluate in EVALUATORS.items():
+        options = {"coverage": coverage} if name == "scalar" else {}
         try:
-            outcome = evaluate_case(case.launch, evaluate, seconds=seconds)
+            outcome = evaluate_case(case.launch, evaluate, seconds=seconds, **options)
         except Exception as error:  # an evaluator that fails is a finding, not the end of the run
             disagreements[name] = f"{type(error).__name__}: {error}"
             continue
@@ -41,7 +47,7 @@ def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
             disagreements[name] = str(found)
     if isinstance(expected, Exactly) and (found := difference(case.launch, expected, _arrays(case, expected))):
         disagreements["numpy"] = str(found)
-    return Verdict(expected, disagreements)
+    return Verdict(expected, disagreements, coverage.counts)
 
 
 def _arrays(case: Case, expected: Exactly) -> Returned:

@@ -1,0 +1,280 @@
+"""A run: what was judged, where, with which versions, and every cell of it; as a file that only ever grows.
+
+The file is lines of JSON. Each carries a digest over itself and the line before, so a line that was changed, left out
+or moved is found. The first says what the run is about, the last that it is complete. A run that was interrupted goes
+on where its file ends; runs over the shards of one task are merged into one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+from vyre_conform.cell import Cell, Disagreement, State
+from vyre_conform.worker.protocol import Hello
+from vyre_foundation.errors import VyreError
+
+FORMAT = 1
+WHOLE = (1, 1)
+
+
+class Exit(IntEnum):
+    """The status of the command."""
+
+    PROVEN = 0
+    """Every cell passes, is unsupported, or is a known gap."""
+    FAILED = 1
+    """A cell failed, crashed or timed out, or a planted fault was not found."""
+    USAGE = 2
+    """A query that means nothing, or a file that can not be read."""
+    UNAVAILABLE = 3
+    """A backend that was asked for can not run here."""
+    DISAGREEMENT = 4
+    """The opinions disagree about a case: the suite, not a backend, is in doubt."""
+
+
+class BadRun(VyreError, ValueError):
+    """A file that is not a run, or not any more what was written."""
+
+    code = "E1204"
+
+
+class RunsDiffer(VyreError, ValueError):
+    """Runs that are not about the same thing, or do not make a whole."""
+
+    code = "E1205"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What a run is about. Runs with equal tasks judge the same cells in the same way."""
+
+    seed: int
+    queries: tuple[str, ...]
+    size: str
+    fuzz: int
+    repeats: int
+    seconds: float
+    corpus: str
+    """BLAKE3 over the addresses of the cells, before sharding, in hex."""
+    cells: int
+    """How many of them there are on each backend, before sharding."""
+    gaps: tuple[tuple[str, str], ...] = ()
+    """Known gaps: query and reason."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Distributions that took part in judging."""
+    shard: tuple[int, int] = WHOLE
+    """This part, counted from 1, and how many parts there are."""
+
+    @property
+    def whole(self) -> Task:
+        return replace(self, shard=WHOLE)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Task:
+        part, parts = facts["shard"]
+        gaps = tuple((query, reason) for query, reason in facts["gaps"])
+        return cls(**{**facts, "queries": tuple(facts["queries"]), "gaps": gaps, "shard": (part, parts)})
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """The cells of a task, in corpus order once the run is complete."""
+
+    task: Task
+    host: Mapping[str, str] = field(default_factory=dict)
+    """The machine and the configuration that the environment gives: names and values as text."""
+    backends: list[Hello] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """How often the textbook evaluator executed each kind of node; ``("load", "u32", "workgroup")``."""
+    seconds: float = 0.0
+    is_complete: bool = False
+    digest: str = ""
+    """Of the last line of the file: it stands for all that is in it."""
+
+    def matrix(self) -> dict[str, dict[str, Counter[State]]]:
+        """Group → backend → how many cells ended how."""
+        table: dict[str, dict[str, Counter[State]]] = {}
+        for cell in self.cells:
+            table.setdefault(cell.address.group, {}).setdefault(cell.backend, Counter())[cell.state] += 1
+        return table
+
+    def bad(self) -> list[Cell]:
+        """The cells that should not be."""
+        return [cell for cell in self.cells if cell.state.is_bad]
+
+    @property
+    def exit(self) -> Exit:
+        if self.bad():
+            return Exit.FAILED
+        if self.disagreements:
+            return Exit.DISAGREEMENT
+        return Exit.UNAVAILABLE if any(hello.problem for hello in self.backends) else Exit.PROVEN
+
+    def on(self, backend: str) -> list[Cell]:
+        """The cells of one backend."""
+        return [cell for cell in self.cells if cell.backend == backend]
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Add what a line of the file says."""
+        match line:
+            case {"backend": facts}:
+                self.backends.append(Hello(**facts))
+            case {"cell": facts}:
+                self.cells.append(Cell.from_json(facts))
+            case {"disagreement": facts}:
+                self.disagreements.append(Disagreement.from_json(facts))
+            case {"coverage": facts}:
+                self.coverage.update({tuple(kind.split(".")): count for kind, count in facts.items()})
+            case {"paused": seconds} | {"complete": seconds}:
+                self.seconds, self.is_complete = seconds, "complete" in line
+            case _:
+                raise ValueError("nothing that a run has")
+
+    def lines(self) -> Iterable[dict[str, Any]]:
+        """All of a complete run, as `take` takes it."""
+        yield {"task": self.task.to_json(), "host": dict(self.host), "format": FORMAT}
+        yield from ({"backend": asdict(hello)} for hello in self.backends)
+        yield from ({"disagreement": d.to_json()} for d in self.disagreements)
+        yield from ({"cell": cell.to_json()} for cell in self.cells)
+        if self.coverage:
+            yield {"coverage": {".".join(kind): count for kind, count in sorted(self.coverage.items())}}
+        yield {"complete": round(self.seconds, 3)}
+
+
+class Journal:
+    """The file of a run while it grows; without a path the digests are computed all the same."""
+
+    def __init__(self, path: Path | None, digest: str = "") -> None:
+        self.digest = digest
+        self._file = path.open("a", encoding="utf-8") if path is not None else None
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append a line; after this call it is the operating system's."""
+        text = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        self.digest = _link(self.digest, text)
+        if self._file is not None:
+            self._file.write(f"{self.digest} {text}\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def read_run(path: Path) -> Run:
+    """The run in a file, `BadRun` if any byte of it is not what was written.
+
+    A last line that was cut off in the middle is what an interruption leaves: it does not count, and the run is not
+    complete.
+    """
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    run: Run | None = None
+    digest = ""
+    for number, line in enumerate(whole.decode("utf-8", "replace").split("\n") if whole else (), 1):
+        link, _, text = line.partition(" ")
+        digest = _link(digest, text)
+        if link != digest:
+            raise _bad(path, number, "it is not the line that was written here")
+        try:
+            run = _take(run, json.loads(text))
+        except (KeyError, TypeError, ValueError) as error:
+            raise _bad(path, number, str(error)) from error
+    if run is None:
+        raise _bad(path, 1, "it does not say what the run is about")
+    run.digest = digest
+    return run
+
+
+def reopen(path: Path) -> tuple[Run, Journal]:
+    """A run that was interrupted, and its file without the line that was cut off."""
+    run = read_run(path)
+    data = path.read_bytes()
+    with path.open("rb+") as file:
+        file.truncate(data.rfind(b"\n") + 1)
+    return run, Journal(path, run.digest)
+
+
+def write_run(run: Run, path: Path | None = None) -> str:
+    """Write a complete run into a new file; its digest."""
+    if path is not None:
+        path.unlink(missing_ok=True)
+    journal = Journal(path)
+    for line in run.lines():
+        journal.write(line)
+    journal.close()
+    return journal.digest
+
+
+def merge(runs: Sequence[Run]) -> Run:
+    """One run out of the complete runs over all shards of one task; `RunsDiffer` if they are anything else."""
+    ordered = sorted(runs, key=lambda run: run.task.shard)
+    if not ordered or any(run.task.whole != ordered[0].task.whole for run in ordered):
+        raise RunsDiffer("the runs are not about the same task", fix="merge the shards of one run")
+    count = ordered[0].task.shard[1]
+    if [run.task.shard for run in ordered] != [(n, count) for n in range(1, count + 1)]:
+        have = ", ".join(f"{part}/{parts}" for part, parts in (run.task.shard for run in ordered))
+        raise RunsDiffer(f"the shards {have} are not a whole", fix="give each of the shards once")
+    if not all(run.is_complete for run in ordered):
+        raise RunsDiffer("a shard is not complete", fix="resume its run first")
+    if any(run.backends != ordered[0].backends for run in ordered):
+        raise RunsDiffer("the shards ran on different backends or devices", fix="run them on like machines")
+    merged = Run(task=ordered[0].task.whole, host=ordered[0].host, backends=ordered[0].backends)
+    merged.cells = [cell for run in ordered for cell in run.cells]
+    _check_cells(merged)
+    merged.disagreements = [quarrel for run in ordered for quarrel in run.disagreements]
+    for run in ordered:
+        merged.coverage.update(run.coverage)
+    merged.seconds, merged.is_complete = sum(run.seconds for run in ordered), True
+    merged.digest = write_run(merged)
+    return merged
+
+
+def digest_of(*parts: bytes) -> str:
+    """BLAKE3 over parts with their lengths before them, in hex."""
+    hasher = blake3()
+    for part in parts:
+        hasher.update(len(part).to_bytes(8, "little"))
+        hasher.update(part)
+    return hasher.hexdigest()
+
+
+def _check_cells(run: Run) -> None:
+    """Every cell of the task once on every backend that took part."""
+    counts = Counter(cell.key for cell in run.cells)
+    working = [hello for hello in run.backends if not hello.problem]
+    if any(count > 1 for count in counts.values()) or len(counts) != run.task.cells * len(working):
+        wanted = f"{run.task.cells} cells on {len(working)} backends"
+        raise RunsDiffer(f"{len(run.cells)} cells came together where {wanted} are", fix="run the shards again")
+
+
+def _link(before: str, text: str) -> str:
+    return digest_of(before.encode(), text.encode())
+
+
+def _take(run: Run | None, line: dict[str, Any]) -> Run:
+    if run is None:
+        if line.get("format") != FORMAT:
+            raise ValueError(f"it is not of format {FORMAT}")
+        return Run(task=Task.from_json(line["task"]), host=line["host"])
+    if run.is_complete:
+        raise ValueError("the run was complete before it")
+    run.take(line)
+    return run
+
+
+def _bad(path: Path, number: int, why: str) -> BadRun:
+    return BadRun(f"line {number} can not be trusted: {why}", fix="run again, or take the file that was written",
+                  where=f"{path}:{number}")  # fmt: skip
