@@ -1,0 +1,174 @@
+"""The six primitives over the host's compiler and memory: exactly the text that GPUs get, run by the CPU."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from cuda_emulation.compiler import BuildFailed, build, waits
+from cuda_emulation.launch import KernelFault, Memory, Module
+from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality, Extent
+from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.target import Target
+from vyre_driver_cuda.architecture import Architecture
+from vyre_driver_cuda.dialect import dialect_of
+from vyre_driver_cuda.emit import CudaSource, emit
+
+NAME = "cuda-emulation"
+MEMORY = 2**32
+"""Bytes that the device pretends to have."""
+
+Recording = list[Callable[[], object]]
+
+
+class EmulatedPort(DevicePort[Module, Memory, int]):
+    """A GPU of some architecture that is none. Everything happens at once; an event is how long the kernel took."""
+
+    emitter_version: ClassVar[str] = "cuda-emulation-1"
+    records = True
+
+    def __init__(self, architecture: Architecture) -> None:
+        self._architecture, self._dialect = architecture, dialect_of(architecture)
+        self._backwards = False
+        self._recording: Recording | None = None
+
+    # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def probe(self) -> DeviceProfile:
+        return DeviceProfile(
+            backend=NAME,
+            device=f"emulation of {self._architecture} on a CPU",
+            vendor="no GPU",
+            driver_version="emulation",
+            compiler="the host's C++ compiler",
+            supports_subgroup_ops=True,
+            supports_f16=True,
+            supports_bf16=self._architecture.has_bf16,
+            supports_f64=True,
+            supports_int64=True,
+            supports_atomic64=True,
+            supports_trap_propagation=True,
+            supports_device_timestamps=True,
+            has_mul_high=True,
+            has_subgroup_shuffle=True,
+            has_shared_memory=True,
+            timing_quality=DeviceTimingQuality.DEVICE_TIMESTAMPS,
+            max_native_int_width=64,
+            max_workgroup_size=(1024, 1024, 64),
+            max_invocations_per_workgroup=1024,
+            max_workgroups=(2**31 - 1, 65535, 65535),
+            max_shared_memory_bytes=48 * 1024,
+            max_storage_buffer_binding_size=MEMORY,
+            global_memory_bytes=MEMORY,
+            subgroup_size=32,
+        )
+
+    def target(self) -> Target:
+        return self._dialect.target()
+
+    # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def emitter(self) -> str:
+        return f"{self.emitter_version} {self._dialect.digest()}"
+
+    def emit(self, lowered: Lowered, options: EmitOptions) -> CudaSource:
+        return emit(lowered, self._dialect)
+
+    def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
+        assert isinstance(unit, CudaSource)
+        try:
+            code = build(unit.text, unit.kernels)
+        except BuildFailed as failure:
+            place = unit.place(failure.lines[0]) if failure.lines else ""
+            raise KernelCompileFailed(NAME, failure.log, source=unit.text, where=place) from failure
+        return Module(code, unit.kernels, waits(unit.text, unit.kernels))
+
+    def binary(self, module: Module) -> bytes | None:
+        return json.dumps([module.kernels, sorted(module.waiting)]).encode() + b"\0" + module.code
+
+    def load(self, binary: bytes, queue: int = 0) -> Module:
+        head, _, code = binary.partition(b"\0")
+        kernels, waiting = json.loads(head)
+        return Module(code, kernels, frozenset(waiting))
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def allocate(self, size: int) -> Memory:
+        if size > MEMORY:
+            raise DeviceOutOfMemory(size, MEMORY)
+        return Memory(size)
+
+    def fill(self, memory: Memory, byte: int, size: int) -> None:
+        self._do(partial(memory.bytes[:size].fill, byte))
+
+    def copy_in(self, memory: Memory, data: memoryview, offset: int = 0) -> None:
+        memory.bytes.data[offset : offset + data.nbytes] = data
+
+    def copy_out(self, memory: Memory, into: memoryview, offset: int = 0) -> None:
+        into[:] = memory.bytes.data[offset : offset + into.nbytes]
+
+    def free(self, memory: Memory) -> None:
+        """Nothing is kept."""
+
+    # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def launch(
+        self,
+        module: Module,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[Any],
+        *,
+        timed: bool = False,
+    ) -> int:
+        started = time.perf_counter_ns()
+        self._do(partial(self._run, module, kernel, grid, workgroup_size, args))
+        return time.perf_counter_ns() - started
+
+    def record(self, enqueue: Callable[[], None]) -> Recording:
+        recording = self._recording = []
+        try:
+            enqueue()
+        finally:
+            self._recording = None
+        return recording
+
+    def replay(self, recording: Recording) -> int:
+        for call in recording:
+            call()
+        return 0
+
+    def _do(self, call: Callable[[], object]) -> None:
+        if self._recording is None:
+            call()
+        else:
+            self._recording.append(call)
+
+    def _run(self, module: Module, kernel: str, grid: Extent, workgroup_size: Extent, args: Sequence[Any]) -> None:
+        """Every other launch runs backwards: what depends on the order of threads differs from its repetition."""
+        self._backwards = not self._backwards
+        try:
+            module.run(kernel, grid, workgroup_size, args, backwards=self._backwards)
+        except KernelFault as fault:
+            fix = "report the program: its kernel is wrong, or the emulation is"
+            raise DispatchFailed(str(fault), backend=NAME, fix=fix) from fault
+
+    # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait(self, event: int, timeout: float | None = None) -> bool:
+        return True
+
+    def query(self, event: int) -> bool:
+        return True
+
+    def elapsed(self, event: int) -> int | None:
+        return event
+
+    def close(self) -> None:
+        """Nothing is kept."""

@@ -1,0 +1,49 @@
+"""Emitted CUDA C++, executed by the emulation, against the evaluators. `tox -e conform-cuda-emulation` runs it all."""
+
+from collections.abc import Iterator
+
+import pytest
+from cuda_emulation import VARIABLE, registration
+
+from vyre_conform.case import Spec
+from vyre_conform.testing import cells, require
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.registry.backends import registered_backends
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[VyreBackend]:
+    yield from opened("sm_90")
+
+
+@pytest.fixture(scope="module")
+def older() -> Iterator[VyreBackend]:
+    """Without the words that came later."""
+    yield from opened("sm_75")
+
+
+def opened(architecture: str) -> Iterator[VyreBackend]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, architecture)
+        backend = registration.factory()
+    yield backend
+    backend.shutdown()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [*cells("subgroups", "barriers", "programs:histogram", "programs:scan:*"), *cells("fuzz", fuzz=12, seed=6)],
+    ids=str,
+)
+def test_conforms(spec: Spec, backend: VyreBackend) -> None:
+    require(backend, spec)
+
+
+@pytest.mark.parametrize("spec", cells("subgroups:*reduce*", "floats"), ids=str)
+def test_conforms_without_the_words_of_newer_gpus(spec: Spec, older: VyreBackend) -> None:
+    require(older, spec)
+
+
+def test_nothing_registers_it() -> None:
+    assert registration.id not in {one.id for one in registered_backends()}
+    assert "emulation" in registration.id
