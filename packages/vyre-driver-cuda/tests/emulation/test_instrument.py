@@ -191,7 +191,7 @@ def test_atomics_give_the_old_value(word: str, type: str, start: int, value: int
 
 
 def test_a_type_that_an_atomic_does_not_take_is_refused() -> None:
-    with pytest.raises(BuildFailed, match="<stdin>:2:.*invalid conversion"):
+    with pytest.raises(BuildFailed, match=r"<stdin>:2:.*invalid conversion"):
         build(f"{HEAD}k(long long *out) {{\n    atomicAdd(out, 1ll);\n}}\n", ("k",))
 
 
