@@ -11,7 +11,7 @@ from vyre_foundation.dtype import bool_, f32, u32
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir import Apply, Expr, Literal, Local, Select
 from vyre_foundation.ir import expr as table
-from vyre_foundation.ir.expr import applied, interned_count
+from vyre_foundation.ir.expr import applied, interned_count, known_apply
 from vyre_foundation.ops import OPS
 
 X, F, FLAG = Local("x", u32), Local("f", f32), Local("flag", bool_)
@@ -123,12 +123,12 @@ def test_who_comes_while_a_sweep_decides_waits_for_it() -> None:
     e = Apply(OPS["mul"], X, Local("undecided", u32))
     made: list[Expr] = []
     with table._lock:
-        table._live[e.op, e.args] = False
+        table._live[e.args] = False
         thread = threading.Thread(target=lambda: made.append(Apply(OPS["mul"], *e.args)))
         thread.start()
         thread.join(0.05)
         assert made == []
-        table._live[e.op, e.args] = e
+        table._live[e.args] = e
     thread.join()
     assert made == [e]
 
@@ -138,3 +138,23 @@ def test_the_short_way_is_the_same() -> None:
     for op, first, second in ((OPS["add"], X, F), (OPS["sqrt"], F, F), (OPS["fma"], F, F), (OPS["and"], F, F)):
         with pytest.raises(TypeMismatch):
             applied(op, (first, second))
+
+
+def test_ops_of_the_same_operands_are_told_apart_after_a_sweep() -> None:
+    """The first application of operands is entered by these alone; it must stay while others refer to it."""
+    operands = (X, Local("shared", u32))
+    first = applied(OPS["sub"], operands)
+    other = applied(OPS["mul"], operands)
+    assert first is not other
+    assert (first.op, other.op) == (OPS["sub"], OPS["mul"])
+    identity = id(first)
+    del first
+    interned_count()
+    assert applied(OPS["mul"], operands) is other
+    assert id(applied(OPS["sub"], operands)) == identity
+    assert known_apply(OPS["mul"], operands) is other
+    assert known_apply(OPS["xor"], operands) is None
+    before = interned_count()
+    del other
+    assert interned_count() == before - 2
+    assert known_apply(OPS["sub"], operands) is None

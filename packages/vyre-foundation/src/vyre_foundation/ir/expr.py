@@ -267,26 +267,43 @@ _ApplyDraft = Apply._draft
 
 
 def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
-    """What `Apply(op, *args)` is, in less time: Python is slow to call a class, and most expressions are made here."""
-    key = op, args
-    known = _live.get(key)
-    if known:
-        return known  # type: ignore[no-any-return]
+    """What `Apply(op, *args)` is, in less time: Python is slow to call a class, and most expressions are made here.
+
+    Nearly all are new, so it does not look before. Operands are seldom those of two applications, so the first is
+    entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
+    """
     dtype = None
-    if len(args) == op.arity == 2 and args[0].dtype is args[1].dtype:  # nearly always
-        dtype = op.results.get(args[0].dtype)
+    if op.arity == 2 == len(args):  # nearly always
+        operand = args[0].dtype
+        if args[1].dtype is operand:
+            dtype = op.results.get(operand)
     node = _ApplyDraft()
     node.dtype = dtype or result_type(op, args)
     node.op, node.args = op, args
     node.__class__ = Apply
     if len(_live) > _sweep_at:
         _sweep()
-    return _live.setdefault(key, node) or _settled(key, node)  # type: ignore[no-any-return]
+    first = _live.setdefault(args, node) or _settled(args, node)
+    return first if first.op is op else _applied_too(op, first)
+
+
+def _applied_too(op: Op, first: Apply) -> Apply:
+    """The application of `op` to the operands of `first`, which is that of another op."""
+    key = Apply, op, first
+    known = _live.get(key)
+    if known:
+        return known  # type: ignore[no-any-return]
+    node = _ApplyDraft()
+    node.op = op
+    return _enter(key, node, result_type(op, first.args), first.args)  # type: ignore[no-any-return]
 
 
 def known_apply(op: Op, args: tuple[Expr, ...]) -> Apply | None:
     """`Apply(op, *args)` if somebody has made it."""
-    return _live.get((op, args)) or None
+    first = _live.get(args)
+    if not first or first.op is op:
+        return first or None
+    return _live.get((Apply, op, first)) or None
 
 
 class Select(Expr):
