@@ -73,3 +73,13 @@ def test_a_long_chain_needs_no_deep_stack() -> None:
     for _ in range(100_000):
         e = Apply(ADD, Y, e)
     assert len(code([e]).nodes) == 100_002
+
+
+def test_tags_tell_applications_from_others() -> None:
+    made = code([Apply(SUB, X, Select(FLAG, X, Y)), Apply(ADD, X, Y)])
+    assert list(made.tags) == [node.op.tag if isinstance(node, Apply) else 0 for node in made.nodes]
+    assert made.others == [node for node in made.nodes if not isinstance(node, Apply)]
+    assert [made.nodes[number] for number in made.numbers_of((ADD.tag, SUB.tag))] == [
+        Apply(SUB, X, Select(FLAG, X, Y)),
+        Apply(ADD, X, Y),
+    ]

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.expr import Apply, Expr
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+NO_OP = 0
+"""Less than the tag of any op."""
 
 
 class Reuses(NamedTuple):
@@ -30,13 +34,29 @@ class Code:
     """What a stack machine does to evaluate `roots` one after the other."""
 
     roots: Sequence[Expr]
-    nodes: Sequence[Expr]
+    nodes: Sequence[Any]
     """All expressions under the roots, once, children before parents, in the order of first use."""
     pushes: Sequence[int]
     """The numbers, among `nodes`, of what is pushed. One that comes for the first time is made, from its operands on
     top of the stack, which it replaces; one that comes again is pushed again."""
     ends: Sequence[int]
     """For each root, how many expressions are made when it is evaluated."""
+
+    @cached_property
+    def tags(self) -> bytes:
+        """For each of the nodes the tag of its op, `NO_OP` for what applies none."""
+        return bytes([node.op.tag if node.__class__ is Apply else NO_OP for node in self.nodes])
+
+    def numbers_of(self, tags: Iterable[int]) -> list[int]:
+        """The numbers of the nodes that have one of `tags`."""
+        wanted = np.zeros(256, np.bool_)
+        wanted[list(tags)] = True
+        return np.flatnonzero(wanted[np.frombuffer(self.tags, np.uint8)]).tolist()
+
+    @cached_property
+    def others(self) -> Sequence[Expr]:
+        """The nodes that are no applications of ops. They are few."""
+        return [self.nodes[number] for number in self.numbers_of((NO_OP,))]
 
     @cached_property
     def reuses(self) -> Reuses:
@@ -48,32 +68,42 @@ class Code:
 
 
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
-    """The code of `roots`; expressions in `swapped` have their operands the other way round."""
+    """The code of `roots`; expressions in `swapped` have their operands the other way round.
+
+    It goes down along first operands to one that is there, and up through the other operands of those above it.
+    """
     roots = list(roots)
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []
     ends: list[int] = []
-    begun: set[Expr] = set()
-    waiting: list[Expr] = []  # begun ones, each below those of its operands whose turn comes later
-    begin, push, number, wait = begun.add, pushes.append, numbers.setdefault, waiting.append
+    above: list[Any] = []  # expressions of which an operand is being made, each below its number if it is not the first
+    push, number, down, up = pushes.append, numbers.setdefault, above.append, above.pop
     for node in roots:
         while True:
-            while node not in begun:
-                begin(node)
-                operands = node.args
-                if not operands:
-                    break
-                if swapped and node in swapped:
-                    operands = operands[::-1]
-                wait(node)
-                if len(operands) == 2:
-                    wait(operands[1])
-                elif len(operands) > 2:
-                    waiting.extend(operands[:0:-1])
-                node = operands[0]
+            while node not in numbers and (operands := node.args):
+                down(node)
+                node = operands[-1] if swapped and node in swapped else operands[0]
             push(number(node, len(numbers)))
-            if not waiting:
+            while above:
+                place, parent = 1, up()
+                if parent.__class__ is int:
+                    place, parent = parent, up()
+                operands = parent.args
+                if swapped and parent in swapped:
+                    operands = operands[::-1]
+                while place < len(operands):
+                    node = operands[place]
+                    place += 1
+                    if node not in numbers and node.args:
+                        break
+                    push(number(node, len(numbers)))
+                else:
+                    push(number(parent, len(numbers)))
+                    continue
+                down(parent)
+                down(place)
                 break
-            node = waiting.pop()
+            else:
+                break
         ends.append(len(numbers))
     return Code(roots, list(numbers), pushes, ends)

@@ -123,8 +123,12 @@ def statements(body: Body) -> Iterator[Stmt]:
     while stack:
         stmt = stack.pop()
         yield stmt
-        for nested in reversed(bodies(stmt)):
-            stack.extend(reversed(nested))
+        if stmt.__class__ in _BLOCKS:
+            for nested in reversed(bodies(stmt)):
+                stack.extend(reversed(nested))
+
+
+_BLOCKS = (If, For, Region)
 
 
 def program_expressions(program: Program) -> list[Expr]:

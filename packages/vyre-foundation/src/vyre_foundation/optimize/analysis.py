@@ -25,7 +25,7 @@ def facts_after(source: Facts, program: Program) -> Facts:
         program=program,
         locals=Later(lambda: declared_locals(program.body)),
         mutable=mutable_locals(program.body),
-        usage=Later(lambda: buffer_usage(program, program.code.nodes)),
+        usage=Later(lambda: buffer_usage(program)),
         uniformity=Later(lambda: Analysis(program, program.code.nodes).uniformity()),
         ranges=Later(lambda: find_ranges(program, program.code.nodes)),
     )
@@ -33,4 +33,4 @@ def facts_after(source: Facts, program: Program) -> Facts:
 
 def finish(facts: Facts) -> Facts:
     """The facts after the last pass."""
-    return replace(facts, features=features(facts.program, facts.program.code.nodes))
+    return replace(facts, features=features(facts.program))

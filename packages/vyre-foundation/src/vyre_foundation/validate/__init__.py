@@ -159,10 +159,10 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     ranges = Later(lambda: find_ranges(program, nodes))
     return Facts(
         program=program,
-        features=features(program, nodes),
+        features=features(program),
         locals=declared_locals(program.body),
         mutable=mutable_locals(program.body),
-        usage=buffer_usage(program, nodes),
+        usage=buffer_usage(program),
         uniformity=uniformity,
         ranges=ranges,
         prove_determinism=cache(lambda: find_determinism(program, outline, nodes, ranges.now, uniformity.now)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u64
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Load
+from vyre_foundation.ir.expr import Id, IdKind, Load
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Atomic,
@@ -54,9 +55,9 @@ def mutable_locals(body: Body) -> frozenset[str]:
     return frozenset(s.name for s in statements(body) if isinstance(s, Var))
 
 
-def buffer_usage(program: Program, nodes: Iterable[Expr]) -> Mapping[str, Usage]:
-    """How the program touches each of its buffers; `nodes` are all its expressions."""
-    loads = {node.buffer.name for node in nodes if node.__class__ is Load}
+def buffer_usage(program: Program) -> Mapping[str, Usage]:
+    """How the program touches each of its buffers."""
+    loads = {node.buffer.name for node in program.code.others if isinstance(node, Load)}
     stores: set[str] = set()
     atomics: set[str] = set()
     for stmt in statements(program.body):
@@ -70,14 +71,14 @@ def buffer_usage(program: Program, nodes: Iterable[Expr]) -> Mapping[str, Usage]
     return {name: Usage(name in loads, name in stores, name in atomics) for name in dict.fromkeys(names)}
 
 
-def features(program: Program, nodes: Iterable[Expr]) -> frozenset[Feature]:
+def features(program: Program) -> frozenset[Feature]:
     """What the program needs beyond 32-bit integers and f32."""
-    return frozenset(_needed(program, nodes))
+    return frozenset(_needed(program))
 
 
-def _needed(program: Program, nodes: Iterable[Expr]) -> Iterator[Feature]:
-    dtypes = {b.dtype for b in program.buffers} | {node.dtype for node in nodes}
-    if not {node.kind for node in nodes if node.__class__ is Id}.isdisjoint(_SUBGROUP_IDS):
+def _needed(program: Program) -> Iterator[Feature]:
+    dtypes = {*map(attrgetter("dtype"), (*program.buffers, *program.code.nodes))}
+    if not {node.kind for node in program.code.others if isinstance(node, Id)}.isdisjoint(_SUBGROUP_IDS):
         yield Feature.SUBGROUP
     for stmt in statements(program.body):
         match stmt:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from functools import cached_property
 
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Finding, InvalidProgram
@@ -16,9 +17,12 @@ class Report:
         self.program = program
         self.legalized = legalized
         self.outline = outline(program)
-        self.roots = [(place, field) for place in self.outline.places for field, _ in place.roots()]
-        """Where each root of the program's code is: the statement, and its part."""
         self._found: list[tuple[int, Finding]] = []
+
+    @cached_property
+    def roots(self) -> Sequence[tuple[Place, str]]:
+        """Where each root of the program's code is: the statement, and its part."""
+        return [(place, field) for place in self.outline.places for field, _ in place.roots()]
 
     def at(self, place: Place, code: str, message: str, fix: str, *, field: str = "") -> None:
         """A finding about a statement, or about the part of it that `field` names."""

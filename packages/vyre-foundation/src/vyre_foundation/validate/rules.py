@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from vyre_foundation.ir.code import NO_OP
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.stmt import Atomic, Break, Continue, For, If, IndirectDispatch, Store, Subgroup, Trap
-from vyre_foundation.ops import Tier
+from vyre_foundation.ops import OPS, Tier
 from vyre_foundation.validate import calls, collectives, control, raw
 from vyre_foundation.validate.access import Accesses
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.scope import Scopes
+
+_WITH_RULES = (NO_OP, *[op.tag for op in OPS.values() if op.tier is Tier.RAW])
+"""Most expressions are applications of ops, whose types were checked when they were made. Only raw ops have rules."""
 
 
 class Rules:
@@ -22,16 +26,15 @@ class Rules:
 
     def run(self) -> None:
         code = self._report.program.code
-        nodes, ends, raw_tier = code.nodes, iter(code.ends), Tier.RAW
-        made = 0
+        numbers = [*code.numbers_of(_WITH_RULES), len(code.nodes)]
+        checked, ends = 0, iter(code.ends)
         for place in self._report.outline.places:
             roots = place.roots()
             for field, _ in roots:
                 end = next(ends)
-                for node in nodes[made:end]:  # which occur here for the first time
-                    if node.__class__ is not Apply or node.op.tier is raw_tier:  # ops have no other rules
-                        self._check_node(place, field, node)
-                made = end
+                while numbers[checked] < end:  # which occurs here for the first time
+                    self._check_node(place, field, code.nodes[numbers[checked]])
+                    checked += 1
             self._scopes.check_statement(place, roots)
             self._check_statement(place)
 

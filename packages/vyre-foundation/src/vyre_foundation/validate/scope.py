@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vyre_foundation.dtype import DType
+from vyre_foundation.ir.code import NO_OP
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import Assign, For, Var
 from vyre_foundation.validate.declared import declaration
@@ -65,7 +66,8 @@ class Scopes:
         """
         code, last = self._report.program.code, len(self._report.outline.places) - 1
         visible: dict[Expr, Visible] = {}
-        for number, node in enumerate(code.nodes if self._locals else ()):
+        for number in code.numbers_of((NO_OP,)) if self._locals else ():
+            node = code.nodes[number]
             if node.__class__ is Local and (declared := self._locals.get(node.name)) is not None:
                 first_use, _ = self._report.roots[bisect_right(code.ends, number)]
                 if not declared.start < first_use.number <= declared.end == last:

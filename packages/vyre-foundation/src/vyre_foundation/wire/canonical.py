@@ -12,9 +12,7 @@ What the host or a report can see stays: all that buffers say, the workgroup, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from vyre_foundation.ir.code import code
+from vyre_foundation.ir.code import Code, code
 from vyre_foundation.ir.expr import Apply, Expr, Literal, known_apply
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Region, Stmt
@@ -38,11 +36,11 @@ def encode_canonical(program: Program) -> bytes:
         body = StatementColumns(rewrite_body(program.body, without_region))
     buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))
     locals = {name: number for number, name in enumerate(dict.fromkeys(body.locals))}
-    order = operand_order(made.nodes, locals, buffers)
-    if has_equals(made.nodes, order):
+    order = operand_order(made, locals, buffers)
+    if has_equals(made, order):
         body = StatementColumns(merged(rewrite_body(program.body, without_region)))
         made = code(body.roots)
-        order = operand_order(made.nodes, locals, buffers)
+        order = operand_order(made, locals, buffers)
     if order.wrong:
         made = code(made.roots, order.wrong)
     head = Program("canonical", buffers, program.workgroup_size, (), program.subgroup_size)
@@ -53,12 +51,12 @@ def without_region(stmt: Stmt) -> Stmt | Body:
     return stmt.body if isinstance(stmt, Region) else stmt
 
 
-def has_equals(nodes: Sequence[Expr], order: OperandOrder) -> bool:
+def has_equals(made: Code, order: OperandOrder) -> bool:
     """Whether `merged` has something to do: an op with its operands in both orders, or a NaN with bits of its own."""
     twins = {known_apply(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
-    if twins and not twins.isdisjoint(nodes):
+    if twins and not twins.isdisjoint(made.nodes):
         return True
-    return any(is_other_nan(node) for node in nodes if node.__class__ is Literal)
+    return any(is_other_nan(node) for node in made.others)
 
 
 def merged(body: Body) -> Body:

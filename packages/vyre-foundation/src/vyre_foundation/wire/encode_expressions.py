@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vyre_foundation.dtype import DTYPES, DType
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.code import Code
-from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.code import NO_OP, Code
+from vyre_foundation.ir.expr import Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.varint import write_column
 
@@ -32,11 +32,10 @@ class ExpressionColumns:
         self.arities: list[int] = []
         self.literals: dict[DType, list[int]] = {dtype: [] for dtype in DTYPES}
         self.references = code.reuses.back
-        self.tokens = interleave(self._tokens(code.nodes), code.reuses.at)
-
-    def _tokens(self, made: Iterable[Any]) -> bytes:
-        other = self._other
-        return bytes([node.op.tag if node.__class__ is Apply else other(node) for node in made])
+        tokens = bytearray(code.tags)
+        for number in code.numbers_of((NO_OP,)):
+            tokens[number] = self._other(code.nodes[number])
+        self.tokens = interleave(tokens, code.reuses.at)
 
     def _other(self, node: Expr) -> int:
         """The token of an expression that is no op; its fields go to their columns."""
@@ -88,7 +87,7 @@ class ExpressionColumns:
         return b"".join(columns)
 
 
-def interleave(tokens: bytes, reuses: npt.NDArray[np.int64]) -> bytes:
+def interleave(tokens: bytearray, reuses: npt.NDArray[np.int64]) -> bytes:
     """`tokens` with `REUSE` at each of the places `reuses` of the result."""
     made = np.ones(len(tokens) + len(reuses), np.bool_)
     made[reuses] = False

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
 from vyre_foundation.wire import format as f
 
 COMMUTATIVE = frozenset(op for op in OPS.values() if all(op.laws_for(dtype).commutative for dtype in op.accepts))
+_COMMUTATIVE_TAGS = [op.tag for op in COMMUTATIVE]
 
 # Ops come before these, by their tags.
 _KINDS = {Load: 256, Select: 257, Cast: 258, Bitcast: 259, Call: 260, Local: 261, Id: 262, Length: 263, Literal: 264}
@@ -36,18 +38,16 @@ class OperandOrder(NamedTuple):
     """Their operands are two, but look the same."""
 
 
-def operand_order(nodes: Iterable[Any], locals: Mapping[str, int], buffers: Sequence[Buffer]) -> OperandOrder:
-    """What is not in order among `nodes`.
-
-    `locals` numbers its locals and `buffers` its buffers.
-    """
+def operand_order(made: Code, locals: Mapping[str, int], buffers: Sequence[Buffer]) -> OperandOrder:
+    """What is not in order among the expressions of `made`; `locals` numbers its locals."""
     fields = _Fields(locals, buffers)
     wrong: set[Apply] = set()
     undecided: set[Apply] = set()
-    for node in nodes:
-        if node.__class__ is not Apply or node.op not in COMMUTATIVE:
-            continue
+    for number in made.numbers_of(_COMMUTATIVE_TAGS):
+        node = made.nodes[number]
         first, second = node.args
+        if second.__class__ is Literal and first.__class__ is not Literal:  # in order, as most are
+            continue
         kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
         other = second.op.tag if second.__class__ is Apply else _KINDS[second.__class__]
         if kind > other:
