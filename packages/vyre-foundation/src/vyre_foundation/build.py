@@ -14,7 +14,7 @@ evaluation is the program's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -70,6 +70,27 @@ Number: TypeAlias = "bool | int | float"
 Operand: TypeAlias = "Operators | Number"
 
 
+def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
+    """The method of an infix operator. Most of a program is made in it, so it does at once what is nearly always so."""
+
+    def method(self: Operators, other: Operand) -> Value:
+        first = self.expr
+        if other.__class__ is Value:
+            second = other.expr
+        elif other.__class__ is int:
+            second = literal(first.dtype, other)
+        else:
+            second = _operand(other, first.dtype)
+        value = _new(Value)  # saves a third of the time of `Value(…)`
+        value.expr = applied(op, (first, second))
+        return value
+
+    return method
+
+
+_new = object.__new__
+
+
 class Operators:
     """Python's operators. Comparisons build expressions too, so what has them has no truth and no hash."""
 
@@ -83,34 +104,34 @@ class Operators:
             """The expression that the operators take as operand; asking for it reads a mutable local."""
 
     # fmt: off
-    def __add__(self, other: Operand) -> Value: return _binary(arithmetic.ADD, self, other)
+    __add__ = _infix(arithmetic.ADD)
+    __sub__ = _infix(arithmetic.SUB)
+    __mul__ = _infix(arithmetic.MUL)
+    __and__ = _infix(bitwise.AND)
+    __or__ = _infix(bitwise.OR)
+    __xor__ = _infix(bitwise.XOR)
+    __lshift__ = _infix(bitwise.SHL)
+    __rshift__ = _infix(bitwise.SHR)
+    __lt__ = _infix(compare.LT)
+    __le__ = _infix(compare.LE)
+    __gt__ = _infix(compare.GT)
+    __ge__ = _infix(compare.GE)
+    __eq__ = _infix(compare.EQ)  # type: ignore[assignment]
+    __ne__ = _infix(compare.NE)  # type: ignore[assignment]
     def __radd__(self, other: Number) -> Value: return _reflected(arithmetic.ADD, other, self)
-    def __sub__(self, other: Operand) -> Value: return _binary(arithmetic.SUB, self, other)
     def __rsub__(self, other: Number) -> Value: return _reflected(arithmetic.SUB, other, self)
-    def __mul__(self, other: Operand) -> Value: return _binary(arithmetic.MUL, self, other)
     def __rmul__(self, other: Number) -> Value: return _reflected(arithmetic.MUL, other, self)
+    def __rand__(self, other: Number) -> Value: return _reflected(bitwise.AND, other, self)
+    def __ror__(self, other: Number) -> Value: return _reflected(bitwise.OR, other, self)
+    def __rxor__(self, other: Number) -> Value: return _reflected(bitwise.XOR, other, self)
+    def __rlshift__(self, other: Number) -> Value: return _reflected(bitwise.SHL, other, self)
+    def __rrshift__(self, other: Number) -> Value: return _reflected(bitwise.SHR, other, self)
     def __truediv__(self, other: Operand) -> Value: return _divide("/", self, other)
     def __rtruediv__(self, other: Number) -> Value: return _divide("/", other, self)
     def __floordiv__(self, other: Operand) -> Value: return _divide("//", self, other)
     def __rfloordiv__(self, other: Number) -> Value: return _divide("//", other, self)
     def __mod__(self, other: Operand) -> Value: return _divide("%", self, other)
     def __rmod__(self, other: Number) -> Value: return _divide("%", other, self)
-    def __and__(self, other: Operand) -> Value: return _binary(bitwise.AND, self, other)
-    def __rand__(self, other: Number) -> Value: return _reflected(bitwise.AND, other, self)
-    def __or__(self, other: Operand) -> Value: return _binary(bitwise.OR, self, other)
-    def __ror__(self, other: Number) -> Value: return _reflected(bitwise.OR, other, self)
-    def __xor__(self, other: Operand) -> Value: return _binary(bitwise.XOR, self, other)
-    def __rxor__(self, other: Number) -> Value: return _reflected(bitwise.XOR, other, self)
-    def __lshift__(self, other: Operand) -> Value: return _binary(bitwise.SHL, self, other)
-    def __rlshift__(self, other: Number) -> Value: return _reflected(bitwise.SHL, other, self)
-    def __rshift__(self, other: Operand) -> Value: return _binary(bitwise.SHR, self, other)
-    def __rrshift__(self, other: Number) -> Value: return _reflected(bitwise.SHR, other, self)
-    def __lt__(self, other: Operand) -> Value: return _binary(compare.LT, self, other)
-    def __le__(self, other: Operand) -> Value: return _binary(compare.LE, self, other)
-    def __gt__(self, other: Operand) -> Value: return _binary(compare.GT, self, other)
-    def __ge__(self, other: Operand) -> Value: return _binary(compare.GE, self, other)
-    def __eq__(self, other: Operand) -> Value: return _binary(compare.EQ, self, other)  # type: ignore[override]
-    def __ne__(self, other: Operand) -> Value: return _binary(compare.NE, self, other)  # type: ignore[override]
     def __neg__(self) -> Value: return apply("neg", self)
     def __abs__(self) -> Value: return apply("abs", self)
     def __invert__(self) -> Value: return apply("not", self)
@@ -526,20 +547,9 @@ def call(callee: str, *operands: Operand) -> Value:
     return Value(dialect.call(callee, *map(_operand, operands, dtypes)))
 
 
-def _binary(op: Op, x: Operators, y: Operand) -> Value:
-    first = x.expr
-    second = y.expr if y.__class__ is Value else _operand(y, first.dtype)
-    value = _new(Value)  # which saves a third of the time of `Value(…)`; most of a program is made here
-    value.expr = applied(op, (first, second))
-    return value
-
-
 def _reflected(op: Op, x: Number, y: Operators) -> Value:
     second = y.expr
     return Value(applied(op, (_operand(x, second.dtype), second)))
-
-
-_new = object.__new__
 
 
 def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:

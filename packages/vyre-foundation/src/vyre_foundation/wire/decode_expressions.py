@@ -16,7 +16,7 @@ from vyre_foundation.wire.errors import Malformed, NotCanonical
 from vyre_foundation.wire.reader import Reader, only, refuse
 
 _BY_TAG = {op.tag: op for op in OPS.values()}
-_OPS = [_BY_TAG.get(token) for token in range(256)]
+_BINARY = [op if op is not None and op.arity == 2 else None for op in map(_BY_TAG.get, range(256))]
 _IDS = {token: place for place, token in f.IDS.items()}
 _WITH_DTYPE = bytes([f.LITERAL, f.LOCAL, f.CAST, f.CAST_UNCHECKED, f.BITCAST, f.CALL])
 _WITH_BUFFER = bytes([f.LOAD, f.LOAD_UNCHECKED, f.LENGTH])
@@ -66,21 +66,22 @@ class Machine:
 
     def _run(self, code: Iterator[int]) -> None:
         push, pop, made, make = self.stack.append, self.stack.pop, self.made, self.made.append
-        node: Expr
+        references, reuse = self.references, f.REUSE
+        top: Expr | None = None  # of the stack; the stack has the rest
         for token in code:
-            op = _OPS[token]
-            if op is None:
-                if token == f.REUSE:
-                    push(made[-next(self.references)])
-                    continue
-                node = self._other(token)
-            elif op.arity == 2:
-                second = pop()
-                node = applied(op, (pop(), second))
+            op = _BINARY[token]
+            if op is not None and top is not None:
+                top = applied(op, (pop(), top))
             else:
-                node = applied(op, tuple(self._operands(op.arity)))
-            make(node)
-            push(node)
+                if top is not None:
+                    push(top)
+                if token == reuse:
+                    top = made[-next(references)]
+                    continue
+                top = self._other(token)
+            make(top)
+        if top is not None:
+            push(top)
 
     def _operands(self, count: int) -> list[Expr]:
         if count > len(self.stack):
@@ -91,7 +92,10 @@ class Machine:
         return operands
 
     def _other(self, token: int) -> Expr:
-        """The expression of a token that is no op."""
+        """The expression of a token that is no op of two operands, or lacks them."""
+        op = _BY_TAG.get(token)
+        if op is not None:
+            return applied(op, tuple(self._operands(op.arity)))
         match token:
             case f.LITERAL:
                 dtype = next(self.dtypes)
