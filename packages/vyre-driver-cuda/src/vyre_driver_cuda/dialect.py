@@ -42,6 +42,7 @@ def dialect_of(architecture: Architecture) -> CDialect:
         ops=spelling.OPS | _of(spelling.HALF_OPS, halves),
         casts=c_casts(integers) | spelling.CASTS | _of(spelling.HALF_CASTS, halves),
         bitcasts=spelling.BITCASTS | _of(spelling.HALF_BITCASTS, halves),
+        natives=spelling.NATIVES,
         barriers=spelling.BARRIERS,
         atomics=spelling.ATOMICS,
         subgroups=spelling.subgroups(spelling.WARP, ONE, reduces=architecture.has_reductions),

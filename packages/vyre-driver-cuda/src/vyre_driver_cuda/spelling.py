@@ -131,6 +131,14 @@ OPS = {
 }
 HALF_OPS = {t: _half_ops(t) for t in HALVES}
 
+# ── elementary functions ──
+# Nothing is promised about their bits. `pow` is missing: nobody can try all of its arguments.
+
+_ELEMENTARY = """
+    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt
+""".split()
+NATIVES = {(f"math.{name}", f32): f"{name}f({{0}})" for name in _ELEMENTARY}
+
 # ── conversions ──
 
 CASTS = {

@@ -1,0 +1,292 @@
+"""The six primitives of a device, over CUDA: CuPy launches what NVRTC compiled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
+from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.target import Target
+from vyre_driver_cuda.api import BACKEND
+from vyre_driver_cuda.binary import Cubin
+from vyre_driver_cuda.compiler import BuildFailed, compile_unit
+from vyre_driver_cuda.emit import CudaSource, emit
+from vyre_driver_cuda.errors import OUT_OF_MEMORY, from_status, status_of, translated
+from vyre_driver_cuda.foreign import wrapped
+from vyre_driver_cuda.launch import Args, Module
+from vyre_driver_cuda.memory import Copies, Memory
+from vyre_driver_cuda.opened import OpenedDevice
+from vyre_driver_cuda.probe import profile
+
+NOT_READY = 600
+IMPATIENT = 2e-4
+"""Seconds in which a wait looks again at once. Longer ones sleep in between."""
+LONGEST_PAUSE = 0.005
+
+
+@dataclass(slots=True, eq=False)
+class Mark:
+    """The end of a launch, by its number. A timed one has events around it; for another the event at its end is made
+    when somebody asks, and then stands behind everything that was enqueued until then."""
+
+    number: int
+    start: Any = None
+    end: Any = None
+
+
+class CudaPort(DevicePort[Module, Memory, Mark]):
+    """One GPU with one stream, in order. It times its kernels, and records rows of launches as graphs."""
+
+    emitter_version: ClassVar[str] = "cuda-1"
+    records = True
+
+    def __init__(self, opened: OpenedDevice) -> None:
+        self._opened, self._device, self._cupy = opened, opened.candidate.id, opened.cupy
+        self._runtime = self._cupy.cuda.runtime
+        self._launch_kernel = self._cupy.cuda.driver.launchKernel
+        self._threads = threading.local()
+        self._number = self._ended = 0  # launches, and those that are known to have ended
+        with translated(BACKEND):
+            self._enter()
+            self._stream = self._cupy.cuda.Stream(non_blocking=True)
+            self._pool = self._cupy.cuda.MemoryPool()
+        self._copies = Copies(self._cupy, self._stream.ptr, self._wait_for)
+        self._is_closed = False
+
+    # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def probe(self) -> DeviceProfile:
+        return profile(self._opened)
+
+    def target(self) -> Target:
+        return self._opened.dialect.target()
+
+    # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def emitter(self) -> str:
+        return f"{self.emitter_version} {self._opened.dialect.digest()}"
+
+    def emit(self, lowered: Lowered, options: EmitOptions) -> CudaSource:
+        return emit(lowered, self._opened.dialect)
+
+    def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
+        assert isinstance(unit, CudaSource)
+        compiled = compile_unit(unit, self._opened.candidate.architecture)
+        return self._loaded(Cubin(unit.kernels, compiled.cubin))
+
+    def binary(self, module: Module) -> bytes | None:
+        return module.cubin.to_bytes()
+
+    def load(self, binary: bytes, queue: int = 0) -> Module:
+        try:
+            return self._loaded(Cubin.from_bytes(binary))
+        except (BuildFailed, DispatchFailed) as failure:
+            raise KernelCompileFailed(BACKEND, str(failure)) from failure
+
+    def _loaded(self, cubin: Cubin) -> Module:
+        with translated(BACKEND):
+            self._enter()
+            return Module(self._cupy, cubin)
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def allocate(self, size: int) -> Memory:
+        try:
+            self._enter()
+            pointer = self._pool.malloc(size)
+        except Exception as error:
+            if status_of(error) == OUT_OF_MEMORY:
+                raise DeviceOutOfMemory(size, self._available()) from error
+            raise self._translated(error) from error
+        return Memory(int(pointer.ptr), pointer)
+
+    def fill(self, memory: Memory, byte: int, size: int) -> None:
+        try:
+            self._enter()
+            self._runtime.memsetAsync(memory.address, byte, size, self._stream.ptr)
+        except Exception as error:
+            raise self._translated(error) from error
+
+    def copy_in(self, memory: Memory, data: memoryview, offset: int = 0) -> None:
+        try:
+            self._enter()
+            self._copies.write(memory.address + offset, data)
+        except Exception as error:
+            raise self._translated(error) from error
+
+    def copy_out(self, memory: Memory, into: memoryview, offset: int = 0) -> None:
+        number = self._number
+        try:
+            self._enter()
+            self._copies.read(memory.address + offset, into)
+        except Exception as error:
+            raise self._translated(error) from error
+        self._ended = number
+
+    def wrap(self, foreign: object) -> Memory | None:
+        with translated(BACKEND):
+            self._enter()
+            return wrapped(self._cupy, self._stream, self._device, foreign)
+
+    def free(self, memory: Memory) -> None:
+        """Back to the pool: the next one to get it enqueues its work behind all that uses it now."""
+        memory.holder, memory.address = None, 0
+
+    # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def launch(
+        self,
+        module: Module,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Args,
+        *,
+        timed: bool = False,
+    ) -> Mark:
+        loaded = module.kernels[kernel]
+        stream = self._stream.ptr
+        try:
+            self._enter()
+            if args is not loaded.args:
+                loaded.bind(args)
+            start = self._recorded() if timed else None
+            self._launch_kernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places, 0)
+            end = self._recorded() if timed else None
+        except Exception as error:
+            raise self._translated(error) from error
+        self._number += 1
+        return Mark(self._number, start, end)
+
+    def record(self, enqueue: Callable[[], None]) -> Any:
+        """A graph, captured from the stream."""
+        with translated(BACKEND):
+            self._enter()
+            self._stream.begin_capture()
+            try:
+                enqueue()
+            except BaseException:
+                with suppress(Exception):
+                    self._stream.end_capture()
+                raise
+            return self._stream.end_capture()
+
+    def replay(self, recording: Any) -> Mark:
+        try:
+            self._enter()
+            recording.launch(self._stream)
+        except Exception as error:
+            raise self._translated(error) from error
+        self._number += 1
+        return Mark(self._number)
+
+    def forget(self, recording: Any) -> None:
+        """CUDA itself keeps a graph until its replays have ended."""
+
+    # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait(self, event: Mark, timeout: float | None = None) -> bool:
+        if event.number <= self._ended:
+            return True
+        number = self._number
+        try:
+            self._enter()
+            if not self._look(self._end_of(event), timeout):
+                return False
+        except Exception as error:
+            raise self._translated(error) from error
+        self._ended = max(self._ended, event.number if event.start else min(number, event.number))
+        return True
+
+    def query(self, event: Mark) -> bool:
+        if event.number > self._ended:
+            try:
+                self._enter()
+                if not self._has_ended(self._end_of(event)):
+                    return False
+            except Exception as error:
+                raise self._translated(error) from error
+            self._ended = max(self._ended, event.number)
+        return True
+
+    def elapsed(self, event: Mark) -> int | None:
+        if event.start is None:
+            return None
+        with translated(BACKEND):
+            self._enter()
+            return round(1e6 * self._runtime.eventElapsedTime(event.start.ptr, event.end.ptr))
+
+    # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with suppress(Exception):  # of a lost device everything is gone
+            self._enter()
+            self._runtime.streamSynchronize(self._stream.ptr)
+        self._copies.release()
+        with suppress(Exception):
+            self._pool.free_all_blocks()
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _enter(self) -> None:
+        """Make the device the calling thread's. A thread that is new to CUDA has no context until it chooses one."""
+        if self._runtime.getDevice() != self._device or not hasattr(self._threads, "is_ready"):
+            self._runtime.setDevice(self._device)
+            self._threads.is_ready = True
+
+    def _recorded(self) -> Any:
+        """An event with a time, at the end of the stream."""
+        event = self._cupy.cuda.Event()
+        self._runtime.eventRecord(event.ptr, self._stream.ptr)
+        return event
+
+    def _end_of(self, mark: Mark) -> Any:
+        if mark.end is None:
+            mark.end = self._cupy.cuda.Event(disable_timing=True)
+            self._runtime.eventRecord(mark.end.ptr, self._stream.ptr)
+        return mark.end
+
+    def _wait_for(self, event: Any) -> None:
+        self._look(event, None)
+
+    def _look(self, event: Any, timeout: float | None) -> bool:
+        """Look again and again, later and later, so that other threads run and interrupts get through in between."""
+        if self._has_ended(event):
+            return True
+        started = time.perf_counter()
+        while not self._has_ended(event):
+            waited = time.perf_counter() - started
+            if timeout is not None and waited >= timeout:
+                return False
+            pause = 0.0 if waited < IMPATIENT else min(waited / 16, LONGEST_PAUSE)
+            time.sleep(pause if timeout is None else min(pause, timeout - waited))
+        return True
+
+    def _has_ended(self, event: Any) -> bool:
+        status = self._runtime.eventQuery(event.ptr)
+        if status not in (0, NOT_READY):
+            raise from_status(BACKEND, status, f"a kernel has failed (status {status})")
+        return bool(status == 0)
+
+    def _available(self) -> int | None:
+        """Free bytes of the GPU, where it still says so."""
+        with suppress(Exception):
+            return int(self._runtime.memGetInfo()[0])
+        return None
+
+    def _translated(self, error: Exception) -> BaseException:
+        """The backend's error for one of CuPy's; any other as it is."""
+        if isinstance(error, BackendError):
+            return error
+        status = status_of(error)
+        return error if status is None else from_status(BACKEND, status, str(error))
