@@ -44,6 +44,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
         rare_loop=spelling.RARE_LOOP if reported.is_cpu else "",
+        rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
         short_loop=spelling.SHORT_LOOP if reported.is_cpu and not reported.groups_as_loops else "",
     )
 

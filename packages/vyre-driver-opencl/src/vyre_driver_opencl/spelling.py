@@ -52,6 +52,8 @@ PARAMETERS = {
 BARRIERS = {Scope.WORKGROUP: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"}
 
 RARE_LOOP = "#pragma clang loop vectorize(disable) interleave(disable) unroll(disable)"
+RARE_END  = '__asm__ volatile("");'
+"""Nothing. Compilers that join the stores at the ends of two branches make a masked one of them: half the speed."""
 SHORT_LOOP = "#pragma unroll"
 
 _IDS = {

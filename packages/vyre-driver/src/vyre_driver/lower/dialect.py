@@ -52,11 +52,12 @@ class CDialect:
     only if they combine in the order of the language. Without an entry they are composed from exchanges, or go
     through workgroup memory.
 
-    `groups` is how a workgroup runs. `wide_indices`: indices are u64
-    where they can be, so that compilers know that they do not wrap. `versions`: compilers make vectors of code without
-    checks, so loops and kernels are written twice where one comparison decides which of the two runs. `rare_loop` is a
-    line before loops that are not worth much of a compiler's time, `short_loop` one before loops that are better
-    written out; empty texts are none.
+    `groups` is how a workgroup runs. `wide_indices`: indices are u64 where they can be, so that compilers know that
+    they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
+    where one comparison decides which of the two runs. `rare_loop` is a line before loops that are not worth much of a
+    compiler's time, `short_loop` one before loops that are better written out. `rare_end` is a statement that does
+    nothing, behind code that rarely runs: compilers then do not join its end with that of the other version. Empty
+    texts are none.
     """
 
     name: str
@@ -86,6 +87,7 @@ class CDialect:
     wide_indices: bool = False
     versions: bool = False
     rare_loop: str = ""
+    rare_end: str = ""
     short_loop: str = ""
 
     def target(self) -> Target:

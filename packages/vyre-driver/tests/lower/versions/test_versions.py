@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -192,3 +193,16 @@ def test_every_index_means_the_same_in_both_versions(case, check, dtype, parts, 
         sums[y * 8 + x] = total
     data = {"a": range(1, length + 1), "words": words, "out": [0] * length}
     check(case(p.build(), data, grid=(2, 2, 1)), dialect)
+
+
+def test_the_end_of_a_version_may_be_kept_apart(dialects, case, check):
+    """A statement behind what rarely runs, but for loops, which nothing joins."""
+    with program("neighbours", 4) as p:
+        a, i = p.read("a", u32), p.global_id(0)
+        p.write("out", u32, 16)[i] = a[i + 1]
+    for name, expected in (("vectors", 1), ("loops", 0)):
+        lowered = check(case(p.build(), {"a": range(9)}, grid=(4, 1, 1)), name)
+        text = print_unit(lowered, replace(dialects[name], rare_end="apart();")).text
+        assert text.count("apart();") == expected
+        if expected:
+            assert text.split()[-3:] == ["apart();", "}", "}"]

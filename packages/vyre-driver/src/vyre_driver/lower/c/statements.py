@@ -131,10 +131,14 @@ class _Statements:
                 self._if(stmt, path)
             case For():
                 self._for(stmt, path)
-            case Region(label, body):
-                self._rare += label == RARE
+            case Region(label, body) if label == RARE:
+                self._rare += 1
                 self.body(body, f"{path}.body")
-                self._rare -= label == RARE
+                self._rare -= 1
+                if self._dialect.rare_end and not isinstance(body[-1], For):  # nothing joins loops
+                    add(self._dialect.rare_end)
+            case Region(_, body):
+                self.body(body, f"{path}.body")
             case Break():
                 add("break;")
             case Continue():
