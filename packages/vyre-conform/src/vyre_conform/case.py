@@ -7,7 +7,7 @@ and each part is a cell with an address of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from random import Random
 from typing import TypeAlias
@@ -106,22 +106,22 @@ class Case:
     parts: tuple[Part, ...] = ()
 
 
-Build = Callable[[Random], tuple[Launch, Expected]]
-Split = Callable[[Case], tuple[Part, ...]]
+Work: TypeAlias = tuple[Launch, Expected, *tuple[Part, ...]]
+"""A launch, what has to come out of it, and its parts, if it has several."""
+Build = Callable[[Random], Work]
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A case that is not worked out yet. Equal seeds build equal cases.
 
-    `parts` are the addresses of its cells, where it has several, and `split` finds their elements in the built case.
+    `parts` are the addresses of its cells, where it has several.
     """
 
     address: Address
     build: Build
     size: Size = Size.CI
     parts: tuple[Address, ...] = ()
-    split: Split | None = None
 
     def __str__(self) -> str:
         return str(self.address)
@@ -132,20 +132,16 @@ class Spec:
         return self.parts or (self.address,)
 
     def case(self, seed: int = 0) -> Case:
-        launch, expected = self.build(Random(f"{seed} {self.address}"))
-        case = Case(address=self.address, launch=launch, expected=expected)
-        if self.split is None:
-            return case
-        return replace(case, parts=tuple(part for part in self.split(case) if part.address in self.parts))
+        launch, expected, *parts = self.build(Random(f"{seed} {self.address}"))
+        chosen = tuple(part for part in parts if part.address in self.parts)
+        return Case(address=self.address, launch=launch, expected=expected, parts=chosen)
 
 
-def seeded(
-    address: Address, build: Callable[..., tuple[Launch, Expected]], *args: object, size: Size = Size.CI
-) -> Spec:
+def seeded(address: Address, build: Callable[..., Work], *args: object, size: Size = Size.CI) -> Spec:
     """The case that `build` makes of `args` and a generator of random numbers."""
     return Spec(address, lambda rng: build(*args, rng), size)
 
 
-def fixed(address: Address, build: Callable[..., tuple[Launch, Expected]], *args: object, size: Size = Size.CI) -> Spec:
+def fixed(address: Address, build: Callable[..., Work], *args: object, size: Size = Size.CI) -> Spec:
     """The case that `build` makes of `args` alone."""
     return Spec(address, lambda rng: build(*args), size)

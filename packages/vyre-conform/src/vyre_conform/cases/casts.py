@@ -1,65 +1,86 @@
-"""Every cast and every bitcast: one program per source type, one output per target type."""
+"""Every cast and every bitcast: one program for each source type, one output for each target type.
+
+Each pair of types has a cell for each bucket of values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
+from typing import TypeAlias
 
-from vyre_conform.address import address
-from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
-from vyre_conform.cases.values import pack, pack_bits, unary_bits
+from vyre_conform.address import Address, address
+from vyre_conform.case import Exactly, Launch, Part, Size, Spec, Work, seeded
+from vyre_conform.cases.buckets import buckets_of, rows_of
+from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import DTYPES, DType, bool_
 from vyre_foundation.ir.expr import Bitcast, Cast
-from vyre_foundation.ops.scalar import bitcast, cast, from_bits, round_float, to_bits
+from vyre_foundation.ops.scalar import Scalar, bitcast, cast, from_bits
+
+Make: TypeAlias = type[Cast] | type[Bitcast]
+KINDS: dict[str, tuple[Make, Callable[[DType, DType, Scalar], Scalar]]] = {
+    "cast": (Cast, cast),
+    "bitcast": (Bitcast, bitcast),
+}
 
 
 def specs() -> Iterator[Spec]:
-    for source in DTYPES:
-        yield seeded(address("casts", "cast", source=source), _casts, source)
-    for source in DTYPES:
-        if source is not bool_:
-            yield seeded(address("casts", "bitcast", source=source), _bitcasts, source)
+    for kind in KINDS:
+        for source in DTYPES:
+            if targets := _targets(kind, source):
+                parts = [_at(kind, source, t, bucket) for bucket in buckets_of(source, 1) for t in targets]
+                case = seeded(address("casts", kind, source=source), _buckets, kind, source)
+                yield replace(case, parts=tuple(parts))
+                if source.bits == 16:
+                    yield _exhaustive(kind, source)
 
 
-def _casts(source: DType, rng: Random) -> tuple[Launch, Expected]:
-    with program(f"cast_{source}", 64) as p:
-        x = p.read("x", source)
-        outs = [p.write(f"to_{target}", target, like=x) for target in DTYPES]
-        i = p.global_id(0)
-        for out in outs:
-            out[i] = Value(Cast(out.dtype, x[i].expr))
-    patterns = unary_bits(source, rng) + _ties(source)
-    values = [from_bits(source, bits) for bits in patterns]
-    outputs = tuple(pack(target, [cast(source, target, v) for v in values]) for target in DTYPES)
-    return Launch(program=p.build(), inputs={"x": pack_bits(source, patterns)}), Exactly(outputs, ("x",))
+def _exhaustive(kind: str, source: DType) -> Spec:
+    case = seeded(address("casts", kind, source=source, all="rows"), _every, kind, source, size=Size.FULL)
+    return replace(case, parts=tuple(_at(kind, source, target, "all") for target in _targets(kind, source)))
 
 
-def _bitcasts(source: DType, rng: Random) -> tuple[Launch, Expected]:
-    targets = [t for t in DTYPES if t.bits == source.bits]
-    with program(f"bitcast_{source}", 64) as p:
+def _targets(kind: str, source: DType) -> list[DType]:
+    if kind == "cast":
+        return list(DTYPES)
+    return [t for t in DTYPES if t.bits == source.bits and bool_ not in (t, source)]
+
+
+def _at(kind: str, source: DType, target: DType, bucket: str) -> Address:
+    return address("casts", kind, source=source, target=target, values=bucket)
+
+
+def _buckets(kind: str, source: DType, rng: Random) -> Work:
+    patterns: list[int] = []
+    parts = []
+    for bucket in buckets_of(source, 1):
+        start = len(patterns)
+        patterns += [bits for (bits,) in rows_of(bucket, [source], rng)]
+        rows = range(start, len(patterns))
+        parts += [Part(_at(kind, source, t, bucket), rows, (f"to_{t}",)) for t in _targets(kind, source)]
+    launch, expected = _worked_out(kind, source, patterns)
+    return launch, expected, *tuple(parts)
+
+
+def _every(kind: str, source: DType, rng: Random) -> Work:
+    """All patterns of a type."""
+    rows = range(1 << source.bits)
+    parts = [Part(_at(kind, source, t, "all"), rows, (f"to_{t}",)) for t in _targets(kind, source)]
+    launch, expected = _worked_out(kind, source, rows)
+    return launch, expected, *tuple(parts)
+
+
+def _worked_out(kind: str, source: DType, patterns: Sequence[int]) -> tuple[Launch, Exactly]:
+    make, meaning = KINDS[kind]
+    targets = _targets(kind, source)
+    with program(f"{kind}_{source}", 64) as p:
         x = p.read("x", source)
         outs = [p.write(f"to_{target}", target, like=x) for target in targets]
         i = p.global_id(0)
         for out in outs:
-            out[i] = Value(Bitcast(out.dtype, x[i].expr))
-    patterns = unary_bits(source, rng, 500)
+            out[i] = Value(make(out.dtype, x[i].expr))
     values = [from_bits(source, bits) for bits in patterns]
-    outputs = tuple(pack(target, [bitcast(source, target, v) for v in values]) for target in targets)
+    outputs = tuple(pack(target, [meaning(source, target, v) for v in values]) for target in targets)
     return Launch(program=p.build(), inputs={"x": pack_bits(source, patterns)}), Exactly(outputs, ("x",))
-
-
-def _ties(source: DType) -> list[int]:
-    """Values half way between neighbours of a narrower float, and just beside."""
-    if source.bits < 32:
-        return []
-    found = []
-    for precision in (8, 11, 24, 53):
-        for whole in (1 << precision, (1 << precision) + 1, (1 << precision) + 3, 3 << (precision - 1)):
-            for value in (2 * whole - 1, 2 * whole + 1, 4 * whole + 1, 4 * whole + 3, 2 * whole):
-                if source.is_float:
-                    found.append(to_bits(source, round_float(source, float(value))))
-                    found.append(to_bits(source, round_float(source, -value * 2.0**-40)))
-                elif value <= source.highest:
-                    found += [to_bits(source, value), to_bits(source, source.highest - value)]
-    return found

@@ -7,7 +7,8 @@ from random import Random
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
-from vyre_conform.cases.values import operand_rows, pack
+from vyre_conform.cases.buckets import POOLS, rows_of
+from vyre_conform.cases.values import pack
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import DTYPES, DType, u32
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal
@@ -53,7 +54,8 @@ def _folded(op: Op, rng: Random) -> tuple[Launch, Expected]:
     results = list(dict.fromkeys(op.results.values()))
     rows: dict[DType, list[tuple[Apply, bytes]]] = {result: [] for result in results}
     for dtype in op.accepts:
-        for row in rng.sample(operand_rows(op, dtype, rng), 5):
+        pools = [name for name, pool in POOLS.items() if pool(dtype)]
+        for row in [rng.choice(rows_of(bucket, [dtype] * op.arity, rng)) for bucket in rng.choices(pools, k=5)]:
             literals = [_observable(dtype, bits) for bits in row]
             value = op.evaluate(dtype, *[literal.value for literal in literals])
             rows[op.results[dtype]].append((Apply(op, *literals), pack(op.results[dtype], [value])))
