@@ -63,6 +63,9 @@ CATALOGUE = [
      "x.zip is no replay capsule: it is empty. Fix: replay a file that a shadowed dispatch has written"),
     (1021, errors.PolicyDenied("allowed ops", "it uses div"),
      "the policy 'allowed ops' denies it: it uses div. Fix: change the program, or ask for another policy"),
+    (1022, errors.BadArtifact("it does not begin as one"),
+     ("the compiled program can not be used: it does not begin as one. "
+     "Fix: compile the program again for this device, with `vyre compile`")),
 ]
 # fmt: on
 

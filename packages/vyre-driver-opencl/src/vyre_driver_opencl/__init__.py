@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from vyre_driver.backend.aot import AotEmitter, AotTargetId
 from vyre_driver.backend.registration import Availability, BackendRegistration
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.config import DispatchConfig
     from vyre_driver.backend.contract import VyreBackend
+    from vyre_foundation.ir.program import Program
 
 __all__ = ["registration", "registration_intel"]
 
@@ -30,6 +33,28 @@ def _availability(id: str) -> Availability:
     return Availability.available(str(best))
 
 
+def _emit(id: str, target: str, runs: bool, program: Program, config: DispatchConfig) -> bytes:
+    from vyre_driver.engine.ahead import compile_ahead, source_ahead
+    from vyre_driver_opencl.backend import OpenClBackend
+
+    backend = OpenClBackend(id)
+    try:
+        if runs:
+            return compile_ahead(backend, target, program, config).to_bytes()
+        return source_ahead(backend, program, config)
+    finally:
+        backend.shutdown()
+
+
+def _emitters(id: str) -> tuple[AotEmitter, ...]:
+    """OpenCL C, and the binary that the runtime makes of it for this machine's device."""
+    source, binary = f"{id}-c", f"{id}-binary"
+    return (
+        AotEmitter(AotTargetId(source), partial(_emit, id, source, False), ".cl", "OpenCL C, to read"),
+        AotEmitter(AotTargetId(binary), partial(_emit, id, binary, True), ".vyrec", "for this device", runs=True),
+    )
+
+
 registration = BackendRegistration(
     id="opencl",
     precedence=200,
@@ -37,6 +62,7 @@ registration = BackendRegistration(
     factory=partial(_backend, "opencl"),
     probe=partial(_availability, "opencl"),
     summary="a GPU or the newest CPU runtime of the system, else the embedded PoCL",
+    aot=_emitters("opencl"),
 )
 registration_intel = BackendRegistration(
     id="opencl-intel",
@@ -45,4 +71,5 @@ registration_intel = BackendRegistration(
     factory=partial(_backend, "opencl-intel"),
     probe=partial(_availability, "opencl-intel"),
     summary="the Intel CPU runtime, for a second opinion: subgroups, f16",
+    aot=_emitters("opencl-intel"),
 )

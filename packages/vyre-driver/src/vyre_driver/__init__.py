@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from vyre_driver.errors import (
         BackendError,
         BackendUnavailable,
+        BadArtifact,
         BadCapsule,
         ContractMismatch,
         DeviceLost,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     )
     from vyre_driver.observe.shadow import DivergenceEvent, OnDivergence, ShadowPolicy
     from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline
+    from vyre_driver.pipeline.ahead import CompiledProgram
     from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         MaxDeclaredBytes,
         ProvenDeterminism,
     )
+    from vyre_driver.registry.aot import AotEmitter, AotTargetId, emit_aot_target, registered_aot_emitters
     from vyre_driver.registry.backends import (
         availability,
         backend_problems,
@@ -141,10 +144,10 @@ _MODULES = {
     "engine.backend": "EngineBackend",
     "engine.port": "DevicePort EmitOptions SourceUnit",
     "errors": """
-        BackendError BackendUnavailable BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
-        DispatchFailed DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram
-        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied ShadowDiverged
-        StaleHandle Trapped UnknownBackend UnsupportedFeature
+        BackendError BackendUnavailable BadArtifact BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
+        DispatchFailed DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram InvalidSetting
+        KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied ShadowDiverged StaleHandle Trapped
+        UnknownBackend UnsupportedFeature
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
@@ -158,6 +161,7 @@ _MODULES = {
     """,
     "observe.shadow": "DivergenceEvent OnDivergence ShadowPolicy",
     "observe.shadowed": "ShadowedBackend ShadowedPipeline",
+    "pipeline.ahead": "CompiledProgram",
     "pipeline.disk": "DiskPipelineCache",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
@@ -168,9 +172,9 @@ _MODULES = {
         AllowedOps Chain DeniedFeatures EnforceGate EnforceVerdict GatedBackend MaxDeclaredBytes
         ProvenDeterminism
     """,
+    "registry.aot": "AotEmitter AotTargetId emit_aot_target registered_aot_emitters",
     "registry.backends": """
-        availability backend_problems register registered_backends registered_backends_by_precedence
-        unregister
+        availability backend_problems register registered_backends registered_backends_by_precedence unregister
     """,
     "registry.dialects": """
         Category Dialect DialectRegistration DialectRegistry DuplicateOpIdError InternedOpId OpDef
@@ -185,15 +189,19 @@ __all__ = [
     "CURRENT_PIPELINE_CACHE_KEY_VERSION",
     "DEVICE_BUFFER_FEATURE",
     "AllowedOps",
+    "AotEmitter",
+    "AotTargetId",
     "Availability",
     "BackendError",
     "BackendProblem",
     "BackendRegistration",
     "BackendUnavailable",
+    "BadArtifact",
     "BadCapsule",
     "Category",
     "Chain",
     "CompiledPipeline",
+    "CompiledProgram",
     "ContractMismatch",
     "DeniedFeatures",
     "DeviceBuffer",
@@ -282,6 +290,7 @@ __all__ = [
     "capture_git_info_at",
     "compile",
     "core_supported_ops",
+    "emit_aot_target",
     "enforce_actual_output_budget",
     "find_indirect_dispatch",
     "infer_dispatch_grid",
@@ -293,6 +302,7 @@ __all__ = [
     "plan_launch",
     "read_indirect_grid",
     "register",
+    "registered_aot_emitters",
     "registered_backends",
     "registered_backends_by_precedence",
     "replace_output_buffers_preserving_slots",

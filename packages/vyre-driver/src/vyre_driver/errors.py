@@ -303,6 +303,16 @@ class BadCapsule(BackendError, ValueError):
         super().__init__(f"{file} is no replay capsule: {reason}", fix=fix, where=where, file=file, reason=reason)
 
 
+class BadArtifact(BackendError, ValueError):
+    """A compiled program that this device can not run: made for another, or no such file."""
+
+    number = 1022
+    remedy = "compile the program again for this device, with `vyre compile`"
+
+    def __init__(self, reason: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"the compiled program can not be used: {reason}", fix=fix, where=where, reason=reason)
+
+
 class PolicyDenied(BackendError, PermissionError):
     """A gate of whoever runs the programs does not let this one run."""
 

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.aot import AotEmitter
     from vyre_driver.backend.contract import VyreBackend
 
 
@@ -45,7 +46,8 @@ class BackendRegistration:
 
     `precedence` ranks: lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal.
     `probe` answers cheaply whether `factory` would succeed; the two may import device libraries, importing the module
-    of the registration must not. `factory` makes a fresh backend, which belongs to the caller.
+    of the registration must not. `factory` makes a fresh backend, which belongs to the caller. `aot` are the
+    emitters of code ahead of time.
     """
 
     id: str
@@ -55,3 +57,4 @@ class BackendRegistration:
     probe: Callable[[], Availability]
     selection: Selection = Selection.AUTOMATIC
     summary: str = ""
+    aot: tuple[AotEmitter, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
@@ -89,6 +90,10 @@ class EngineBackend(VyreBackend, contract=1):
         with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
             admit_program(facts, config, device.target, device.profile)
             return device.emit(facts, config)[1]
+
+    def session(self) -> AbstractContextManager[Device]:
+        """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""
+        return self._gate.session()
 
     def spellings(self) -> tuple[Candidate, ...]:
         """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""

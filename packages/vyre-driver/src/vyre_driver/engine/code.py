@@ -14,6 +14,7 @@ from typing import Any
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pipeline import PipelineCacheSnapshot
+from vyre_driver.device.profile import Extent
 from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
@@ -23,8 +24,11 @@ from vyre_driver.pipeline.cache import PipelineCache
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
+Ahead = tuple[str, Extent, int, str]
+"""What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue."""
 Emit = Callable[[Facts, DispatchConfig], tuple[Lowered, SourceUnit]]
 
 _logger = logging.getLogger("vyre.cache")
@@ -57,6 +61,7 @@ class CodeCache:
         self._port, self._counters, self._disk, self._emit = port, counters, disk, emit
         self._memory: PipelineCache[Code] = PipelineCache()
         self._unsaved: dict[PipelineCacheKey, Unsaved] = {}
+        self._adopted: dict[Ahead, tuple[Executable, Any]] = {}
         self._loads = 0
 
     def get(self, identity: PipelineCacheIdentity, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
@@ -67,6 +72,15 @@ class CodeCache:
             code = self._loaded(key, identity, queue) or self._compiled(key, identity, facts, config, queue)
             self._memory.put(key, code)
         return code
+
+    def adopt(self, program: Program, ulp_budget: int, artifact: Artifact, queue: int, queue_name: str) -> None:
+        """Load what was compiled ahead of time, for every later `get` of this program, budget and queue.
+
+        `KernelCompileFailed` if the device refuses it.
+        """
+        ahead = (program.fingerprint(), program.workgroup_size, ulp_budget, queue_name)
+        self._adopted[ahead] = artifact.executable, self._port.load(artifact.binary, queue)
+        self._counters.loads += 1
 
     def ran(self, code: Code) -> None:
         """Save code whose kernels have run, if it is not saved yet. Never raises: the dispatch has done well."""
@@ -93,8 +107,13 @@ class CodeCache:
         """Forget everything; what the store holds stays there."""
         self._memory.clear()
         self._unsaved.clear()
+        self._adopted.clear()
 
     def _loaded(self, key: PipelineCacheKey, identity: PipelineCacheIdentity, queue: int) -> Code | None:
+        ahead = (identity.program, identity.workgroup_size, identity.ulp_budget, identity.queue)
+        if ahead in self._adopted:
+            self._loads += 1
+            return Code(key, *self._adopted[ahead])
         artifact = self._disk.get(identity)
         if artifact is None:
             evidence = self._disk.missed(identity)

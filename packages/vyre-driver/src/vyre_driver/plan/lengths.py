@@ -43,6 +43,15 @@ def launch_lengths(
     return {name: lengths[name] for name in buffers}
 
 
+def least_lengths(program: Program) -> list[int]:
+    """Few bytes that each input may have, in binding order: a launch over them touches next to nothing."""
+    inputs = program.inputs
+    shown = max((b.output_range[1] for b in program.outputs if b.output_range is not None), default=0)
+    lengths = {b.name: shown for b in inputs if not isinstance(b.count, int | LengthOf)}
+    _resolve({buffer.name: buffer for buffer in program.buffers}, lengths)
+    return [lengths[b.name] * b.dtype.size for b in inputs]
+
+
 def wrong_number(inputs: Sequence[Buffer], got: int) -> InvalidInput:
     """The error for `got` buffers where the program has these `inputs`; it names the first that is missing."""
     names = ", ".join(b.name for b in inputs) or "none"

@@ -13,6 +13,7 @@ from rich.logging import RichHandler
 import vyre
 from vyre.cli import machine, program
 from vyre.cli.cache import cache
+from vyre.cli.compile import compile_command
 from vyre.cli.demo import demo
 from vyre.cli.explain import explain
 from vyre.cli.natives import natives
@@ -24,6 +25,7 @@ from vyre_driver.observe.live import OBSERVE
 COMMANDS = {
     "backends": machine.backends,
     "cache": cache,
+    "compile": compile_command,
     "demo": demo,
     "devices": machine.devices,
     "doctor": machine.doctor,

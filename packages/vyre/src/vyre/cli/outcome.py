@@ -24,7 +24,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vyre_driver.errors import BackendError, BackendUnavailable, InvalidInput, InvalidSetting, UnknownBackend
+from vyre_driver.errors import (
+    BackendError,
+    BackendUnavailable,
+    BadArtifact,
+    InvalidInput,
+    InvalidSetting,
+    UnknownBackend,
+)
 from vyre_driver.observe.diagnostics import Diagnostic, Part, Severity, Source, diagnose, parts, summary
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
@@ -47,7 +54,7 @@ def exit_code(error: VyreError) -> Exit:
             return Exit.UNAVAILABLE
         case InvalidProgram():
             return Exit.FAILED
-        case InvalidInput() | InvalidSetting():
+        case BadArtifact() | InvalidInput() | InvalidSetting():
             return Exit.USAGE
         case BackendError():
             return Exit.DISPATCH

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
+from vyre.cli.compile import load, read_compiled
 from vyre.cli.outcome import Answer, coloured, readable_time
 from vyre.cli.source import named_paths, read_array, read_program, write_array
 from vyre.run import backend_for
@@ -96,10 +97,11 @@ def run(
     evidence: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a program over files."""
+    """Run a program, or what `vyre compile` made of it, over files."""
     answer = Answer(as_json)
     with answer.failures():
-        program = read_program(file, answer)
+        compiled = read_compiled(file)
+        program = read_program(file, answer) if compiled is None else compiled.program
         program.validate()
         targets = named_paths(outputs, "--output")
         names = [b.name for b in program.outputs]
@@ -107,8 +109,11 @@ def run(
             if name not in names:
                 raise click.BadParameter(f"the program has no output {name!r}; it has {', '.join(names) or 'none'}")
         arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
-        config = DispatchConfig(grid_override=grid, timeout=timeout)
-        device = backend_for(backend)
+        budget = 0 if compiled is None else compiled.ulp_budget
+        config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
+        device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
+        if compiled is not None:
+            load(device, compiled)
         started = time.perf_counter()
         if evidence is None:
             results = device.dispatch_arrays(program, arrays, config)

@@ -1,0 +1,96 @@
+"""Code made ahead of time: compiled for every queue of the device, and loaded where no compiler is to run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.admission import admit_program
+from vyre_driver.engine.bind import bind
+from vyre_driver.engine.code import Code
+from vyre_driver.engine.device import Device
+from vyre_driver.errors import BadArtifact, KernelCompileFailed, UnsupportedFeature
+from vyre_driver.pipeline.ahead import CompiledProgram
+from vyre_driver.pipeline.artifact import Artifact
+from vyre_driver.plan.launch import plan_launch, validated, with_workgroup_size
+from vyre_driver.plan.lengths import least_lengths
+from vyre_foundation.ir.program import Program
+from vyre_foundation.validate.facts import Facts
+
+if TYPE_CHECKING:
+    from vyre_driver.engine.backend import EngineBackend
+
+
+def source_ahead(backend: EngineBackend, program: Program, config: DispatchConfig) -> bytes:
+    """What the device's compiler would get, headed by how its kernels are called; for people and for other tools."""
+    facts = validated(with_workgroup_size(program, config.workgroup_override))
+    with backend.session() as device:
+        admit_program(facts, config, device.target, device.profile)
+        lowered, unit = device.emit(facts, config)
+    head = [f"{facts.program.name!r}, fingerprint {facts.program.fingerprint()}", f"options: {' '.join(unit.options)}"]
+    for name, kernel in zip(unit.kernels, lowered.kernels, strict=True):
+        buffers = [f"{b.name} ({b.access.value} {b.dtype})" for b in kernel.program.buffers if b.memory.is_bound]
+        lengths = [f"length of {buffer} (u32)" for buffer in kernel.lengths]
+        x, y, z = kernel.program.workgroup_size
+        head.append(f"kernel {name}, workgroup {x} × {y} × {z}: {', '.join((*buffers, *lengths))}")
+    return "".join([*(f"// {line}".rstrip() + "\n" for line in head), unit.text]).encode()
+
+
+def compile_ahead(backend: EngineBackend, target: str, program: Program, config: DispatchConfig) -> CompiledProgram:
+    """`program` compiled for the backend's device, as `load_ahead` takes it.
+
+    Every kernel runs once, over one workgroup and as little memory as it may have: some runtimes compile a part then.
+    `UnsupportedFeature` where the runtime does not give its code away.
+    """
+    facts = validated(with_workgroup_size(program, config.workgroup_override))
+    with backend.session() as device:
+        admit_program(facts, config, device.target, device.profile)
+        source = device.emit(facts, config)[1].text
+        queues = [queue.name for queue in device.profile.queues] or [""]
+        codes = [(name, _compiled(device, facts, config, n, source)) for n, name in enumerate(queues)]
+        return CompiledProgram(
+            target=target,
+            device=device.profile.identity,
+            program=facts.program,
+            ulp_budget=config.ulp_budget,
+            codes=tuple(codes),
+        )
+
+
+def load_ahead(backend: EngineBackend, made: CompiledProgram) -> None:
+    """From now on dispatches and pipelines of ``made.program`` on this backend compile nothing.
+
+    `BadArtifact` if it was made for another device, driver or compiler, or the runtime refuses it.
+    """
+    validated(made.program)
+    with backend.session() as device:
+        made.require_device(device.profile.identity)
+        queues = [queue.name for queue in device.profile.queues] or [""]
+        for name, artifact in made.codes:
+            if name in queues:
+                try:
+                    device.code.adopt(made.program, made.ulp_budget, artifact, queues.index(name), name)
+                except KernelCompileFailed as error:
+                    raise BadArtifact(f"the runtime refuses it ({error.log})", where=made.target) from error
+
+
+def _compiled(device: Device, facts: Facts, config: DispatchConfig, queue: int, source: str) -> Artifact:
+    code = device.compile(facts, config, queue)
+    _run_once(device, facts.program, config, code)
+    binary = device.port.binary(code.module)
+    if binary is None:
+        raise UnsupportedFeature("compiled code as bytes", backend=device.profile.backend)
+    return Artifact(code.executable, source, binary)
+
+
+def _run_once(device: Device, program: Program, config: DispatchConfig, code: Code) -> None:
+    """Launch every kernel, whatever the order of a dispatch would be. What they trap or give is nobody's."""
+    one = config.replace(grid_override=(1, 1, 1), max_output_bytes=None)
+    sizes = least_lengths(program)
+    prepared = bind(device, plan_launch(program, sizes, one), code, None)
+    try:
+        args = prepared.transfer.bring([memoryview(bytearray(size)) for size in sizes])
+        for (name, workgroup_size), given in zip(prepared.kernels, args, strict=True):
+            device.port.wait(device.port.launch(code.module, name, (1, 1, 1), workgroup_size, given))
+    finally:
+        device.free(prepared.owned)

@@ -1,0 +1,37 @@
+"""Emitting code ahead of time: which targets there are, and one way to ask any of them."""
+
+from __future__ import annotations
+
+from vyre_driver.backend.aot import AotEmitter as AotEmitter
+from vyre_driver.backend.aot import AotTargetId as AotTargetId
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
+from vyre_driver.registry.backends import registered_backends_by_precedence
+from vyre_foundation.ir.program import Program
+
+
+def registered_aot_emitters() -> tuple[AotEmitter, ...]:
+    """The emitters of all registered backends, by target; of two for one target that of the preferred backend."""
+    found: dict[str, AotEmitter] = {}
+    for registration in registered_backends_by_precedence():
+        for emitter in registration.aot:
+            found.setdefault(emitter.target, emitter)
+    return tuple(emitter for _, emitter in sorted(found.items()))
+
+
+def emit_aot_target(target: str, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> bytes:
+    """`program` for `target`, as the contents of a file.
+
+    `UnsupportedFeature` lists the targets when nobody emits this one; `KernelCompileFailed` if the emitter breaks.
+    """
+    emitters = {emitter.target: emitter for emitter in registered_aot_emitters()}
+    emitter = emitters.get(AotTargetId(target))
+    if emitter is None:
+        fix = f"name one of {', '.join(emitters)}" if emitters else "install a backend that compiles"
+        raise UnsupportedFeature(f"code for target {target!r}", backend="every registered backend", fix=fix)
+    try:
+        return emitter.emit(program, config)
+    except BackendError:
+        raise
+    except Exception as error:
+        raise KernelCompileFailed(target, f"its emitter raised {type(error).__name__}: {error}") from error

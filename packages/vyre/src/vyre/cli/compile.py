@@ -1,0 +1,84 @@
+"""`vyre compile`: code ahead of time, for a later process or for people; and what a later process does with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vyre.cli.outcome import Answer, readable_size
+from vyre.cli.source import read_program
+from vyre_driver import (
+    CompiledProgram,
+    DispatchConfig,
+    EngineBackend,
+    UnsupportedFeature,
+    VyreBackend,
+    emit_aot_target,
+    registered_aot_emitters,
+)
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.engine.ahead import load_ahead
+from vyre_driver.pipeline.ahead import MAGIC
+
+
+@click.command("compile")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.option("--target", metavar="TARGET", help="What to make; without it the targets are listed.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Where to write it; without it beside the program.")  # fmt: skip
+@click.option("--workgroup", type=(int, int, int), help="Another workgroup size than the program's.")
+@click.option("--ulp", type=int, default=0, show_default=True, help="The error that elementary functions may have.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def compile_command(
+    file: Path | None,
+    target: str | None,
+    output: Path | None,
+    workgroup: tuple[int, int, int] | None,
+    ulp: int,
+    as_json: bool,
+) -> None:
+    """Compile a program ahead of time. `vyre run` runs what was compiled for this machine's device."""
+    answer = Answer(as_json)
+    with answer.failures():
+        if target is None:
+            _list(answer)
+            return
+        if file is None:
+            raise click.UsageError("name a program to compile")
+        program = read_program(file, answer)
+        data = emit_aot_target(target, program, DispatchConfig(workgroup_override=workgroup, ulp_budget=ulp))
+        suffix = next(e.suffix for e in registered_aot_emitters() if e.target == target)
+        written = output or file.with_suffix(suffix)
+        written.write_bytes(data)
+        if as_json:
+            answer.json({"target": target, "file": str(written), "bytes": len(data)})
+        else:
+            answer.console.print(f"{written}: {readable_size(len(data))} for {target}", markup=False)
+
+
+def read_compiled(file: Path) -> CompiledProgram | None:
+    """The compiled program in a file; None for other files."""
+    with file.open("rb") as opened:
+        if opened.read(len(MAGIC)) != MAGIC:
+            return None
+    return CompiledProgram.from_bytes(file.read_bytes(), str(file))
+
+
+def load(device: VyreBackend, made: CompiledProgram) -> None:
+    """Have `device` run what was compiled, without a compiler."""
+    backend = innermost(device)
+    if not isinstance(backend, EngineBackend):
+        fix = f"run it with --backend {made.backend}"
+        raise UnsupportedFeature("loading of compiled programs", backend=device.id(), fix=fix)
+    load_ahead(backend, made)
+
+
+def _list(answer: Answer) -> None:
+    emitters = registered_aot_emitters()
+    if answer.as_json:
+        rows = [{"target": e.target, "suffix": e.suffix, "runs": e.runs, "summary": e.summary} for e in emitters]
+        answer.json({"targets": rows})
+        return
+    table = [(e.target, e.suffix, "yes" if e.runs else "", e.summary) for e in emitters]
+    answer.table("", ("target", "files", "vyre run", "about"), table)
