@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from vyre_foundation.dialect import call, expand, lookup
+from vyre_foundation.dtype import f32
+from vyre_foundation.ir.expr import Local
+from vyre_foundation.ir.walk import postorder
 from vyre_math.dialect import FUNCTIONS
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "math"
-HEAD = ("function", "is", "f32: arguments checked", "hard cases among them", "f64: error below")
+HEAD = ("function", "is", "f32: operations", "arguments checked", "hard cases among them", "f64: error below")
 
 
 def elementary_rows() -> Iterator[tuple[str, ...]]:
@@ -22,4 +26,12 @@ def elementary_rows() -> Iterator[tuple[str, ...]]:
             hard = sum(kind["hard_cases"] for kind in record["kinds"].values())
         else:
             checked, hard = "all", record["hard_cases"]
-        yield f"`{name}`", function.summary, checked, f"{hard:,}", f"{function.bound}"
+        yield f"`{name}`", function.summary, f"{_operations(name)}", checked, f"{hard:,}", f"{function.bound}"
+
+
+def _operations(name: str) -> int:
+    """How many nodes of the composition compute something."""
+    row = lookup(f"math.{name}")
+    arity = next(len(operands) for operands in row.signatures if operands[0] is f32)
+    body = expand(call(row.id, *(Local(f"x{n}", f32) for n in range(arity))), {})
+    return sum(bool(node.args) for node in postorder([body]))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from gmpy2 import mpfr
 from oracle import MPFR as FUNCTIONS_OF_MPFR
+from pairs_of import BINARY
 
 from vyre_foundation import f64
 from vyre_math.dialect import FUNCTIONS
@@ -19,7 +20,6 @@ from vyre_math.dialect import FUNCTIONS
 F64 = npt.NDArray[np.float64]
 MPFR = FUNCTIONS_OF_MPFR | {"rsqrt": lambda x: 1 / gmpy2.sqrt(x)}
 """MPFR's own reciprocal root has no sign at -0, where IEEE 754 wants -inf."""
-UNARY = [name for name in FUNCTIONS if name != "pow"]
 COUNT = 1000
 EXACT = gmpy2.context(precision=160, emin=-5000, emax=5000)
 WIDEST = {
@@ -42,7 +42,7 @@ def arguments(name: str) -> Iterator[F64]:
     yield np.array([0.0, -0.0, inf, -inf, nan, 1.0, -1.0, 5e-324, -5e-324, 2.0**-1022, 1.7976931348623157e308])
 
 
-@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("name", MPFR)
 def test_errors_are_below_the_bound(results: Callable[..., Any], name: str) -> None:
     for x in arguments(name):
         found = results(name, x, dtype=f64).view(np.float64)
@@ -69,14 +69,31 @@ def powers() -> Iterator[tuple[F64, F64]]:
     yield x.ravel(), y.ravel()
 
 
-def test_errors_of_powers_are_below_the_bound(results: Callable[..., Any]) -> None:
-    for x, y in powers():
-        found = results("pow", x, y, dtype=f64).view(np.float64)
+def points() -> Iterator[tuple[F64, F64]]:
+    """Any bits, one scale, any two scales, the ends of the range, quotients near 1."""
+    random = np.random.default_rng(13)
+    yield tuple(random.integers(0, 2**64, (2, COUNT), dtype=np.uint64).view(np.float64))
+    yield tuple(random.uniform(-1, 1, (2, COUNT)))
+    for least, most in ((-1074, 1023), (-1074, -900), (900, 1023), (-60, 60)):
+        yield tuple(random.uniform(-1, 1, (2, COUNT)) * 2.0 ** random.integers(least, most, (2, COUNT)))
+    x = random.uniform(1, 2, COUNT)
+    yield x, x * (1 + random.uniform(-1, 1, COUNT) * 2.0 ** -random.integers(1, 52, COUNT))
+    special = np.array([0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 5e-324, -5e-324, 2.0**-1022, 1.7976931348623157e308])
+    x, y = np.meshgrid(special, special)
+    yield x.ravel(), y.ravel()
+
+
+@pytest.mark.parametrize(("name", "operands"), [("pow", powers), ("hypot", points), ("atan2", points)])
+def test_errors_of_pairs_are_below_the_bound(
+    results: Callable[..., Any], name: str, operands: Callable[[], Iterator[tuple[F64, F64]]]
+) -> None:
+    for x, y in operands():
+        found = results(name, x, y, dtype=f64).view(np.float64)
         with gmpy2.context(EXACT):
-            exact = [mpfr(float(a)) ** mpfr(float(b)) for a, b in zip(x, y, strict=True)]
+            exact = [BINARY[name].mpfr(mpfr(float(a)), mpfr(float(b))) for a, b in zip(x, y, strict=True)]
             errors = [error_of(got, value) for got, value in zip(found.tolist(), exact, strict=True)]
         worst = int(np.argmax(errors))
-        assert errors[worst] < FUNCTIONS["pow"].bound, (x[worst], y[worst], found[worst])
+        assert errors[worst] < FUNCTIONS[name].bound, (x[worst], y[worst], found[worst])
 
 
 def error_of(got: float, exact: Any) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from pairs_of import BINARY
 
 import vyre_foundation as vf
 import vyre_math
@@ -20,7 +21,7 @@ from vyre_foundation import DType, bf16, constant, f16, f32, f64, program, u32
 from vyre_foundation.dialect import SignatureMismatch, lookup
 from vyre_math.dialect import FUNCTIONS, rows
 
-UNARY = [name for name in FUNCTIONS if name != "pow"]
+UNARY = [name for name in FUNCTIONS if name not in BINARY]
 
 
 def test_the_entry_point_gives_the_rows() -> None:
@@ -31,7 +32,7 @@ def test_the_entry_point_gives_the_rows() -> None:
 def test_every_row_has_a_function_of_its_name() -> None:
     assert sorted(vyre_math.__all__) == sorted(FUNCTIONS)
     for name in FUNCTIONS:
-        operands = [constant(f32, 0.5)] * (2 if name == "pow" else 1)
+        operands = [constant(f32, 0.5)] * (2 if name in BINARY else 1)
         value = getattr(vyre_math, name)(*operands)
         assert repr(value.expr) == f"call<f32> math.{name}({', '.join(['0.5'] * len(operands))})"
 

@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from oracle import F32, NUMPY, right, rounded
+from pairs_of import BINARY
 
 from vyre_math.binary32.exponential import EXP2_EXCEPTIONS
 from vyre_math.binary32.hyperbolic import SINH_EXCEPTIONS
@@ -71,5 +72,5 @@ def assert_right(results: Callable[..., Any], name: str, x: F32) -> None:
     assert wrong.size == 0, [hex(v) for v in x.view(np.uint32)[wrong[:8]]]
 
 
-def test_every_function_but_pow_is_exhausted() -> None:
-    assert [*NUMPY, "pow"] == list(FUNCTIONS)
+def test_every_function_is_exhausted_or_tried_with_pairs() -> None:
+    assert [*NUMPY, *BINARY] == list(FUNCTIONS)

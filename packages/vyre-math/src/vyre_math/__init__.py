@@ -37,9 +37,11 @@ def tanh(x: Operand) -> Value: return call("math.tanh", x)
 def rsqrt(x: Operand) -> Value: return call("math.rsqrt", x)
 def cbrt(x: Operand) -> Value: return call("math.cbrt", x)
 def pow(x: Operand, y: Operand) -> Value: return call("math.pow", x, y)
+def hypot(x: Operand, y: Operand) -> Value: return call("math.hypot", x, y)
+def atan2(y: Operand, x: Operand) -> Value: return call("math.atan2", y, x)
 # fmt: on
 
 __all__ = [
-    "acos", "asin", "atan", "cbrt", "cos", "cosh", "exp", "exp2", "exp10", "expm1", "log", "log1p", "log2", "log10",
-    "pow", "rsqrt", "sin", "sinh", "tan", "tanh",
+    "acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "exp", "exp2", "exp10", "expm1", "hypot", "log", "log1p",
+    "log2", "log10", "pow", "rsqrt", "sin", "sinh", "tan", "tanh",
 ]  # fmt: skip

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from vyre_foundation import DType, Value, bf16, f16, f32, f64
 from vyre_foundation.dialect import Composition, call
 from vyre_foundation.ir import Expr
-from vyre_math.binary32 import exponential, hyperbolic, inverse, logarithm, power, roots, trigonometric
+from vyre_math.binary32 import exponential, hyperbolic, inverse, logarithm, polar, power, roots, trigonometric
 from vyre_math.binary64 import exponential as exponential64
 from vyre_math.binary64 import hyperbolic as hyperbolic64
 from vyre_math.binary64 import inverse as inverse64
 from vyre_math.binary64 import logarithm as logarithm64
+from vyre_math.binary64 import polar as polar64
 from vyre_math.binary64 import power as power64
 from vyre_math.binary64 import roots as roots64
 from vyre_math.binary64 import trigonometric as trigonometric64
@@ -60,6 +61,8 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt": Function("1 / sqrt(x)",                roots.rsqrt,       roots64.rsqrt, 0.51),
     "cbrt":  Function("cube root",                  roots.cbrt,        roots64.cbrt, 0.51),
     "pow":   Function("x**y",                       power.pow,         power64.pow, 0.7),
+    "hypot": Function("sqrt(x² + y²)",              polar.hypot,       polar64.hypot, 0.76),
+    "atan2": Function("angle of (x, y), -pi … pi",  polar.atan2,       polar64.atan2, 0.6),
 }
 # fmt: on
 

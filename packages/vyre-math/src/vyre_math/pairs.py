@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vyre_foundation import Value, constant, f64, select
+from vyre_foundation import Value, constant, f64, select, u64
 from vyre_foundation.functions import fma, sqrt
 
 
@@ -92,3 +92,16 @@ def square_root(a: Pair) -> Pair:
     back = product_of(high, high)
     rest = ((a.high - back.high) - back.low) + a.low
     return Pair(high, select(high == 0.0, 0.0, rest / (high + high)))
+
+
+# ── back to one number ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rounded_to_odd(a: Pair) -> Value:
+    """A pair that is not negative as one f64: truncated, its last bit set if something was cut off.
+
+    Rounding that to a type with at least two bits less gives what rounding the pair would.
+    """
+    bits = a.high.bitcast(u64)
+    below = select(a.low < 0.0, bits - 1, bits)
+    return select(a.low == 0.0, bits, below | 1).bitcast(f64)

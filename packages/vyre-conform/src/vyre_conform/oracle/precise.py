@@ -19,7 +19,9 @@ def fused_multiply_add(x: Iterable[float], y: Iterable[float], z: Iterable[float
 
 
 ELEMENTARY = frozenset(
-    "exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt pow".split()
+    """
+    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt pow hypot atan2
+    """.split()
 )
 """The functions that `elementary` knows."""
 
@@ -44,4 +46,4 @@ def _rounded(name: str, operands: list[Any]) -> Any:
         case "rsqrt":
             return gmpy2.rec_sqrt(operands[0])
         case _:
-            return getattr(gmpy2, name)(operands[0])
+            return getattr(gmpy2, name)(*operands)

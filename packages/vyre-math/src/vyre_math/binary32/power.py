@@ -22,12 +22,12 @@ from __future__ import annotations
 
 from math import inf, nan
 
-from vyre_foundation import Value, constant, f32, f64, select, u64
+from vyre_foundation import Value, constant, f32, f64, select
 from vyre_foundation.functions import abs, copysign, is_nan, trunc
 from vyre_math.binary32.exponential import ROUNDER, clamp, power_of_two
 from vyre_math.binary32.logarithm import parts
 from vyre_math.constants import LN_2, POW_EXP, POW_LOG, TWO_LOG2_E, TWO_LOG2_E_3
-from vyre_math.pairs import Pair, exactly, ordered_sum, pair, product, quotient, scaled, sum_of
+from vyre_math.pairs import Pair, exactly, ordered_sum, pair, product, quotient, rounded_to_odd, scaled, sum_of
 from vyre_math.polynomial import horner
 
 LIMIT = 200.0
@@ -43,8 +43,9 @@ def pow(x: Value, y: Value) -> Value:
     # m has so few bits that m - 1 and m + 1 are exact.
     s = quotient(exactly(m - 1.0), exactly(m + 1.0))
     exponent = scaled(plus_integer(e, log2_of_ratio(s)), clamp(y.cast(f64), -HUGE, HUGE))
-    n, power = power_of(exponent)
-    return special(x, y, (rounded_to_odd(power) * n).cast(f32))
+    n, (high, low) = power_of(exponent)
+    low = select(abs(low) < NEGLIGIBLE, 0.0, low)
+    return special(x, y, (rounded_to_odd(Pair(high, low)) * n).cast(f32))
 
 
 def log2_of_ratio(s: Pair) -> Pair:
@@ -81,13 +82,6 @@ def power_of(exponent: Pair) -> tuple[Value, Pair]:
     beyond = ordered_sum(high, low + (v.low + small.low))
     high, low = ordered_sum(constant(f64, 1.0), beyond.high)
     return power_of_two(shifted), ordered_sum(high, low + beyond.low)
-
-
-def rounded_to_odd(pair: Pair) -> Value:
-    """A positive pair near 1 as one number: truncated, its last bit set if something was cut off."""
-    bits = pair.high.bitcast(u64)
-    below = select(pair.low < 0.0, bits - 1, bits)
-    return select(abs(pair.low) < NEGLIGIBLE, bits, below | 1).bitcast(f64)
 
 
 def special(x: Value, y: Value, power: Value) -> Value:

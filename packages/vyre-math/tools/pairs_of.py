@@ -1,20 +1,21 @@
-"""Runs `math.pow` over random and structured pairs on a backend and compares every bit: the evidence for what can not
-be exhausted.
+"""Runs a function of two f32 over random and structured pairs on a backend and compares every bit: the evidence for
+what can not be exhausted.
 
-    python packages/vyre-math/tools/pow_pairs.py --backend opencl --pairs 1_000_000_000
+    python packages/vyre-math/tools/pairs_of.py pow --backend opencl --pairs 1_000_000_000      # or hypot, atan2
 
-The oracle is the power function of the C library for 80-bit numbers, where both ends of an interval around it round to
-the same f32, and MPFR elsewhere. The structured kinds are those where rounding is hard: results that are numbers of f32
-or middles between them, bases near 1, subnormal results.
+The oracle is the C library's function of 80-bit numbers, where both ends of an interval around it round to the same
+f32, and MPFR elsewhere. The structured kinds are those where rounding is hard: results that are numbers of f32 or
+middles between them, or just beside them, bases near 1, subnormal results.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import gmpy2
@@ -76,9 +77,48 @@ def squares(random: np.random.Generator, n: int) -> Pairs:
     return Pairs(_f32(x), _f32(random.integers(1, 16, n) / 4))
 
 
-KINDS: tuple[Callable[[np.random.Generator, int], Pairs], ...] = (
-    any_bits, moderate, near_one, subnormal_results, small_numbers, squares,
-)  # fmt: skip
+def directions(random: np.random.Generator, n: int) -> Pairs:
+    """Points at any angle, at distances of one scale."""
+    return Pairs(_f32(random.uniform(-1, 1, n)), _f32(random.uniform(-1, 1, n)))
+
+
+def flat(random: np.random.Generator, n: int) -> Pairs:
+    """Quotients that a few bits make up, so that small angles lie just below numbers and middles."""
+    x = 2.0 ** random.integers(0, 60, n) * random.choice([1, 3, 5, 7], n)
+    return Pairs(_f32(random.integers(1, 2**25, n) * 2.0 ** -random.integers(0, 120, n)), _f32(x))
+
+
+def triangles(random: np.random.Generator, n: int) -> Pairs:
+    """Legs of right triangles with whole sides: lengths that are exact, or middles."""
+    p, q = random.integers(1, 2**12, n), random.integers(1, 2**12, n)
+    scale = 2.0 ** random.integers(-60, 60, n)
+    return Pairs(_f32(np.abs(p * p - q * q) * scale), _f32(2 * p * q * scale))
+
+
+def long_and_short(random: np.random.Generator, n: int) -> Pairs:
+    """One part so much smaller that it decides the last bits, or only their side."""
+    x = _f32(random.uniform(1, 2, n))
+    return Pairs(x, _f32(random.uniform(-1, 1, n) * 2.0 ** -random.integers(8, 40, n)))
+
+
+def tiny(random: np.random.Generator, n: int) -> Pairs:
+    """Subnormal numbers and quotients."""
+    return Pairs(_f32(random.integers(-(2**24), 2**24, n) * 2.0**-149), _f32(random.uniform(-1, 1, n) * 2.0**-126))
+
+
+class Binary(NamedTuple):
+    """A function of two numbers: by the C library for 80-bit numbers, by MPFR, and the pairs that it is tried with."""
+
+    near: Callable[[Any, Any], Any]
+    mpfr: Callable[[Any, Any], Any]
+    kinds: tuple[Callable[[np.random.Generator, int], Pairs], ...]
+
+
+BINARY = {
+    "pow": Binary(np.power, operator.pow, (any_bits, moderate, near_one, subnormal_results, small_numbers, squares)),
+    "hypot": Binary(np.hypot, gmpy2.hypot, (any_bits, directions, triangles, long_and_short, tiny)),
+    "atan2": Binary(np.arctan2, gmpy2.atan2, (any_bits, directions, flat, long_and_short, tiny)),
+}
 
 
 def _f32(values: npt.ArrayLike) -> F32:
@@ -88,66 +128,69 @@ def _f32(values: npt.ArrayLike) -> F32:
 # ── the oracle ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def right(pairs: Pairs) -> Right:
-    """The bits of the correctly rounded powers; a NaN has its canonical bits."""
+def right(name: str, pairs: Pairs) -> Right:
+    """The bits of the correctly rounded results; a NaN has its canonical bits."""
     with np.errstate(all="ignore"):
-        near = np.power(pairs.x.astype(np.longdouble), pairs.y.astype(np.longdouble))
+        near = BINARY[name].near(*(operand.astype(np.longdouble) for operand in pairs))
         low, high = (near * (1 - MARGIN)).astype(np.float32), (near * (1 + MARGIN)).astype(np.float32)
     bits = low.view(np.uint32).copy()
     is_nan = np.isnan(near)
     bits[is_nan] = NAN
     hard = np.flatnonzero((low.view(np.uint32) != high.view(np.uint32)) & ~is_nan)
     for place in hard:
-        bits[place] = np.float32(rounded(float(pairs.x[place]), float(pairs.y[place]))).view(np.uint32)
+        bits[place] = np.float32(rounded(name, float(pairs.x[place]), float(pairs.y[place]))).view(np.uint32)
     return Right(bits, hard)
 
 
-def rounded(x: float, y: float) -> float:
-    """x**y, rounded once by MPFR."""
+def rounded(name: str, x: float, y: float) -> float:
+    """The function at one pair, rounded once by MPFR."""
     with gmpy2.context(BINARY32):
-        return float(gmpy2.mpfr(x, 53) ** gmpy2.mpfr(y, 53))
+        return float(BINARY[name].mpfr(gmpy2.mpfr(x, 53), gmpy2.mpfr(y, 53)))
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def kernel() -> Program:
-    """``out[i] = math.pow(x[i], y[i])``."""
-    with program("powers", 256) as p:
+def kernel(name: str) -> Program:
+    """``out[i] = math.name(x[i], y[i])``."""
+    with program(f"pairs_{name}", 256) as p:
         x = p.read("x", f32)
         y, out = p.read("y", f32, like=x), p.write("out", f32, like=x)
         i = p.global_id(0)
-        out[i] = call("math.pow", x[i], y[i])
+        out[i] = call(f"math.{name}", x[i], y[i])
     return p.build()
 
 
 @click.command(help=__doc__)
+@click.argument("name", type=click.Choice(list(BINARY)))
 @click.option("--backend", default="opencl", show_default=True)
 @click.option("--pairs", type=int, default=1_000_000_000, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--evidence", type=click.Path(path_type=Path), default=Path("evidence/math"), show_default=True)
-def main(backend: str, pairs: int, seed: int, evidence: Path) -> None:
+def main(name: str, backend: str, pairs: int, seed: int, evidence: Path) -> None:
     evidence.mkdir(parents=True, exist_ok=True)
     engine = acquire(backend)
-    pipeline = compile(engine, kernel())
-    counts = {kind.__name__: {"pairs": 0, "mismatches": 0, "hard_cases": 0} for kind in KINDS}
+    pipeline = compile(engine, kernel(name))
+    kinds = BINARY[name].kinds
+    counts = {kind.__name__: {"pairs": 0, "mismatches": 0, "hard_cases": 0} for kind in kinds}
     examples: list[list[str]] = []
     chunks = -(-pairs // CHUNK)
     with Progress() as progress:
-        for number in progress.track(range(chunks), description="pow"):
-            kind = KINDS[number % len(KINDS)]
+        for number in progress.track(range(chunks), description=name):
+            kind = kinds[number % len(kinds)]
             drawn = kind(np.random.default_rng((seed, number)), CHUNK)
             got = np.frombuffer(pipeline.dispatch(list(drawn))[0], np.uint32)
-            expected, hard = right(drawn)
+            expected, hard = right(name, drawn)
             wrong = np.flatnonzero(got != expected)
             shown = (drawn.x.view(np.uint32), drawn.y.view(np.uint32), got, expected)
             examples += [[f"{int(a[i]):#010x}" for a in shown] for i in wrong[:MAX_SHOWN]]
             for key, count in (("pairs", CHUNK), ("mismatches", len(wrong)), ("hard_cases", len(hard))):
                 counts[kind.__name__][key] += count
     mismatches = sum(count["mismatches"] for count in counts.values())
-    record = {"function": "math.pow", "pairs": chunks * CHUNK, "seed": seed, "mismatches": mismatches, "kinds": counts}
-    record |= {"examples": examples[:MAX_SHOWN]} | provenance(backend, engine.device_profile().identity)
-    (evidence / f"pow.{backend}.json").write_text(json.dumps(record, indent=2) + "\n")
+    record = {"function": f"math.{name}", "pairs": chunks * CHUNK, "seed": seed, "mismatches": mismatches}
+    record |= {"kinds": counts, "examples": examples[:MAX_SHOWN]}
+    record |= provenance(backend, engine.device_profile().identity)
+    (evidence / f"{name}.{backend}.json").write_text(json.dumps(record, indent=2) + "\n")
     if mismatches:
         raise click.ClickException(f"{mismatches} pairs are not correctly rounded. Fix: see `examples` in the evidence")
 
