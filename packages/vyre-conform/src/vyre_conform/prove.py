@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from vyre_conform.minimise import minimise
 from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.pool import settled
 from vyre_conform.reproducer import write_reproducer
-from vyre_conform.run import FORMAT, Journal, Run, RunsDiffer, Task, digest_of, reopen
+from vyre_conform.run import FORMAT, Journal, Run, RunsDiffer, Task, digest_of, read_run, reopen
 from vyre_conform.suite import Suite
 from vyre_conform.worker import Hello, Worker
 
@@ -109,19 +110,17 @@ class _Proof:
         specs = self.suite.specs(self.seed)
         task = task_of(self.suite, self.seed)
         share = max(1, self.jobs // max(1, len(backends)))
-        benches = [self._open(backend, share) for backend in backends]
-        hellos = [bench.hello for bench in benches]
-        self.result, self.journal = _begin(task, hellos, path, resume)
-        earlier = self.result.seconds
-        try:
-            self.watch.began(len(specs), hellos)
-            self._work_through(specs, benches)
-        finally:
-            self.result.seconds = earlier + time.perf_counter() - started
-            for bench in benches:
-                for worker in bench.workers:
-                    worker.stop()
-            self._finish(specs, list(backends), any(bench.error for bench in benches))
+        with ExitStack() as stack:
+            benches = [self._open(backend, share, stack) for backend in backends]
+            hellos = [bench.hello for bench in benches]
+            self.result, self.journal = _begin(task, hellos, path, resume)
+            earlier = self.result.seconds
+            try:
+                self.watch.began(len(specs), hellos)
+                self._work_through(specs, benches)
+            finally:
+                self.result.seconds = earlier + time.perf_counter() - started
+                self._finish(specs, list(backends), any(bench.error for bench in benches))
         for bench in benches:
             if bench.error is not None:
                 raise bench.error
@@ -167,12 +166,9 @@ class _Proof:
                 for thread in bench.threads:
                     thread.join()
 
-    def _open(self, backend: str, share: int) -> _Bench:
-        workers = [Worker(backend, self.suite.seconds) for _ in range(share)]
-        hello = workers[0].start()
-        if hello.problem:
-            workers[0].stop()
-        return _Bench(backend, hello, workers)
+    def _open(self, backend: str, share: int, stack: ExitStack) -> _Bench:
+        workers = [stack.enter_context(Worker(backend, self.suite.seconds)) for _ in range(share)]
+        return _Bench(backend, workers[0].start(), workers)
 
     def _note_verdict(self, case: Case, verdict: Verdict) -> None:
         with self.lock:
@@ -225,11 +221,11 @@ class _Proof:
 def _begin(task: Task, hellos: list[Hello], path: Path | None, resume: bool) -> tuple[Run, Journal]:
     """A new run, or the one in the file if it is about the same."""
     if resume and path is not None and path.exists():
-        run, journal = reopen(path)
+        run = read_run(path)
         if run.task != task or run.backends != hellos:
             fix = "finish it with the options and backends that began it, or write to another file"
             raise RunsDiffer(f"the run in {path.name} is not this one", fix=fix)
-        return run, journal
+        return run, reopen(path, run)
     if path is not None:
         path.unlink(missing_ok=True)
     run, journal = Run(task=task, host=host_facts(), backends=hellos), Journal(path)

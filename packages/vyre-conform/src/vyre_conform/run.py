@@ -198,13 +198,12 @@ def read_run(path: Path) -> Run:
     return run
 
 
-def reopen(path: Path) -> tuple[Run, Journal]:
-    """A run that was interrupted, and its file without the line that was cut off."""
-    run = read_run(path)
-    data = path.read_bytes()
+def reopen(path: Path, run: Run) -> Journal:
+    """The file that `run` was read from, without the line that was cut off."""
+    whole = path.read_bytes().rfind(b"\n") + 1
     with path.open("rb+") as file:
-        file.truncate(data.rfind(b"\n") + 1)
-    return run, Journal(path, run.digest)
+        file.truncate(whole)
+    return Journal(path, run.digest)
 
 
 def write_run(run: Run, path: Path | None = None) -> str:
