@@ -1,5 +1,7 @@
 """Compiled programs as files: the same again, or refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from vyre_driver.errors import BadArtifact
@@ -43,3 +45,10 @@ def test_another_device_is_told_field_by_field() -> None:
     MADE.require_device(MADE.device)
     with pytest.raises(BadArtifact, match="here is driver '2' instead of '1', compiler 'Python 4' instead"):
         MADE.require_device(("abacus", "ten fingers", "nature", "2", "Python 4"))
+
+
+def test_code_that_any_device_of_a_kind_runs() -> None:
+    named = replace(MADE, device=("abacus", "", "nature", "", ""))
+    named.require_device(("abacus", "twelve fingers", "nature", "2", "Python 4"))
+    with pytest.raises(BadArtifact, match="here is vendor 'craft' instead of 'nature'"):
+        named.require_device(("abacus", "ten fingers", "craft", "1", "Python 3"))

@@ -9,7 +9,9 @@ from vyre_driver.engine.admission import admit_program
 from vyre_driver.engine.bind import bind
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import BadArtifact, KernelCompileFailed, UnsupportedFeature
+from vyre_driver.lower.lowered import Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.plan.launch import plan_launch, validated, with_workgroup_size
@@ -27,7 +29,12 @@ def source_ahead(backend: EngineBackend, program: Program, config: DispatchConfi
     with backend.session() as device:
         admit_program(facts, config, device.target, device.profile)
         lowered, unit = device.emit(facts, config)
-    head = [f"{facts.program.name!r}, fingerprint {facts.program.fingerprint()}", f"options: {' '.join(unit.options)}"]
+    return described(facts.program, lowered, unit)
+
+
+def described(program: Program, lowered: Lowered, unit: SourceUnit) -> bytes:
+    """The text of a unit under what whoever launches it has to know."""
+    head = [f"{program.name!r}, fingerprint {program.fingerprint()}", f"options: {' '.join(unit.options)}"]
     for name, kernel in zip(unit.kernels, lowered.kernels, strict=True):
         buffers = [f"{b.name} ({b.access.value} {b.dtype})" for b in kernel.program.buffers if b.memory.is_bound]
         lengths = [f"length of {buffer} (u32)" for buffer in kernel.lengths]

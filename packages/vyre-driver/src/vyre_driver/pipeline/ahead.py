@@ -26,8 +26,8 @@ _NAMES = ("backend", "device", "vendor", "driver", "compiler")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledProgram:
-    """`program` has the workgroup size that is launched. `device` is the profile's identity. `codes` are artifacts by
-    the names of the device's queues, "" where it has but one."""
+    """`program` has the workgroup size that is launched. `device` is the profile's identity, with "" for what does not
+    matter to the code. `codes` are artifacts by the names of the device's queues, "" where it has but one."""
 
     target: str
     device: tuple[str, ...]
@@ -76,7 +76,7 @@ class CompiledProgram:
     def require_device(self, device: tuple[str, ...]) -> None:
         """`BadArtifact` with everything that is not as it was, if it was made for another device than this one."""
         pairs = zip(_NAMES, self.device, device, strict=True)
-        other = [f"{name} {here!r} instead of {made!r}" for name, made, here in pairs if made != here]
+        other = [f"{name} {here!r} instead of {made!r}" for name, made, here in pairs if made not in ("", here)]
         if other:
             raise BadArtifact(f"here is {', '.join(other)}", where=self.target)
 
