@@ -75,3 +75,33 @@ def test_an_unknown_target(xor: Path) -> None:
     assert result.exit_code == 4
     assert "opencl-c" in result.stderr
     assert invoke("compile", "--target", "opencl-c").exit_code == 2
+
+
+def test_a_plan_shows_what_a_dispatch_will_do(xor: Path) -> None:
+    lengths = ("--length", "a=1000", "--length", "b=1000")
+    document = json.loads(invoke("show", xor, "--stage", "plan", *lengths, "--target", "opencl", "--json").stdout)
+    assert (document["grid"], document["elements"], document["invocations"]) == ([16, 1, 1], 1000, 1024)
+    assert [(row["role"], row["bytes"]) for row in document["bindings"]] == [
+        ("input", 4000),
+        ("input", 4000),
+        ("output", 4000),
+    ]
+    assert document["outputs"] == [{"name": "out", "start": 0, "stop": 4000}]
+    assert "workgroups" in document["queue_reason"]
+    shown = invoke("show", xor, "--stage", "plan", *lengths).stdout
+    assert "1024 for 1000 elements (24 idle)" in shown
+    assert invoke("show", xor, "--stage", "plan").exit_code == 2
+    assert invoke("show", xor, "--stage", "plan", "--length", "c=1").exit_code == 2
+    assert invoke("show", xor, "--stage", "plan", "--length", "a").exit_code == 2
+
+
+def test_the_name_of_the_only_output_can_be_left_out(xor: Path) -> None:
+    out = xor.with_name("out.npy")
+    inputs = ("--input", f"a={xor.with_name('a.npy')}", "--input", f"b={xor.with_name('b.npy')}")
+    assert invoke("run", xor, *inputs, "--output", out, "--backend", "reference").exit_code == 0
+    assert (np.load(out) == np.arange(100, dtype=np.uint32) ^ 3).all()
+
+
+def test_validate_for_a_target(xor: Path) -> None:
+    assert invoke("validate", xor, "--target", "opencl").exit_code == 0
+    assert invoke("validate", xor, "--target", "abacus-in-brass").exit_code == 3

@@ -80,13 +80,44 @@ if TYPE_CHECKING:
     from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
+    from vyre_driver.plan.admission import validate_program_for_backend
+    from vyre_driver.plan.binding import (
+        BackendLayoutClass,
+        BackendLayoutFingerprint,
+        BackendLayoutSlot,
+        Binding,
+        BindingPlan,
+        BindingRole,
+        BindingSetFingerprint,
+        binding_plans_share_layout,
+        dispatch_element_count,
+        dispatch_element_count_for_program,
+        element_size_bytes,
+    )
     from vyre_driver.plan.indirect import IndirectDispatch, find_indirect_dispatch, read_indirect_grid
     from vyre_driver.plan.launch import LaunchPlan, infer_dispatch_grid, infer_dispatch_grid_for_count, plan_launch
     from vyre_driver.plan.outputs import (
+        OutputBindingLayout,
         OutputLayout,
         enforce_actual_output_budget,
         output_binding_layout,
         output_binding_layouts,
+        output_layout_from_program,
+    )
+    from vyre_driver.plan.params import (
+        dispatch_param_words,
+        dispatch_param_words_into,
+        try_dispatch_param_words,
+        try_dispatch_param_words_into,
+    )
+    from vyre_driver.plan.shapes import (
+        borrowed_input_batch_shapes_match,
+        borrowed_input_shapes_match,
+        dispatch_configs_share_launch_shape,
+        program_vsa_fingerprint,
+        program_vsa_fingerprint_words,
+        resolve_fixpoint_iterations,
+        resolve_fixpoint_iterations_usize,
     )
     from vyre_driver.policy.enforce import (
         AllowedOps,
@@ -165,9 +196,26 @@ _MODULES = {
     "pipeline.disk": "DiskPipelineCache",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
+    "plan.admission": "validate_program_for_backend",
+    "plan.binding": """
+        BackendLayoutClass BackendLayoutFingerprint BackendLayoutSlot Binding BindingPlan BindingRole
+        BindingSetFingerprint binding_plans_share_layout dispatch_element_count
+        dispatch_element_count_for_program element_size_bytes
+    """,
     "plan.indirect": "IndirectDispatch find_indirect_dispatch read_indirect_grid",
     "plan.launch": "LaunchPlan infer_dispatch_grid infer_dispatch_grid_for_count plan_launch",
-    "plan.outputs": "OutputLayout enforce_actual_output_budget output_binding_layout output_binding_layouts",
+    "plan.outputs": """
+        OutputBindingLayout OutputLayout enforce_actual_output_budget output_binding_layout
+        output_binding_layouts output_layout_from_program
+    """,
+    "plan.params": """
+        dispatch_param_words dispatch_param_words_into try_dispatch_param_words try_dispatch_param_words_into
+    """,
+    "plan.shapes": """
+        borrowed_input_batch_shapes_match borrowed_input_shapes_match dispatch_configs_share_launch_shape
+        program_vsa_fingerprint program_vsa_fingerprint_words resolve_fixpoint_iterations
+        resolve_fixpoint_iterations_usize
+    """,
     "policy.enforce": """
         AllowedOps Chain DeniedFeatures EnforceGate EnforceVerdict GatedBackend MaxDeclaredBytes
         ProvenDeterminism
@@ -193,11 +241,18 @@ __all__ = [
     "AotTargetId",
     "Availability",
     "BackendError",
+    "BackendLayoutClass",
+    "BackendLayoutFingerprint",
+    "BackendLayoutSlot",
     "BackendProblem",
     "BackendRegistration",
     "BackendUnavailable",
     "BadArtifact",
     "BadCapsule",
+    "Binding",
+    "BindingPlan",
+    "BindingRole",
+    "BindingSetFingerprint",
     "Category",
     "Chain",
     "CompiledPipeline",
@@ -245,6 +300,7 @@ __all__ = [
     "OpDef",
     "OpDefRegistration",
     "OpLocation",
+    "OutputBindingLayout",
     "OutputBuffers",
     "OutputLayout",
     "OutputLimitExceeded",
@@ -285,11 +341,20 @@ __all__ = [
     "acquire_preferred_dispatch_backend",
     "availability",
     "backend_problems",
+    "binding_plans_share_layout",
+    "borrowed_input_batch_shapes_match",
+    "borrowed_input_shapes_match",
     "borrowed_input_slices",
     "capture_git_info",
     "capture_git_info_at",
     "compile",
     "core_supported_ops",
+    "dispatch_configs_share_launch_shape",
+    "dispatch_element_count",
+    "dispatch_element_count_for_program",
+    "dispatch_param_words",
+    "dispatch_param_words_into",
+    "element_size_bytes",
     "emit_aot_target",
     "enforce_actual_output_budget",
     "find_indirect_dispatch",
@@ -299,18 +364,26 @@ __all__ = [
     "legalize",
     "output_binding_layout",
     "output_binding_layouts",
+    "output_layout_from_program",
     "plan_launch",
+    "program_vsa_fingerprint",
+    "program_vsa_fingerprint_words",
     "read_indirect_grid",
     "register",
     "registered_aot_emitters",
     "registered_backends",
     "registered_backends_by_precedence",
     "replace_output_buffers_preserving_slots",
+    "resolve_fixpoint_iterations",
+    "resolve_fixpoint_iterations_usize",
     "source_fingerprint",
     "source_tree_fingerprint",
     "source_tree_fingerprint_at",
+    "try_dispatch_param_words",
+    "try_dispatch_param_words_into",
     "unregister",
     "validate_buffer_ownership",
+    "validate_program_for_backend",
 ]
 
 

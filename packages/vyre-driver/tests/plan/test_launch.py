@@ -13,7 +13,8 @@ from vyre_driver.errors import (
     UnsupportedFeature,
 )
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
-from vyre_driver.plan.launch import OutputLayout, plan_launch
+from vyre_driver.plan.launch import plan_launch
+from vyre_driver.plan.outputs import OutputBindingLayout
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u8, u32
 from vyre_foundation.ir.program import Program
@@ -70,7 +71,7 @@ def test_order_and_ranges_of_inputs_and_outputs() -> None:
     p.read_write("rw", u32)
     plan = plan_launch(p.build(), [8, 4, 12])
     assert plan.inputs == ("r", "u", "rw")
-    assert plan.outputs == (OutputLayout("w", 4, 12), OutputLayout("rw", 0, 12))
+    assert plan.outputs == (OutputBindingLayout("w", 4, 12, 0), OutputBindingLayout("rw", 0, 12, 4))
     assert [output.size for output in plan.outputs] == [8, 12]
     assert plan.byte_length("w") == 16
     assert plan.num_workgroups == 1

@@ -7,6 +7,7 @@ from vyre_driver.lower.expand import expand_calls
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
+from vyre_driver.plan.binding import BindingPlan, binding_plans_share_layout
 from vyre_driver.policy.groups import arrange
 from vyre_foundation.optimize import facts_after, optimize
 from vyre_foundation.validate.facts import Facts
@@ -16,5 +17,6 @@ def lowered_for(target: Target, facts: Facts) -> Lowered:
     """A validated program as kernels in the words of `target`."""
     # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
     optimized = optimize(facts_after(facts, expand_calls(facts.program, target)))
+    assert binding_plans_share_layout(BindingPlan.of(facts.program), BindingPlan.of(optimized.program))
     arrangement = arrange(optimized, target.groups)
     return legalize(optimized.program, optimized, target, arrangement)

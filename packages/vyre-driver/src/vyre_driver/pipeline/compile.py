@@ -7,6 +7,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
 from vyre_driver.errors import InvalidLaunch, UnsupportedFeature
+from vyre_driver.plan.admission import used_ops
 from vyre_driver.plan.launch import validated
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
@@ -15,13 +16,16 @@ from vyre_foundation.ir.program import Program
 def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
     """The backend's own pipeline, or one that calls `dispatch` every time.
 
-    `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
-    pipelines, because `dispatch` keeps nothing.
+    `InvalidProgram` for a program that is not valid. On a backend without pipelines `UnsupportedFeature` for ops that
+    it does not execute, and for persistent buffers, because `dispatch` keeps nothing.
     """
     validated(program)
     native = backend.compile_native(program, config)
     if native is not None:
         return native
+    missing = sorted(used_ops(program) - backend.supported_ops())
+    if missing:
+        raise UnsupportedFeature(f"the ops {', '.join(missing)}", backend=backend.id())
     if any(buffer.memory is Memory.PERSISTENT for buffer in program.buffers):
         fix = "choose a backend that compiles, or pass the contents as an input and an output"
         raise UnsupportedFeature("persistent buffers in a pipeline", backend=backend.id(), fix=fix)

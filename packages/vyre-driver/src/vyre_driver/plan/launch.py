@@ -9,11 +9,13 @@ from types import MappingProxyType
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import InvalidInput, InvalidLaunch, InvalidProgram
+from vyre_driver.plan.binding import BindingPlan, dispatch_element_count_for_program
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.lengths import fixed_lengths, input_lengths, launch_lengths
 from vyre_driver.plan.limits import require_limits
 from vyre_driver.plan.outputs import OutputLayout as OutputLayout
 from vyre_driver.plan.outputs import enforce_actual_output_budget, output_binding_layouts
+from vyre_driver.plan.shapes import resolve_fixpoint_iterations
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
@@ -35,6 +37,11 @@ class LaunchPlan:
     inputs: tuple[str, ...]
     outputs: tuple[OutputLayout, ...]
     repeats: int = 1
+
+    @property
+    def bindings(self) -> BindingPlan:
+        """What each buffer is to the dispatch."""
+        return BindingPlan.of(self.program, self.lengths)
 
     @property
     def num_workgroups(self) -> int:
@@ -77,7 +84,7 @@ def plan_launch(
         lengths=MappingProxyType(launch_lengths(buffers, lengths, groups, groups * program.workgroup_volume)),
         inputs=tuple(buffer.name for buffer in program.inputs),
         outputs=outputs,
-        repeats=config.fixpoint_iterations,
+        repeats=resolve_fixpoint_iterations(config),
     )
     if profile is not None:
         require_limits(program, grid, {name: plan.byte_length(name) for name in plan.lengths}, profile)
@@ -99,10 +106,7 @@ def with_workgroup_size(program: Program, size: Extent | None) -> Program:
 
 def infer_dispatch_grid(program: Program, lengths: Mapping[str, int]) -> Extent:
     """As many workgroups on x as the longest output needs invocations; one for a program without outputs."""
-    outputs = program.outputs
-    if not outputs:
-        return (1, 1, 1)
-    return infer_dispatch_grid_for_count(max(lengths[buffer.name] for buffer in outputs), program.workgroup_size)
+    return infer_dispatch_grid_for_count(dispatch_element_count_for_program(program, lengths), program.workgroup_size)
 
 
 def infer_dispatch_grid_for_count(count: int, workgroup_size: Extent) -> Extent:

@@ -26,7 +26,7 @@ def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], pro
 
 def exceeded_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> list[str]:
     """Every limit of geometry, buffer size and workgroup memory that a launch exceeds, in words."""
-    return [*_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
+    return [*exceeded_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
 
 
 def require_room(needed: int, profile: DeviceProfile, program: str) -> None:
@@ -35,7 +35,8 @@ def require_room(needed: int, profile: DeviceProfile, program: str) -> None:
         raise DeviceOutOfMemory(needed, profile.global_memory_bytes, where=f"program {program!r}")
 
 
-def _geometry(program: Program, grid: Extent, profile: DeviceProfile) -> Iterator[str]:
+def exceeded_geometry(program: Program, grid: Extent, profile: DeviceProfile) -> Iterator[str]:
+    """Every limit of workgroup and grid that a launch exceeds, in words."""
     for axis, size, most in zip("xyz", program.workgroup_size, profile.max_workgroup_size, strict=True):
         if size > most:
             yield f"a workgroup size of {size} on {axis} (at most {most})"

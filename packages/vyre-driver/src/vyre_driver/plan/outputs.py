@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.errors import InvalidInput, OutputLimitExceeded
+from vyre_driver.errors import InvalidInput, InvalidLaunch, OutputLimitExceeded
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 
@@ -24,19 +24,42 @@ class OutputLayout:
         return self.stop - self.start
 
 
-def output_binding_layout(buffer: Buffer, length: int) -> OutputLayout:
+@dataclass(frozen=True, slots=True)
+class OutputBindingLayout(OutputLayout):
+    """The same, with the buffer's binding number."""
+
+    binding: int
+
+    @property
+    def word_count(self) -> int:
+        """How many u32 hold it; at least one, because no memory is empty."""
+        return max(1, -(-self.size // 4))
+
+
+def output_binding_layout(buffer: Buffer, length: int) -> OutputBindingLayout:
     """The layout of one output of `length` elements; `InvalidInput` if its declared range goes beyond them."""
     size = length * buffer.dtype.size
     start, stop = buffer.output_range or (0, size)
     if stop > size:
         needed = f"at least the {stop} bytes of its output range"
         raise InvalidInput(buffer.name, needed=needed, got=f"{size} bytes", fix="bind more, or narrow the range")
-    return OutputLayout(buffer.name, start, stop)
+    assert buffer.binding is not None, "outputs are bound"
+    return OutputBindingLayout(buffer.name, start, stop, buffer.binding)
 
 
-def output_binding_layouts(program: Program, lengths: Mapping[str, int]) -> tuple[OutputLayout, ...]:
+def output_binding_layouts(program: Program, lengths: Mapping[str, int]) -> tuple[OutputBindingLayout, ...]:
     """The layouts of all outputs in binding order, for element counts by name."""
     return tuple(output_binding_layout(buffer, lengths[buffer.name]) for buffer in program.outputs)
+
+
+def output_layout_from_program(program: Program, lengths: Mapping[str, int]) -> OutputBindingLayout:
+    """The layout of the only output; `InvalidLaunch` for a program with another number of them."""
+    layouts = output_binding_layouts(program, lengths)
+    if len(layouts) != 1:
+        names = ", ".join(layout.buffer for layout in layouts) or "none"
+        fix = "name the output that is meant"
+        raise InvalidLaunch("output", needed="a program with one output", got=f"{len(layouts)} ({names})", fix=fix)
+    return layouts[0]
 
 
 def enforce_actual_output_budget(config: DispatchConfig, layouts: Sequence[OutputLayout]) -> None:

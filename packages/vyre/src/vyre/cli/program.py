@@ -11,13 +11,23 @@ import numpy as np
 
 from vyre.cli.compile import load, read_compiled
 from vyre.cli.outcome import Answer, coloured, readable_time
+from vyre.cli.plan import show_plan
 from vyre.cli.source import named_paths, read_array, read_program, write_array
 from vyre.run import backend_for
-from vyre_driver import DispatchConfig, EngineBackend, EvidenceBundle, UnsupportedFeature, VyreBackend
+from vyre_driver import (
+    DispatchConfig,
+    EngineBackend,
+    EvidenceBundle,
+    UnsupportedFeature,
+    VyreBackend,
+    output_layout_from_program,
+    validate_program_for_backend,
+)
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.observe.diagnostics import Diagnostic, Severity, of_finding
 from vyre_driver.observe.evidence import counted
+from vyre_driver.plan.lengths import fixed_lengths
 from vyre_foundation import Program, print_program
 from vyre_foundation.ir.walk import statements
 from vyre_foundation.optimize import optimize, steps
@@ -29,13 +39,16 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 
 @click.command()
 @FILE
+@click.option("--target", metavar="BACKEND", help="Also whether this backend can run it, and if not, all reasons.")
 @JSON
-def validate(file: Path, as_json: bool) -> None:
+def validate(file: Path, target: str | None, as_json: bool) -> None:
     """Check a program: its facts, or all its findings (exit code 1)."""
     answer = Answer(as_json)
     with answer.failures():
         program = read_program(file, answer)
         facts = program.validate()
+        if target is not None:
+            validate_program_for_backend(backend_for(target), program)
         if as_json:
             answer.json({"valid": True, "fingerprint": program.fingerprint(), **_facts(answer, facts)})
         else:
@@ -45,19 +58,29 @@ def validate(file: Path, as_json: bool) -> None:
 
 @click.command()
 @FILE
-@click.option("--stage", type=click.Choice(("source", "optimized")), default="source", show_default=True,
-              help="The program as it was written, or as compilers get it.")  # fmt: skip
+@click.option(
+    "--stage",
+    type=click.Choice(("source", "plan", "optimized")),
+    default="source",
+    show_default=True,
+    help="The program as it was written, the plan of a dispatch, or the program as compilers get it.",
+)
+@click.option("--length", "lengths", multiple=True, metavar="NAME=COUNT",
+              help="Elements of an input, for the plan. Repeatable.")  # fmt: skip
 @click.option("--passes", is_flag=True, help="Print what each pass of the optimizer did, instead of the program.")
 @click.option("--target", metavar="BACKEND", help="Print the source that this backend's compiler gets.")
 @JSON
-def show(file: Path, stage: str, passes: bool, target: str | None, as_json: bool) -> None:
-    """Print a program in the text form, its facts, what the optimizer makes of it, and its source for a target."""
+def show(file: Path, stage: str, lengths: tuple[str, ...], passes: bool, target: str | None, as_json: bool) -> None:
+    """Print a program in the text form, its facts, its plan, what the optimizer makes of it, or a target's source."""
     answer = Answer(as_json)
     with answer.failures():
         program = read_program(file, answer)
         facts = program.validate()
         if passes:
             _print_passes(answer, facts)
+            return
+        if stage == "plan":
+            show_plan(answer, program, lengths, target)
             return
         source = None if target is None else _emitted(program, target)
         if stage == "optimized":
@@ -80,7 +103,8 @@ def show(file: Path, stage: str, passes: bool, target: str | None, as_json: bool
 @click.command()
 @FILE
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help="A .npy file, or raw elements. Repeatable.")
-@click.option("--output", "outputs", multiple=True, metavar="NAME=FILE", help="Where to write an output. Repeatable.")
+@click.option("--output", "outputs", multiple=True, metavar="NAME=FILE",
+              help="Where to write an output; the name of the only one can be left out. Repeatable.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="A backend's id, or the best that is available.")
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y, z, instead of the inferred grid.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
@@ -103,12 +127,8 @@ def run(
         compiled = read_compiled(file)
         program = read_program(file, answer) if compiled is None else compiled.program
         program.validate()
-        targets = named_paths(outputs, "--output")
-        names = [b.name for b in program.outputs]
-        for name in targets:
-            if name not in names:
-                raise click.BadParameter(f"the program has no output {name!r}; it has {', '.join(names) or 'none'}")
         arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
+        targets = _targets(program, arrays, outputs)
         budget = 0 if compiled is None else compiled.ulp_budget
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
@@ -123,6 +143,19 @@ def run(
         for name, path in targets.items():
             write_array(path, results[name])
         _report_run(answer, device.id(), seconds, results, targets)
+
+
+def _targets(program: Program, arrays: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Path]:
+    """Where each output goes; of a program with one output a file alone says it."""
+    if len(outputs) == 1 and "=" not in outputs[0]:
+        lengths = fixed_lengths(program, {name: array.size for name, array in arrays.items()})
+        return {output_layout_from_program(program, lengths).buffer: Path(outputs[0])}
+    targets = named_paths(outputs, "--output")
+    names = [b.name for b in program.outputs]
+    for name in targets:
+        if name not in names:
+            raise click.BadParameter(f"the program has no output {name!r}; it has {', '.join(names) or 'none'}")
+    return targets
 
 
 def _dispatch_with_evidence(
