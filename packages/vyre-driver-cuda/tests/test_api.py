@@ -1,7 +1,7 @@
 """What is missing is said with a reason and a remedy. This machine may have all of it, so tests take it away."""
 
 import builtins
-import sys
+import ctypes
 from typing import Any
 
 import pytest
@@ -16,17 +16,40 @@ def fresh() -> None:
     api.cupy.cache_clear()
 
 
-def test_without_a_driver() -> None:
+def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "DRIVER", "libcuda-that-nobody-has.so.1")
     with pytest.raises(BackendUnavailable) as caught:
-        api.device_count("libcuda-that-nobody-has.so.1")
+        api.device_count()
     assert "no NVIDIA driver: libcuda-that-nobody-has.so.1" in str(caught.value)
     assert "vyre compile --target cuda:sm_90" in caught.value.fix
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the C library stands in for a driver")
-def test_a_library_that_is_no_driver() -> None:
-    with pytest.raises(AttributeError, match="cuInit"):
-        api.device_count("libc.so.6")
+class Driver:
+    """A driver that answers so."""
+
+    def __init__(self, status: int, count: int) -> None:
+        self._status, self._count = status, count
+
+    def cuInit(self, flags: int) -> int:
+        return self._status
+
+    def cuDeviceGetCount(self, found: Any) -> int:
+        found._obj.value = self._count
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(0, "sees no GPU"), (100, r"sees no GPU \(status 100 of the CUDA driver\)")]
+)
+def test_a_driver_without_a_gpu(status: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(status, 0))
+    with pytest.raises(BackendUnavailable, match=said):
+        api.device_count()
+
+
+def test_the_driver_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(0, 3))
+    assert api.device_count() == 3
 
 
 def test_without_the_bindings(monkeypatch: pytest.MonkeyPatch) -> None:

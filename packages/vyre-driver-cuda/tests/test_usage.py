@@ -1,4 +1,4 @@
-"""What kernels take of the GPU, as the assembler reports it. The benchmarks' kernels have all they need in registers."""
+"""What kernels take of the GPU, as the assembler reports it. The benchmarks' kernels need registers alone."""
 
 import sys
 from collections.abc import Callable

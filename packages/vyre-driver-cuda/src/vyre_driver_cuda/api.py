@@ -58,12 +58,12 @@ def require_cupy() -> None:
         raise _missing("CuPy, which launches, is not installed")
 
 
-def device_count(library: str = DRIVER) -> int:
+def device_count() -> int:
     """How many GPUs the driver sees, at least one."""
     try:
-        driver = ctypes.CDLL(library)
+        driver = ctypes.CDLL(DRIVER)
     except OSError as error:
-        reason = f"there is no NVIDIA driver: {library} can not be loaded"
+        reason = f"there is no NVIDIA driver: {DRIVER} can not be loaded"
         raise BackendUnavailable(BACKEND, reason, fix=NO_DRIVER) from error
     count = ctypes.c_int(0)
     status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))

@@ -32,6 +32,13 @@ class Architecture:
             raise BackendUnavailable("cuda", reason, fix=fix)
         return found
 
+    def runs_on(self, gpu: Architecture) -> bool:
+        """Whether a GPU executes machine code for this architecture: one of the same major number that is not older,
+        or with a suffix only the very same."""
+        if self.suffix == "a":
+            return (self.major, self.minor) == (gpu.major, gpu.minor)
+        return self.major == gpu.major and self.minor <= gpu.minor
+
     @property
     def has_bf16(self) -> bool:
         """Sums and products of bf16, and conversions, are instructions."""

@@ -5,27 +5,42 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from vyre_driver_cuda.compiler import BuildFailed
+from vyre_driver_cuda.architecture import Architecture
+from vyre_driver_cuda.compiler import BuildFailed, Compiled
+from vyre_driver_cuda.emit import CudaSource
 
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """An ELF file with machine code, and the names of its `kernels` in the order of `Lowered.kernels`."""
+    """An ELF file with machine code for an `architecture`, and the names of its `kernels` in the order of
+    `Lowered.kernels`."""
 
     kernels: tuple[str, ...]
     code: bytes
+    architecture: Architecture
+
+    @classmethod
+    def of(cls, unit: CudaSource, compiled: Compiled, architecture: Architecture) -> Cubin:
+        return cls(unit.kernels, compiled.cubin, architecture)
 
     def to_bytes(self) -> bytes:
-        return json.dumps({"kernels": self.kernels}).encode() + b"\0" + self.code
+        head = {"kernels": self.kernels, "architecture": str(self.architecture)}
+        return json.dumps(head).encode() + b"\0" + self.code
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Cubin:
         """What `to_bytes` wrote; `BuildFailed` for other bytes."""
         text, _, code = data.partition(b"\0")
         try:
-            kernels = tuple(json.loads(text)["kernels"])
-        except (ValueError, KeyError, TypeError) as error:
+            head = json.loads(text)
+            kernels, architecture = tuple(head["kernels"]), Architecture.parse(head["architecture"])
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise BuildFailed(f"the binary has no head: {error!r}") from error
         if not code.startswith(b"\x7fELF"):
             raise BuildFailed("the binary holds no machine code")
-        return cls(kernels, code)
+        return cls(kernels, code, architecture)
+
+    def require(self, gpu: Architecture) -> None:
+        """`BuildFailed` if GPUs of this architecture can not run it."""
+        if not self.architecture.runs_on(gpu):
+            raise BuildFailed(f"it is machine code for {self.architecture}, and the GPU is {gpu}")

@@ -1,0 +1,65 @@
+"""Programs of the conformance suite and random ones become PTX and machine code, for GPUs that are not here.
+
+The tests take a sample, each program for another architecture; ``tox -e conform-cuda-compile`` takes every case for
+all of them, and more random programs.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from vyre_conform.case import Spec
+from vyre_conform.testing import cells
+from vyre_driver.plan.launch import with_workgroup_size
+from vyre_driver_cuda.compiler import Compiled
+from vyre_driver_cuda.emit import CudaSource
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.program import Program
+
+Source = Callable[..., CudaSource]
+Compile = Callable[..., Compiled]
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+SAMPLE = 48
+"""Of so many cases one is compiled by the tests."""
+SUITE = cells(fuzz=24, seed=6)
+
+
+def programs(specs: list[Spec]) -> Iterator[tuple[str, Program]]:
+    """The programs of cases, in the workgroups that they are launched with; cases of refusals have none."""
+    for spec in specs:
+        launch = spec.case(0).launch
+        try:
+            program = with_workgroup_size(launch.program, launch.workgroup)
+            program.validate()
+        except VyreError:
+            continue
+        yield str(spec.address), program
+
+
+@pytest.mark.parametrize("number", range(len(ARCHITECTURES)), ids=ARCHITECTURES.__getitem__)
+def test_a_sample_compiles(number: int, source: Source, compiled: Compile) -> None:
+    specs = SUITE[number * SAMPLE // len(ARCHITECTURES) :: SAMPLE]
+    for address, program in programs(specs):
+        require(address, program, ARCHITECTURES[number], source, compiled)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("part", range(8))
+def test_everything_compiles(part: int, architecture: str, source: Source, compiled: Compile) -> None:
+    for address, program in programs(cells(fuzz=200, seed=6)[part::8]):
+        require(address, program, architecture, source, compiled)
+
+
+def require(address: str, program: Program, architecture: str, source: Source, compiled: Compile) -> None:
+    """Machine code with every kernel in it, fused where a text says so and nowhere else."""
+    unit = source(program, architecture)
+    code = compiled(program, architecture)
+    assert code.cubin.startswith(b"\x7fELF"), address
+    assert set(re.findall(r"\.entry (\w+)\(", code.ptx)) == set(unit.kernels), address
+    for name, word in (("f32", "__fmaf_rn"), ("f64", "__fma_rn")):
+        assert (f"fma.rn.{name}" not in code.ptx) or word in unit.text, f"{address}: contracted"
+    assert ".ftz" not in code.ptx, f"{address}: subnormals are flushed"
+    assert not re.search(r"\b(div|sqrt|rcp)\.(approx|full)", code.ptx), f"{address}: approximated"
