@@ -23,10 +23,12 @@ VIOLATIONS = [
     ("vyre-driver/src/vyre_driver/planted.py",               "import vyre_conform",                 LAYERS),
     ("vyre-reference/src/vyre_reference/planted.py",         "import vyre_driver_opencl",           LAYERS),
     ("vyre-driver-opencl/src/vyre_driver_opencl/planted.py", "import vyre_reference",               LAYERS),
+    ("vyre-driver-cuda/src/vyre_driver_cuda/planted.py",     "import vyre_driver_opencl",           LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre",                         LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre_driver_opencl",           NEUTRAL),
     ("vyre/src/vyre/planted.py",                             "import vyre_driver_opencl",           NEUTRAL),
     ("vyre-driver/src/vyre_driver/planted.py",               "import pyopencl",                     NEUTRAL),
+    ("vyre-driver/src/vyre_driver/planted.py",               "import cupy",                         NEUTRAL),
     ("vyre-foundation/src/vyre_foundation/planted.py",       "import cupy.cuda",                    NEUTRAL),
     ("vyre-driver/src/vyre_driver/device/__init__.py",       "import vyre_driver.engine",           ROOMS),
 ]
