@@ -271,6 +271,7 @@ def test_a_wait_that_became_long_is_watched_again(fresh_port: OpenClPort, monkey
         fresh_port.wait(event)
     kernel = module.kernels[unit.kernels[0]]
     assert kernel.seconds < port.BLOCKING
+    monkeypatch.setattr(launch, "BLOCKING", 0.0)
     monkeypatch.setattr(port, "BLOCKING", 0.0)
     event = fresh_port.launch(module, unit.kernels[0], (1, 1, 1), (1, 1, 1), args)
     fresh_port.wait(event)

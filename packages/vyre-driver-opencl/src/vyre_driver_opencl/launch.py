@@ -16,6 +16,16 @@ Arg: TypeAlias = "BufferMemory | Argument | int"
 Args: TypeAlias = "Sequence[Arg]"
 
 
+BLOCKING = 0.02
+"""Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
+
+
+def seconds_of(first: cl.Event, last: cl.Event) -> float:
+    """What the device took from the beginning of one command to the end of another; infinity if it is long."""
+    seconds: float = (last.profile.end - first.profile.start) / 1e9
+    return seconds if seconds < BLOCKING else math.inf
+
+
 class LoadedKernel:
     """One kernel object. It keeps what is bound to it: a runtime may end the process over a buffer that is gone.
 
@@ -77,6 +87,10 @@ class LoadedKernel:
         """`args` stays None while memory of a caller is among them."""
         self.memories = tuple(a for a in args if isinstance(a, BufferMemory))
         self.args = args if self._bound is not None and None not in self._bound else None
+
+    def took(self, event: cl.Event) -> None:
+        """Learn from a launch that has ended."""
+        self.seconds = seconds_of(event, event)
 
     def shape(self, grid: Extent, workgroup_size: Extent) -> None:
         """Make these the kernel's sizes, without trailing axes of one workgroup of one invocation."""

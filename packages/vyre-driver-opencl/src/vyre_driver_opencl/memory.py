@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl.api import cl
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 PAGE = 4096
 """Alignment of host memory that a device uses in place: some runtimes copy what does not begin on a page."""
@@ -52,7 +55,8 @@ class Sharing(Enum):
 class BufferMemory:
     """Some bytes of the device. `argument` is what a kernel gets, `launch` the number of the last that uses them.
 
-    The kinds below read, write and fill, each at once: the launches before have ended.
+    The kinds below read, write and fill, each at once: the launches before have ended. They also fill by a command,
+    which takes its turn.
     """
 
     __slots__ = ("argument", "launch")
@@ -68,18 +72,12 @@ class BufferMemory:
 
 
 class HostMemory(BufferMemory):
-    """Host memory that the device uses in place."""
+    """Host memory that the device uses in place: `contents` are bytes in one piece that may be written to."""
 
     __slots__ = ("_bytes", "_view")
 
-    def __init__(self, context: cl.Context, sharing: Sharing, size: int) -> None:
-        try:
-            room = np.empty(size + PAGE - 1, np.uint8)
-        except MemoryError as error:
-            raise DeviceOutOfMemory(size) from error
-        start = -room.ctypes.data % PAGE
-        self._bytes = room[start : start + size]
-        self._view = self._bytes.data
+    def __init__(self, context: cl.Context, sharing: Sharing, contents: npt.NDArray[np.uint8]) -> None:
+        self._bytes, self._view = contents, contents.data
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
         self.argument = (
             cl.SVM(self._bytes) if sharing is Sharing.SYSTEM_POINTER else cl.Buffer(context, flags, hostbuf=self._bytes)
@@ -94,9 +92,15 @@ class HostMemory(BufferMemory):
         """Copy `data` to byte `offset`; `data` is free at return."""
         self._view[offset : offset + data.nbytes] = data
 
-    def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
+    def fill(self, byte: int, size: int) -> None:
         """Set the first `size` bytes."""
         self._bytes[:size] = byte
+
+    def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
+        """The same as a command, after all that were enqueued before."""
+        if isinstance(self.argument, cl.Buffer):
+            return cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
+        return cl.enqueue_svm_memfill(queue, self.argument, np.array([byte], np.uint8), size)
 
 
 class DeviceMemory(BufferMemory):
@@ -116,8 +120,8 @@ class DeviceMemory(BufferMemory):
     def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
         cl.enqueue_copy(queue, self.argument, data, dst_offset=offset)
 
-    def fill(self, queue: cl.CommandQueue, byte: int, size: int) -> None:
-        cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
+    def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
+        return cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
 
 
 def over_host_pointer(context: cl.Context, data: memoryview) -> Argument | None:
@@ -134,4 +138,30 @@ AnyMemory: TypeAlias = HostMemory | DeviceMemory
 
 def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
     """`size` bytes for the device, with unspecified contents."""
-    return DeviceMemory(context, size) if sharing is Sharing.NONE else HostMemory(context, sharing, size)
+    if sharing is Sharing.NONE:
+        return DeviceMemory(context, size)
+    try:
+        room = np.empty(size + PAGE - 1, np.uint8)
+    except MemoryError as error:
+        raise DeviceOutOfMemory(size) from error
+    start = -room.ctypes.data % PAGE
+    return HostMemory(context, sharing, room[start : start + size])
+
+
+def wrap(context: cl.Context, sharing: Sharing, foreign: object) -> HostMemory | None:
+    """An array of the host as it is, or None: it must be in one piece, writable and aligned, the device the host's."""
+    array = _host_array(foreign)
+    if sharing is Sharing.NONE or array is None or not array.flags.carray or array.ctypes.data % ALIGNMENT:
+        return None
+    return HostMemory(context, sharing, array.reshape(-1).view(np.uint8))
+
+
+def _host_array(foreign: object) -> npt.NDArray[Any] | None:
+    if isinstance(foreign, np.ndarray):
+        return foreign
+    try:
+        if hasattr(foreign, "__dlpack__"):
+            return np.from_dlpack(foreign)
+        return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -17,19 +16,28 @@ from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.errors import from_status, translated
-from vyre_driver_opencl.launch import Args, LoadedKernel, Module
-from vyre_driver_opencl.memory import ALIGNMENT, AnyMemory, Argument, BufferMemory, Sharing, allocate, over_host_pointer
+from vyre_driver_opencl.launch import BLOCKING, Args, LoadedKernel, Module
+from vyre_driver_opencl.memory import (
+    ALIGNMENT,
+    AnyMemory,
+    Argument,
+    BufferMemory,
+    HostMemory,
+    Sharing,
+    allocate,
+    over_host_pointer,
+    wrap,
+)
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import queue_of
+from vyre_driver_opencl.recording import Fill, Recording
 from vyre_driver_opencl.waiting import wait_interruptibly
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.emit import OpenClSource
 
-BLOCKING = 0.02
-"""Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
 COMPLETE = cl.command_execution_status.COMPLETE
 
 
@@ -37,6 +45,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     """One device with one queue, in order, or several of which one is used at a time. It times its kernels."""
 
     emitter_version = "opencl-1"
+    records = True
 
     def __init__(self, backend: str, opened: OpenedDevice) -> None:
         self._backend, self._opened = backend, opened
@@ -49,10 +58,11 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         self.shares_host_memory = self._sharing is not Sharing.NONE
         self._largest = self._device.max_mem_alloc_size
         # Since the last wait for everything. The arguments are kept because memory of a caller may be among them.
-        self._launched: list[tuple[LoadedKernel, cl.Event, Args]] = []
+        self._launched: list[tuple[LoadedKernel | Fill | Recording, cl.Event, Args]] = []
         self._ended = 0  # launches before those
         self._pending = 0.0  # seconds that those are known to take together
         self._in_use: list[BufferMemory] = []  # given back while a launch used it
+        self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -115,11 +125,12 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             return allocate(self._context, self._sharing, size)
 
     def fill(self, memory: AnyMemory, byte: int, size: int) -> None:
-        self._wait_for(memory)
-        try:
-            memory.fill(self._queue, byte, size)
-        except cl.Error as error:
-            raise self._translated(error) from error
+        if self._recording is not None:
+            self._recording.fill(memory, byte, size)
+        elif isinstance(memory, HostMemory) and memory.launch <= self._ended:
+            memory.fill(byte, size)
+        else:
+            self._enqueue_all(Fill(memory, byte, size))
 
     def copy_in(self, memory: AnyMemory, data: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
@@ -146,6 +157,10 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         with translated(self._backend):
             return over_host_pointer(self._context, data)
 
+    def wrap(self, foreign: object) -> HostMemory | None:
+        with translated(self._backend):
+            return wrap(self._context, self._sharing, foreign)
+
     def free(self, memory: AnyMemory) -> None:
         self._in_use.append(memory)
         self._release_unused()
@@ -162,6 +177,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         *,
         timed: bool = False,
     ) -> cl.Event:
+        if self._recording is not None:
+            return self._recording.launch(module, kernel, grid, workgroup_size, args)
         loaded = module.kernels[kernel]
         event = self._enqueue(module, loaded, grid, workgroup_size, args)
         self._launched.append((loaded, event, args))
@@ -196,6 +213,35 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             return cl.enqueue_nd_range_kernel(queue, loaded.kernel, loaded.span, loaded.local)
         except cl.Error as error:
             raise self._translated(error) from error
+
+    def record(self, enqueue: Callable[[], None]) -> Recording:
+        self._recording = recording = Recording()
+        try:
+            with translated(self._backend):
+                enqueue()
+        finally:
+            self._recording = None
+        return recording
+
+    def replay(self, recording: Recording) -> cl.Event:
+        if recording.queue is not None and recording.queue is not self._queue:
+            self._change_queue(recording.queue)
+        return self._enqueue_all(recording)
+
+    def forget(self, recording: Recording) -> None:
+        recording.clear()
+
+    def _enqueue_all(self, commands: Fill | Recording) -> cl.Event:
+        number = self._ended + len(self._launched) + 1
+        for memory in commands.memories:
+            memory.launch = number
+        try:
+            event = commands.enqueue(self._queue)
+        except cl.Error as error:
+            raise self._translated(error) from error
+        self._launched.append((commands, event, ()))
+        self._pending += commands.seconds
+        return event
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -273,8 +319,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         """Everything has ended. `measure`: find out how long each launch took, for the waits to come."""
         if measure:
             for loaded, event, _ in self._launched:
-                seconds = (event.profile.end - event.profile.start) / 1e9
-                loaded.seconds = seconds if seconds < BLOCKING else math.inf
+                loaded.took(event)
         self._ended += len(self._launched)
         self._launched.clear()
         self._pending = 0.0

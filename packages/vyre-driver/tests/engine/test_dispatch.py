@@ -70,6 +70,8 @@ def test_a_dispatch_is_these_calls(engine: Engine) -> None:
         "missed_key_absent": 0,
         "prepares": 1,
         "launches": 1,
+        "replays": 0,
+        "waits": 1,
         "fills": 1,
         "copies_in": 2,
         "copies_out": 1,

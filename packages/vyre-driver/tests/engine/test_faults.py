@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import dispatcher
+from vyre_driver.engine import launches
 from vyre_driver.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -121,7 +121,7 @@ def test_a_device_that_is_really_full(engine: Engine) -> None:
 
 
 def test_few_launches_are_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "MAX_LAUNCHES", 2)
+    monkeypatch.setattr(launches, "MAX_LAUNCHES", 2)
     e, source = engine(add), adding()
     for n in (1, 2, 1, 3, 1, 2):
         e.backend.dispatch(source, [A[:n], B[:n]])
@@ -130,7 +130,7 @@ def test_few_launches_are_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_little_memory_is_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "MAX_KEPT_BYTES", 3 * 4 * 4)
+    monkeypatch.setattr(launches, "MAX_KEPT_BYTES", 3 * 4 * 4)
     e, source = engine(add), adding()
     e.backend.dispatch(source, [A[:3], B[:3]])
     e.backend.dispatch(source, [A[:1], B[:1]])
@@ -341,8 +341,6 @@ def test_every_form_of_a_pipeline_s_dispatch(engine: Engine) -> None:
     assert batches == [[SUM], [(B + B).tobytes()]]
     assert pipeline.dispatch_batched([[A, B], [A, B]]) == [[SUM], [SUM]]
     assert pipeline.dispatch_timed([A, B]).device_ns == 1000
-    with pytest.raises(UnsupportedFeature, match="resident dispatch of a pipeline"):
-        pipeline.dispatch_resident_timed([])
 
 
 def test_what_is_compiled_in_can_not_be_changed(engine: Engine) -> None:

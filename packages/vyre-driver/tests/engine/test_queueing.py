@@ -120,5 +120,5 @@ def test_a_changed_verdict_prepares_the_launch_again(wide: SimpleNamespace, monk
 def test_one_queue_is_never_timed(engine: Engine) -> None:
     e = engine(double)
     e.backend.dispatch(doubling(), [np.arange(8, dtype=np.uint32)])
-    (kept,) = e.backend._dispatcher._launches.values()
+    (kept,) = e.backend._dispatcher.launches._by_shape.values()
     assert kept.choice is None

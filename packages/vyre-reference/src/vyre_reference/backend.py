@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
-from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.results import Inputs, Outputs
+from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements
 from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.host_memory import HostMemoryBackend
 from vyre_driver.engine.inputs import bind_inputs
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.pipeline.compile import pipeline_config
@@ -20,6 +23,9 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
 from vyre_reference import __version__, scalar, vector
 from vyre_reference.launch import Evaluator, launch
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
 
 
 class Evaluation(Enum):
@@ -32,8 +38,9 @@ class Evaluation(Enum):
 EVALUATORS = MappingProxyType({Evaluation.VECTOR: vector.evaluate, Evaluation.SCALAR: scalar.evaluate})
 
 
-class ReferenceBackend(VyreBackend, contract=1):
-    """Evaluates programs on the host. It emits nothing and has no device, so it claims no device's mechanism.
+class ReferenceBackend(HostMemoryBackend, contract=1):
+    """Evaluates programs on the host. It emits nothing and has no device, so it claims no device's mechanism. Its
+    resident memory is the host's.
 
     Every `ulp_budget` is honoured, because elementary functions are exact; a timeout is met at every statement.
     """
@@ -41,6 +48,7 @@ class ReferenceBackend(VyreBackend, contract=1):
     def __init__(self, evaluation: Evaluation = Evaluation.VECTOR) -> None:
         self._id = evaluation.value
         self._evaluate: Evaluator = EVALUATORS[evaluation]
+        super().__init__()
 
     def id(self) -> str:
         return self._id
@@ -105,6 +113,10 @@ class ReferencePipeline(CompiledPipeline):
 
     def id(self) -> str:
         return f"{self._backend.id()}:{self._program.fingerprint()}"
+
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        require_whole_elements(self._program)
+        return as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         with self._lock:

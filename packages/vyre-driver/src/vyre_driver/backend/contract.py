@@ -26,7 +26,7 @@ from vyre_driver.backend.resources import (
     ResidentDispatchStep,
     ResidentReadRange,
     Resource,
-    validate_buffer_ownership,
+    default_dispatch_with_device_buffers,
 )
 from vyre_driver.backend.results import (
     Inputs,
@@ -157,7 +157,7 @@ class VyreBackend(TypedDispatchExt):
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        """Run `program` over one resource for each bound buffer in binding order; the outputs stay on the device."""
+        """Run `program` over one resource for each input and output in binding order, which stay on the device."""
         raise self._unsupported("resident dispatch")
 
     def dispatch_resident_sequence_read_ranges_into(
@@ -201,6 +201,10 @@ class VyreBackend(TypedDispatchExt):
         """A buffer in the backend's memory, zero at first."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
+    def wrap_device_buffer(self, foreign: object) -> DeviceBuffer:
+        """A buffer that is the memory of another library's array, without a copy; it keeps the array alive."""
+        raise self._unsupported("wrapping of arrays")
+
     def upload_device_buffer(self, buffer: DeviceBuffer, data: HostBuffer) -> None:
         """Give the whole buffer new contents, of exactly its size."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
@@ -220,9 +224,9 @@ class VyreBackend(TypedDispatchExt):
         outputs: Sequence[DeviceBuffer],
         config: DispatchConfig = DEFAULT_CONFIG,
     ) -> None:
-        """Run `program` over buffers of this backend. There is no detour through the host: it would hide the cost."""
-        validate_buffer_ownership(self.id(), (*inputs, *outputs))
-        raise self._unsupported(DEVICE_BUFFER_FEATURE)
+        """Run `program` over buffers of this backend: one for each input, and one for each output. What is both is one
+        buffer, and changes in place. There is no detour through the host: it would hide the cost."""
+        default_dispatch_with_device_buffers(self.id(), program, inputs, outputs, config)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -249,13 +253,14 @@ class VyreBackend(TypedDispatchExt):
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        """Begin a dispatch. Here it also ends: the handle is ready, and failures come from this call."""
+        """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends: the handle is ready, and
+        failures come from this call."""
         return ReadyPending(self.dispatch(program, inputs, config))
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        """As `dispatch_async`; the handle keeps nothing of `inputs`."""
+        """As `dispatch_async`; `inputs` may change once the call has returned."""
         return ReadyPending(self.dispatch_borrowed(program, inputs, config))
 
     # ── capabilities ─────────────────────────────────────────────────────────────────────────────────────────────────

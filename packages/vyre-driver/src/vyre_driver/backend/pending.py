@@ -7,11 +7,16 @@ from collections.abc import Generator
 
 from vyre_driver.backend.results import OutputBuffers, Outputs, replace_output_buffers_preserving_slots
 
+SHORTEST_PAUSE, LONGEST_PAUSE = 2e-5, 2e-3
+"""Seconds between two looks at a dispatch that is awaited."""
+
 
 class PendingDispatch(ABC):
-    """A dispatch in flight. It keeps nothing of the caller's inputs; failures on the device come from the await.
+    """A dispatch in flight. It keeps what it needs of the caller's inputs alive; failures on the device come from the
+    await.
 
-    `await_result` may be called again: it gives the same outputs, or raises the same error.
+    `await_result` may be called again: it gives the same outputs, or raises the same error. Handles may be awaited in
+    any order, from any thread, or not at all. An interrupt, or the end of `timeout`, leaves the dispatch in flight.
     """
 
     @abstractmethod
@@ -27,9 +32,13 @@ class PendingDispatch(ABC):
         replace_output_buffers_preserving_slots(outputs, self.await_result(timeout))
 
     def __await__(self) -> Generator[None, None, Outputs]:
-        """Give the event loop its turn until the outputs are there."""
+        """Let the event loop of asyncio go on until the outputs are there. It is asked less and less often."""
+        from asyncio import sleep  # for those who await
+
+        pause = 0.0
         while not self.is_ready():
-            yield
+            yield from sleep(pause).__await__()
+            pause = min(2 * pause + SHORTEST_PAUSE, LONGEST_PAUSE)
         return self.await_result()
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import (
     Inputs,
@@ -19,6 +20,9 @@ from vyre_driver.backend.results import (
     replace_output_buffers_preserving_slots,
 )
 from vyre_driver.errors import UnsupportedFeature
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,10 @@ class CompiledPipeline(ABC):
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         """Run the program over `inputs`."""
 
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        """As `dispatch`, from arrays by buffer name to arrays by buffer name; see `VyreBackend.dispatch_arrays`."""
+        raise UnsupportedFeature("arrays by name in a pipeline", backend=self.id())
+
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         """As `dispatch`, with times: here the host's clock alone."""
         started = time.perf_counter_ns()
@@ -71,10 +79,14 @@ class CompiledPipeline(ABC):
         for inputs, slots in zip(batch, outputs, strict=True):
             self.dispatch_into(inputs, config, slots)
 
+    def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends."""
+        return ReadyPending(self.dispatch(inputs, config))
+
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
-        """Run the program over resident resources, one for each bound buffer in binding order; nothing is read back."""
+        """Run the program over resident resources, one for each input and output in binding order."""
         raise UnsupportedFeature("resident dispatch of a pipeline", backend=self.id())
 
     def dispatch_resident_timed(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.device.profile import Extent
-from vyre_driver.errors import StaleHandle
+from vyre_driver.errors import StaleHandle, UnsupportedFeature
 from vyre_foundation.ir.program import Program
 
 DEVICE_BUFFER_FEATURE = "DeviceBuffer"
@@ -23,10 +25,13 @@ class Resource:
     generation: int
     byte_len: int
 
+    def __hash__(self) -> int:
+        return self.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentDispatchStep:
-    """One dispatch of a sequence: the program over resources, one for each bound buffer in binding order."""
+    """One dispatch of a sequence: the program over resources, one for each input and output in binding order."""
 
     program: Program
     resources: tuple[Resource, ...]
@@ -85,3 +90,15 @@ def validate_buffer_ownership(backend: str, buffers: Sequence[DeviceBuffer]) -> 
         if owner != backend:
             reason = f"it belongs to backend {owner!r}, this is {backend!r}"
             raise StaleHandle(f"device buffer {position}", reason, fix="allocate it with this backend")
+
+
+def default_dispatch_with_device_buffers(
+    backend: str,
+    program: Program,
+    inputs: Sequence[DeviceBuffer],
+    outputs: Sequence[DeviceBuffer],
+    config: DispatchConfig = DEFAULT_CONFIG,
+) -> NoReturn:
+    """What a backend without device buffers does: it checks whose they are, and then refuses."""
+    validate_buffer_ownership(backend, (*inputs, *outputs))
+    raise UnsupportedFeature(DEVICE_BUFFER_FEATURE, backend=backend)

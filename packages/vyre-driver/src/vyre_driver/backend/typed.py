@@ -12,7 +12,6 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from vyre_driver.backend.results import Inputs, Outputs
@@ -37,8 +36,7 @@ class TypedDispatchExt(ABC):
         buffer that is missing, unknown, or of another type.
         """
         require_whole_elements(program)
-        outputs = self.dispatch(program, ordered_inputs(program, arrays), config)
-        return {b.name: _as_array(b, view) for b, view in zip(program.outputs, outputs, strict=True)}
+        return as_arrays(program, self.dispatch(program, ordered_inputs(program, arrays), config))
 
 
 def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array]:
@@ -115,7 +113,8 @@ def require_whole_elements(program: Program) -> None:
             raise InvalidInput(buffer.name, needed=needed, got=f"the bytes {start} … {stop}", fix=fix)
 
 
-def _as_array(buffer: Buffer, view: memoryview) -> np.ndarray[Any, Any]:
+def as_arrays(program: Program, outputs: Outputs) -> dict[str, Array]:
+    """The outputs of `program` by name, in the declared types."""
     import numpy as np
 
-    return np.frombuffer(view, dtype=buffer.dtype.numpy)
+    return {b.name: np.frombuffer(view, dtype=b.dtype.numpy) for b, view in zip(program.outputs, outputs, strict=True)}

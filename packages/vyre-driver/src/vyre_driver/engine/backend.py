@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
-from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
-from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
+from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.admission import admit_program
+from vyre_driver.engine.capabilities import ProfiledBackend
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Allocation, Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.pipeline import EnginePipeline
 from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.engine.resident_backend import ResidentBackend
+from vyre_driver.engine.residents import Residents
+from vyre_driver.engine.sequence import Sequences
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.store import shared_store
@@ -29,10 +34,11 @@ from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
 
 
-class EngineBackend(VyreBackend, contract=1):
+class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     """A backend from a port. `open_port` is called at the first use that needs a device, and again by `try_recover`.
 
     Dispatches of several threads take turns. Nothing of a dispatch that failed stays on the device.
@@ -46,6 +52,7 @@ class EngineBackend(VyreBackend, contract=1):
         self._gate = Gate(id, self._opened)
         self._dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
         self._dispatcher = self._new_dispatcher()
+        self._sequences = Sequences(self._gate, self._dispatcher.launches)
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,6 +78,58 @@ class EngineBackend(VyreBackend, contract=1):
     ) -> TimedDispatchResult:
         return self._dispatcher.dispatch_timed(program, inputs, config)
 
+    def dispatch_borrowed_into(
+        self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
+    ) -> None:
+        self._dispatcher.dispatch_into(program, inputs, config, outputs)
+
+    def dispatch_async(
+        self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
+    ) -> PendingDispatch:
+        return self._dispatcher.dispatch_async(program, inputs, config, is_borrowed=False)
+
+    def dispatch_borrowed_async(
+        self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
+    ) -> PendingDispatch:
+        return self._dispatcher.dispatch_async(program, inputs, config, is_borrowed=True)
+
+    # ── over memory on the device ────────────────────────────────────────────────────────────────────────────────────
+
+    def dispatch_resident_timed(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> TimedDispatchResult:
+        return self._dispatcher.dispatch_resident_timed(program, resources, config)
+
+    def dispatch_resident_sequence_read_ranges_into(
+        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
+    ) -> None:
+        self._sequences.run(steps, (), 0, ranges, targets)
+
+    def dispatch_resident_sequence_read_ranges_timed_into(
+        self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
+    ) -> ResidentSequenceTiming:
+        return self._sequences.run_timed(steps, ranges, targets)
+
+    def dispatch_resident_repeated_sequence_read_ranges_into(
+        self,
+        prefix: Sequence[ResidentDispatchStep],
+        repeated: Sequence[ResidentDispatchStep],
+        repetitions: int,
+        ranges: Sequence[ResidentReadRange],
+        targets: Sequence[HostBuffer],
+    ) -> None:
+        self._sequences.run(prefix, repeated, repetitions, ranges, targets)
+
+    @contextmanager
+    def _residents(self) -> Iterator[Residents]:
+        with self._gate.session() as device:
+            yield device.residents
+
+    def _about_to_free(self, resource: Resource) -> None:
+        device = self._gate.require()
+        for dispatcher in tuple(self._dispatchers):
+            dispatcher.launches.forget(device, resource.id)
+
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
@@ -79,9 +138,9 @@ class EngineBackend(VyreBackend, contract=1):
         with self._gate.session(deadline) as device:
             admit_program(facts, config, device.target, device.profile)
             code = device.compile(facts, config)
-            dispatcher = self._new_dispatcher(device, kept={})
+            dispatcher = self._new_dispatcher(device, persistent={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
-        weakref.finalize(pipeline, dispatcher.abandon, device).atexit = False
+        weakref.finalize(pipeline, dispatcher.launches.abandon, device).atexit = False
         return pipeline
 
     def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
@@ -139,50 +198,11 @@ class EngineBackend(VyreBackend, contract=1):
         with self._gate.lock:
             return self._counters.snapshot()
 
-    # ── capabilities: what the probe of the device said ──────────────────────────────────────────────────────────────
+    # ── the device ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def device_profile(self) -> DeviceProfile:
         with self._gate.session() as device:
             return device.profile
-
-    def supports_subgroup_ops(self) -> bool:
-        return self.device_profile().supports_subgroup_ops
-
-    def supports_f16(self) -> bool:
-        return self.device_profile().supports_f16
-
-    def supports_bf16(self) -> bool:
-        return self.device_profile().supports_bf16
-
-    def supports_tensor_cores(self) -> bool:
-        return self.device_profile().supports_tensor_cores
-
-    def supports_async_compute(self) -> bool:
-        return self.device_profile().supports_async_compute
-
-    def supports_indirect_dispatch(self) -> bool:
-        return self.device_profile().supports_indirect_dispatch
-
-    def supports_grid_sync(self) -> bool:
-        return self.device_profile().supports_grid_sync
-
-    def max_workgroup_size(self) -> Extent:
-        return self.device_profile().max_workgroup_size
-
-    def max_compute_workgroups_per_dimension(self) -> int:
-        """The least of the three axes; where the device states no limit, that of ids, which are u32."""
-        return min(self.device_profile().max_workgroups or (2**32 - 1,))
-
-    def max_compute_invocations_per_workgroup(self) -> int:
-        return self.device_profile().max_invocations_per_workgroup
-
-    def subgroup_size(self) -> int | None:
-        return self.device_profile().subgroup_size
-
-    def max_storage_buffer_bytes(self) -> int:
-        return self.device_profile().max_storage_buffer_binding_size or 0
-
-    # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def prepare(self) -> None:
         """Open the device."""
@@ -219,16 +239,18 @@ class EngineBackend(VyreBackend, contract=1):
         device, self._gate.device = self._gate.device, None
         if device is not None:
             for dispatcher in tuple(self._dispatchers):
-                dispatcher.release(device)
+                dispatcher.launches.release(device)
             device.close()
 
     def _reclaim(self) -> None:
         """The device is full: free every launch that is kept for speed."""
         if self._gate.device is not None:
             for dispatcher in tuple(self._dispatchers):
-                dispatcher.reclaim(self._gate.device)
+                dispatcher.launches.reclaim(self._gate.device)
 
-    def _new_dispatcher(self, expected: Device | None = None, kept: dict[str, Allocation] | None = None) -> Dispatcher:
-        dispatcher = Dispatcher(self._id, self._gate, expected, kept)
+    def _new_dispatcher(
+        self, expected: Device | None = None, persistent: dict[str, Allocation] | None = None
+    ) -> Dispatcher:
+        dispatcher = Dispatcher(self._id, self._gate, expected, persistent)
         self._dispatchers.add(dispatcher)
         return dispatcher

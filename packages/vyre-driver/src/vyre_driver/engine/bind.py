@@ -10,10 +10,11 @@ import numpy as np
 
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.in_place import InPlace, Input, Output
 from vyre_driver.engine.prepared import Prepared
 from vyre_driver.engine.rooms import Rooms
 from vyre_driver.engine.schedule import straight
-from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
+from vyre_driver.engine.transfer import Args, Copies, Transfer
 from vyre_driver.errors import InvalidInput
 from vyre_driver.lower.lowered import COUNTERS, TRAPS
 from vyre_driver.pipeline.executable import Entry
@@ -24,27 +25,36 @@ from vyre_driver.plan.limits import require_room
 from vyre_foundation.ir.buffer import Buffer, Memory
 
 
-def bind(device: Device, plan: LaunchPlan, code: Code, kept: dict[str, Allocation] | None) -> Prepared:
+def bind(
+    device: Device,
+    plan: LaunchPlan,
+    code: Code,
+    kept: dict[str, Allocation] | None,
+    places: Mapping[str, Allocation] | None = None,
+) -> Prepared:
     """`plan` with memory on `device`. `kept` is a pipeline's persistent memory, which grows here; None: no pipeline.
 
-    Refuses before it allocates, and when the device has no room, what was allocated is freed again.
+    `places` is the memory of the inputs and outputs, if they are on the device and stay there. Refuses before it
+    allocates, and when the device has no room, what was allocated is freed again.
     """
     lengths = _lengths(code, plan)
     buffers = code.executable.buffers
     sizes = {name: lengths[name] * buffer.dtype.size for name, buffer in buffers.items()}
-    held = kept or {}
-    _require_kept_sizes(sizes, held)
+    _require_kept_sizes(sizes, kept or {})
+    placed = _placed(code, plan, places)
+    held = {**(kept or {}), **placed}
     require_room(sum(sizes.values()), device.profile, plan.program.name)
     fresh: dict[str, Allocation] = {}
-    comes = _comes_with_the_dispatch(code, sizes) if device.port.shares_host_memory else frozenset()
+    in_place = device.port.shares_host_memory and places is None
+    comes = _comes_with_the_dispatch(code, sizes) if in_place else frozenset()
     try:
         for name in buffers:
             if name not in held and name not in comes:
                 fresh[name] = device.allocate(sizes[name])
         persistent = _persistent(device, buffers, sizes, fresh) if kept is not None else {}
         allocations, lasting = {**held, **fresh}, frozenset((*held, *persistent))
-        binding = Binding(device, plan, code, lengths, sizes, allocations, lasting)
-        transfer = _in_place(binding) if device.port.shares_host_memory else _copies(binding)
+        binding = Binding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
+        transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
         prepared = _prepared(device, plan, code, lengths, transfer, allocations)
     except BaseException:
         device.free(tuple(fresh.values()))
@@ -53,6 +63,14 @@ def bind(device: Device, plan: LaunchPlan, code: Code, kept: dict[str, Allocatio
         kept.update(persistent)
     device.counters.prepares += 1
     return prepared
+
+
+def _placed(code: Code, plan: LaunchPlan, places: Mapping[str, Allocation] | None) -> dict[str, Allocation]:
+    """Resident memory by the code's names, those that kernels use. Code may come from an equal program."""
+    if places is None:
+        return {}
+    names = zip(code.executable.declared, plan.program.buffers, strict=True)
+    return {o: places[t.name] for o, t in names if t.name in places and o in code.executable.buffers}
 
 
 def _comes_with_the_dispatch(code: Code, sizes: Mapping[str, int]) -> frozenset[str]:
@@ -96,6 +114,7 @@ def _prepared(
     allocations: Mapping[str, Allocation],
 ) -> Prepared:
     executable = code.executable
+    order = straight(executable.schedule) if plan.num_workgroups else ()
     return Prepared(
         device=device,
         code=code,
@@ -103,8 +122,8 @@ def _prepared(
         transfer=transfer,
         kernels=tuple((entry.name, entry.workgroup_size) for entry in executable.entries),
         lengths=lengths,
-        straight=straight(executable.schedule),
-        is_single=straight(executable.schedule) == (0,) and plan.repeats == 1,
+        straight=order,
+        is_single=order == (0,) and plan.repeats == 1,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )
@@ -112,7 +131,10 @@ def _prepared(
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What binding knows: `sizes` in bytes and `allocations` by the code's names; `persistent` of these are kept."""
+    """What binding knows: `sizes` in bytes and `allocations` by the code's names.
+
+    Those in `lasting` are not the launch's to free: persistent memory, and the inputs and outputs that are `placed`.
+    """
 
     device: Device
     plan: LaunchPlan
@@ -120,7 +142,8 @@ class Binding:
     lengths: Mapping[str, int]
     sizes: Mapping[str, int]
     allocations: Mapping[str, Allocation]
-    persistent: frozenset[str]
+    lasting: frozenset[str]
+    placed: frozenset[str]
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -129,7 +152,7 @@ class Binding:
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
-        return tuple(a for name, a in self.allocations.items() if name not in self.persistent)
+        return tuple(a for name, a in self.allocations.items() if name not in self.lasting)
 
     def args(self, entry: Entry) -> Args:
         """The arguments of a kernel."""
@@ -137,12 +160,25 @@ class Binding:
         return (*memories, *(self.lengths[name] for name in entry.lengths))
 
     def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
-        """What every dispatch begins with: zeros, and ones for the records of traps."""
-        zeroed = self.allocations.keys() - self.inputs.keys() - self.persistent - {COUNTERS, TRAPS}
+        """The zeros that every dispatch begins with."""
+        persistent = self.lasting - self.placed
+        zeroed = self.allocations.keys() - self.inputs.keys() - persistent - {COUNTERS, TRAPS}
         fills = [(self.allocations[name], 0, self.sizes[name]) for name in self.allocations if name in zeroed]
-        if TRAPS in self.allocations:
-            fills.append((self.allocations[TRAPS], 0xFF, self.sizes[TRAPS]))
         return tuple(fills)
+
+
+def _resident(binding: Binding) -> Copies:
+    """Inputs and outputs stay where they are; outputs that are not known to be written everywhere begin as zeros."""
+    ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
+    covered = {binding.allocations[ours[name]] for name in written_everywhere(binding.plan)}
+    return Copies(
+        binding.device,
+        tuple(binding.args(entry) for entry in binding.code.executable.entries),
+        binding.owned,
+        uploads=(),
+        fills=[fill for fill in binding.fills() if fill[0] not in covered],
+        readbacks=(),
+    )
 
 
 def _copies(binding: Binding) -> Copies:

@@ -14,6 +14,7 @@ from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.natives import Natives
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
+from vyre_driver.engine.residents import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -22,8 +23,9 @@ from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.key import PipelineCacheIdentity
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import Store
-from vyre_driver.plan.cost import estimate
+from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_driver.policy.queue import choose_queue
 from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
@@ -32,11 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """Device memory that the engine holds; `memory` is the port's handle. `is_host`: the host's, and its to free."""
+    """Device memory that the engine holds; `memory` is the port's handle. `is_borrowed`: another's, who frees it."""
 
     memory: Any
     size: int
-    is_host: bool = False
+    is_borrowed: bool = False
 
 
 class Device:
@@ -54,6 +56,7 @@ class Device:
         store: Store | None = None,
     ) -> None:
         self.port, self.counters = port, counters
+        self.generation = next_generation()
         self.profile = port.probe()
         self.target = port.target()
         self.natives = Natives(port.natives(), self.profile.identity, store)
@@ -61,12 +64,18 @@ class Device:
         self.rate = Rate()
         self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit)
         self._reclaim = reclaim
+        self.residents = Residents(self.profile.backend, self)
         self._live: set[Allocation] = set()
         self._abandoned: deque[Allocation] = deque()
 
     def choose_queue(self, plan: LaunchPlan) -> QueueChoice | None:
         """Which of several queues the launches of `plan` take; None where there is nothing to choose."""
         return QueueChoice(self.profile.queues, estimate(plan), self.rate) if len(self.profile.queues) > 1 else None
+
+    def queue_for(self, cost: Cost) -> int:
+        """The queue that is expected to be done first with this much work; the first where there is no choice."""
+        queues = self.profile.queues
+        return choose_queue(queues, cost, self.rate.ns_per_unit).queue if queues else 0
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
@@ -117,7 +126,12 @@ class Device:
 
     def adopt(self, contents: npt.NDArray[np.uint8]) -> Allocation:
         """Aligned host memory, at least one byte, as memory of the device. Its owner keeps it until it is freed."""
-        return self._entered(Allocation(self.port.in_place(contents.data), contents.nbytes, is_host=True))
+        return self._entered(Allocation(self.port.in_place(contents.data), contents.nbytes, is_borrowed=True))
+
+    def wrap(self, foreign: object, size: int) -> Allocation | None:
+        """Another library's array of `size` bytes as memory of the device; None where it can not be."""
+        memory = self.port.wrap(foreign)
+        return None if memory is None else self._entered(Allocation(memory, max(1, size), is_borrowed=True))
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         """Give memory back; what was given back before is passed over."""
@@ -126,7 +140,7 @@ class Device:
                 self._live.remove(allocation)
                 self.counters.frees += 1
                 self.counters.bytes_freed += allocation.size
-                if not allocation.is_host:
+                if not allocation.is_borrowed:
                     self.port.free(allocation.memory)
 
     def abandon(self, allocations: Sequence[Allocation]) -> None:
@@ -150,6 +164,12 @@ class Device:
             self.free(tuple(self._live))
         finally:
             self.port.close()
+
+    def elapsed(self, events: Sequence[Any]) -> int | None:
+        """Nanoseconds of all these launches together, None if the device does not know one of them."""
+        times = [self.port.elapsed(event) for event in events]
+        known = [time for time in times if time is not None]
+        return sum(known) if len(known) == len(times) else None
 
     # ── transfers ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -22,10 +22,10 @@ class Gate:
     somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
     """
 
-    __slots__ = ("_backend", "_open", "device", "is_busy", "is_shut_down", "lock", "lost", "queued")
+    __slots__ = ("_open", "backend", "device", "is_busy", "is_shut_down", "lock", "lost", "queued")
 
     def __init__(self, backend: str, open_device: Callable[[], Device]) -> None:
-        self._backend, self._open = backend, open_device
+        self.backend, self._open = backend, open_device
         self.lock = threading.RLock()
         self.device: Device | None = None
         self.lost: DeviceLost | None = None
@@ -55,25 +55,27 @@ class Gate:
         finally:
             self.lock.release()
 
-    def require(self, expected: Device | None = None) -> Device:
-        """The open device, swept. `expected` is the one that a pipeline was compiled for. The caller holds the lock."""
+    def require(self, expected: Device | None = None, handle: str = "the pipeline") -> Device:
+        """The open device, swept. `expected` is the one that `handle` was made for. The caller holds the lock."""
         device = self.device
         if device is None or self.lost is not None:
             device = self._opened()
         if expected is not None and expected is not device:
-            raise StaleHandle("the pipeline", "its device was closed", fix="compile the program again")
+            raise StaleHandle(handle, "its device was closed", fix="make it again on the device that is open now")
         device.sweep()
         return device
 
     @contextmanager
-    def session(self, deadline: Deadline | None = None, expected: Device | None = None) -> Iterator[Device]:
+    def session(
+        self, deadline: Deadline | None = None, expected: Device | None = None, handle: str = "the pipeline"
+    ) -> Iterator[Device]:
         """The device under the lock, which is waited for no longer than the deadline allows."""
         remaining = None if deadline is None else deadline.remaining()
         if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
             assert deadline is not None
             raise deadline.passed("waiting for another dispatch")
         try:
-            yield self.require(expected)
+            yield self.require(expected, handle)
         except DeviceLost as error:
             self.lost = error
             raise
@@ -82,9 +84,9 @@ class Gate:
 
     def _opened(self) -> Device:
         if self.is_shut_down:
-            raise StaleHandle(f"backend {self._backend!r}", "it was shut down", fix="acquire it again")
+            raise StaleHandle(f"backend {self.backend!r}", "it was shut down", fix="acquire it again")
         if self.lost is not None:
-            raise DeviceLost(self._backend, str(self.lost.fields["reason"]))
+            raise DeviceLost(self.backend, str(self.lost.fields["reason"]))
         if self.device is None:
             self.device = self._open()
         return self.device

@@ -17,7 +17,7 @@ from vyre_driver.engine.code import Code
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Allocation, Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
-from vyre_driver.engine.transfer import Args, Form, Transfer
+from vyre_driver.engine.transfer import Args, Form, Targets, Transfer
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
@@ -87,38 +87,71 @@ class Prepared:
     def owned(self) -> tuple[Allocation, ...]:
         return self.transfer.owned
 
+    @property
+    def size(self) -> int:
+        """Bytes of device memory that it holds between dispatches."""
+        return sum(allocation.size for allocation in self.owned)
+
     def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
         transfer = self.transfer
-        args = transfer.bring(inputs)
         if self.is_single and deadline is None and not transfer.reads:
+            args = transfer.bring(inputs)
+            if self.traps is not None:
+                self.arm()
             name, workgroup_size = self.kernels[0]
             self.device.port.run(self.code.module, name, self.plan.grid, workgroup_size, args[0])
-            self.device.counters.launches += 1
+            counters = self.device.counters
+            counters.launches += 1
+            counters.waits += 1
         else:
-            event = None
-            for event in self._launches(args, deadline, timed=False):  # noqa: B007 - the last one is waited for
-                pass
-            self._wait(event, deadline)
+            self._wait(self.begin(inputs, deadline), deadline)
         if self.traps is not None:
-            self._raise_trap()
+            self.raise_trap()
         return transfer.results(form)
+
+    def begin(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
+        """Enqueue everything without waiting: the last event, None if there was nothing to launch."""
+        self.arm()
+        return self.enqueue(inputs, deadline, targets)
+
+    def enqueue(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
+        """The same with a record of traps that is what the dispatches before have left."""
+        event = None
+        for event in self._launches(self.transfer.bring(inputs, targets), deadline, timed=False):  # noqa: B007
+            pass
+        return event
+
+    def end(self) -> list[Any]:
+        """The outputs as bytes, of what has begun and been waited for."""
+        self.raise_trap()
+        return self.transfer.results(Form.BYTES)
+
+    def end_into(self, targets: Targets) -> list[memoryview | None]:
+        """The same; None for those that are in their target."""
+        self.raise_trap()
+        return self.transfer.results_into(targets)
 
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
         started = time.perf_counter_ns()
-        events = list(self._launches(self.transfer.bring(inputs), deadline, timed=True))
+        self.arm()
+        events = self.enqueue_timed(inputs, deadline)
         enqueued = time.perf_counter_ns()
         if events:
             self._await(events[-1], deadline)
-        self._raise_trap()
+        self.raise_trap()
         outputs = self.transfer.results(form)
         ended = time.perf_counter_ns()
         return TimedDispatchResult(
             outputs=outputs,
             wall_ns=ended - started,
-            device_ns=self._elapsed(events),
+            device_ns=self.device.elapsed(events),
             enqueue_ns=enqueued - started,
             wait_ns=ended - enqueued,
         )
+
+    def enqueue_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> list[Any]:
+        """As `enqueue`, with all events, which the device's clock has marked."""
+        return list(self._launches(self.transfer.bring(inputs), deadline, timed=True))
 
     def _launches(self, args: Sequence[Args], deadline: Deadline | None, *, timed: bool) -> Iterator[Any]:
         """Enqueue everything, kernel by kernel: the events."""
@@ -164,27 +197,29 @@ class Prepared:
 
         Reading the record of traps waits for the kernels that can trap, and there may be others behind them.
         """
-        if event is not None and (deadline is not None or not self.transfer.reads):
+        if event is None:
+            return
+        if deadline is not None or not self.transfer.reads:
             self._await(event, deadline)
+        else:
+            self.device.counters.waits += 1
 
     def _await(self, event: Any, deadline: Deadline | None) -> None:
+        self.device.counters.waits += 1
         if deadline is None:
             self.device.port.wait(event)
         elif not self.device.port.wait(event, deadline.remaining()):
             raise deadline.passed("the kernels")
 
-    def _raise_trap(self) -> None:
+    def arm(self) -> None:
+        """Make the record of traps empty."""
+        if self.traps is not None:
+            self.device.fill(self.traps, 0xFF, 8 * len(self.code.executable.traps))
+
+    def raise_trap(self) -> None:
+        """Raise what the record of traps says; the kernels have ended."""
         if self.traps is not None:
             tags = self.code.executable.traps
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
             raise_trap(tags, sidecar, f"program {self.plan.program.name!r}")
-
-    def _elapsed(self, events: Sequence[Any]) -> int | None:
-        total = 0
-        for event in events:
-            nanoseconds = self.device.port.elapsed(event)
-            if nanoseconds is None:
-                return None
-            total += nanoseconds
-        return total

@@ -11,7 +11,8 @@ class Counters:
 
     `plans`, `compiles`, `loads` and `prepares` count what a warm dispatch does not do. `loads` are modules from the
     store, `saves` modules that went there, `refused_loads` those that the device did not take back; the `missed_…` say
-    why the store had nothing. What the device holds for the engine now is `bytes_allocated - bytes_freed`.
+    why the store had nothing. `replays` are rows of launches that were enqueued as one, `waits` how often the host
+    waited for launches to end. What the device holds for the engine now is `bytes_allocated - bytes_freed`.
     """
 
     dispatches: int = 0
@@ -28,6 +29,8 @@ class Counters:
     missed_key_absent: int = 0
     prepares: int = 0
     launches: int = 0
+    replays: int = 0
+    waits: int = 0
     fills: int = 0
     copies_in: int = 0
     copies_out: int = 0

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
 from vyre_driver.errors import InvalidLaunch, UnsupportedFeature
 from vyre_driver.plan.admission import used_ops
 from vyre_driver.plan.launch import validated
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
 
 
 def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
@@ -44,9 +52,24 @@ class PassthroughPipeline(CompiledPipeline):
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         return self._backend.dispatch(self._program, inputs, pipeline_config(self._config, config))
 
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        return self._backend.dispatch_arrays(self._program, arrays, pipeline_config(self._config, config))
+
+    def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        return self._backend.dispatch_async(self._program, inputs, pipeline_config(self._config, config))
+
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         chosen = pipeline_config(self._config, config)
         return self._backend.dispatch_borrowed_timed(self._program, inputs, chosen)
+
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        self.dispatch_resident_timed(resources, config)
+
+    def dispatch_resident_timed(
+        self, resources: Sequence[Resource], config: DispatchConfig | None = None
+    ) -> TimedDispatchResult:
+        chosen = pipeline_config(self._config, config)
+        return self._backend.dispatch_resident_timed(self._program, resources, chosen)
 
 
 def pipeline_config(compiled: DispatchConfig, given: DispatchConfig | None) -> DispatchConfig:

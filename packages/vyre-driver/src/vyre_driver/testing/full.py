@@ -7,21 +7,12 @@ that takes a backend can be tested against both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
-from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
-from vyre_driver.backend.resources import (
-    DeviceBuffer,
-    HostShimBuffer,
-    ResidentDispatchStep,
-    ResidentReadRange,
-    Resource,
-    validate_buffer_ownership,
-)
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
 from vyre_driver.backend.results import (
     Inputs,
     OutputBuffers,
@@ -32,7 +23,8 @@ from vyre_driver.backend.results import (
     replace_output_buffers_preserving_slots,
 )
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
-from vyre_driver.errors import DeviceLost, InvalidInput, StaleHandle
+from vyre_driver.engine.host_memory import HostMemoryBackend
+from vyre_driver.errors import DeviceLost
 from vyre_driver.pipeline.compile import PassthroughPipeline
 from vyre_driver.testing.evaluate import Evaluate, dispatch_on_host
 from vyre_foundation.ir.program import Program
@@ -44,15 +36,12 @@ DEVICE_NS, ENQUEUE_NS, WAIT_NS = 700, 200, 100
 """The times of every dispatch: made up, and so exact in tests."""
 
 
-class FullBackend(VyreBackend, contract=1):
+class FullBackend(HostMemoryBackend, contract=1):
     """Computes with `evaluate`. `calls` holds the names of the lifecycle hooks that ran; `lose_device()` loses it."""
 
     def __init__(self, evaluate: Evaluate, id: str = "full") -> None:
         self._evaluate, self._id = evaluate, id
-        self._memory: dict[Resource, bytearray] = {}
-        self._buffers: set[DeviceBuffer] = set()
-        self._ids = count(1)
-        self._generation = 1
+        super().__init__()
         self._is_lost = False
         self._dispatches = 0
         self.calls: list[str] = []
@@ -88,62 +77,12 @@ class FullBackend(VyreBackend, contract=1):
     ) -> None:
         replace_output_buffers_preserving_slots(outputs, self.dispatch(program, inputs, config))
 
-    # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
-
-    def allocate_resident(self, byte_len: int) -> Resource:
-        resource = Resource(backend=self._id, id=next(self._ids), generation=self._generation, byte_len=byte_len)
-        self._memory[resource] = bytearray(byte_len)
-        return resource
-
-    def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
-        memory, contents = self._resident(resource), host_bytes("data", data)
-        _require_size("data", len(memory), contents.nbytes)
-        memory[:] = contents
-
-    def upload_resident_many(self, uploads: Sequence[tuple[Resource, HostBuffer]]) -> None:
-        for resource, data in uploads:
-            self.upload_resident(resource, data)
-
-    def upload_resident_at(self, resource: Resource, byte_offset: int, data: HostBuffer) -> None:
-        contents = host_bytes("data", data)
-        self._range(resource, byte_offset, contents.nbytes)[:] = contents
-
-    def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, HostBuffer]]) -> None:
-        for resource, byte_offset, data in uploads:
-            self.upload_resident_at(resource, byte_offset, data)
-
-    def download_resident(self, resource: Resource) -> memoryview:
-        return memoryview(bytearray(self._resident(resource)))
-
-    def download_resident_into(self, resource: Resource, target: HostBuffer) -> None:
-        self.download_resident_range_into(resource, 0, resource.byte_len, target)
-
-    def download_resident_range(self, resource: Resource, byte_offset: int, byte_len: int) -> memoryview:
-        return memoryview(bytearray(self._range(resource, byte_offset, byte_len)))
-
-    def download_resident_range_into(
-        self, resource: Resource, byte_offset: int, byte_len: int, target: HostBuffer
-    ) -> None:
-        into = host_bytes("target", target, writable=True)
-        _require_size("target", byte_len, into.nbytes)
-        into[:] = self._range(resource, byte_offset, byte_len)
-
-    def download_resident_ranges_into(self, ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]) -> None:
-        for part, target in zip(ranges, targets, strict=True):
-            self.download_resident_range_into(part.resource, part.byte_offset, part.byte_len, target)
-
-    def free_resident(self, resource: Resource) -> None:
-        self._resident(resource)
-        del self._memory[resource]
+    # ── resident resources: in host memory ───────────────────────────────────────────────────────────────────────────
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        bound = [buffer for buffer in program.buffers if buffer.memory.is_bound]
-        memory = {buffer.name: self._resident(r) for buffer, r in zip(bound, resources, strict=True)}
-        outputs = self.dispatch(program, [memory[buffer.name] for buffer in program.inputs], config)
-        for buffer, contents in zip(program.outputs, outputs, strict=True):
-            memory[buffer.name][:] = contents
+        super().dispatch_resident_timed(program, resources, config)
         return _timed([])
 
     def dispatch_resident_sequence_read_ranges_into(
@@ -174,37 +113,6 @@ class FullBackend(VyreBackend, contract=1):
         targets: Sequence[HostBuffer],
     ) -> None:
         self.dispatch_resident_sequence_read_ranges_into((*prefix, *repetitions * tuple(repeated)), ranges, targets)
-
-    # ── device buffers ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    def allocate_device_buffer(self, byte_len: int) -> DeviceBuffer:
-        buffer = HostShimBuffer(self._id, bytes(byte_len))
-        self._buffers.add(buffer)
-        return buffer
-
-    def upload_device_buffer(self, buffer: DeviceBuffer, data: HostBuffer) -> None:
-        contents = host_bytes("data", data)
-        _require_size("data", buffer.byte_len(), contents.nbytes)
-        self._owned(buffer)[:] = contents
-
-    def download_device_buffer(self, buffer: DeviceBuffer) -> memoryview:
-        return memoryview(bytearray(self._owned(buffer)))
-
-    def free_device_buffer(self, buffer: DeviceBuffer) -> None:
-        self._owned(buffer)
-        self._buffers.remove(buffer)
-
-    def dispatch_with_device_buffers(
-        self,
-        program: Program,
-        inputs: Sequence[DeviceBuffer],
-        outputs: Sequence[DeviceBuffer],
-        config: DispatchConfig = DEFAULT_CONFIG,
-    ) -> None:
-        validate_buffer_ownership(self._id, (*inputs, *outputs))
-        results = self.dispatch(program, [self._owned(buffer) for buffer in inputs], config)
-        for buffer, contents in zip(outputs, results, strict=True):
-            self._owned(buffer)[:] = contents
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -277,7 +185,7 @@ class FullBackend(VyreBackend, contract=1):
 
     def shutdown(self) -> None:
         self.calls.append("shutdown")
-        self._memory.clear()
+        self._forget_resources()
 
     def device_lost(self) -> bool:
         return self._is_lost
@@ -285,33 +193,11 @@ class FullBackend(VyreBackend, contract=1):
     def try_recover(self) -> None:
         self.calls.append("try_recover")
         self._is_lost = False
-        self._generation += 1
-        self._memory.clear()
+        self._forget_resources()
 
     def lose_device(self) -> None:
         """From now on dispatches fail, until `try_recover`."""
         self._is_lost = True
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _resident(self, resource: Resource) -> bytearray:
-        if resource not in self._memory:
-            handle = f"resource {resource.id} of {resource.backend!r}, generation {resource.generation}"
-            raise StaleHandle(handle, f"{self._id!r} in generation {self._generation} does not hold it")
-        return self._memory[resource]
-
-    def _range(self, resource: Resource, offset: int, size: int) -> memoryview:
-        memory = memoryview(self._resident(resource))
-        if not 0 <= offset <= len(memory) - size:
-            needed = f"a range within {len(memory)} bytes"
-            raise InvalidInput(f"resource {resource.id}", needed=needed, got=f"{offset} … {offset + size}")
-        return memory[offset : offset + size]
-
-    def _owned(self, buffer: DeviceBuffer) -> memoryview:
-        validate_buffer_ownership(self._id, (buffer,))
-        if buffer not in self._buffers or not isinstance(buffer, HostShimBuffer):
-            raise StaleHandle("the device buffer", "it was freed")
-        return buffer.as_slice()
 
 
 class LatePending(PendingDispatch):
@@ -336,8 +222,3 @@ def _timed(outputs: Outputs) -> TimedDispatchResult:
         enqueue_ns=ENQUEUE_NS,
         wait_ns=WAIT_NS,
     )
-
-
-def _require_size(name: str, needed: int, got: int) -> None:
-    if needed != got:
-        raise InvalidInput(name, needed=f"{needed} bytes", got=f"{got} bytes")

@@ -1,0 +1,55 @@
+"""What is kept of a launch, so that the next one like it decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.prepared import Prepared, Runnable
+from vyre_driver.engine.queueing import QueueChoice
+from vyre_driver.engine.request import Request
+from vyre_driver.plan.launch import LaunchPlan
+
+
+class Recorded(Protocol):
+    """What is recorded of several launches."""
+
+    def forget(self, device: Device) -> None:
+        """One of the launches is about to end: give the recording back."""
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """What is kept of one shape. It keeps the program alive, and so its identity its own.
+
+    `launch` serves dispatches that end before the next begins; `spare` are more of the same, each with memory of its
+    own, for those that are in flight together. `used` grows with each dispatch. `is_new`: this code has not run yet.
+    `is_settled`: it is neither new nor to be timed; never again once its memory was freed, which ends `is_live` too.
+    `holds` counts those who are about to use it: it is not given up meanwhile. `parts` are recordings of it.
+    """
+
+    device: Device
+    request: Request
+    plan: LaunchPlan
+    launch: Runnable
+    queue: int = 0
+    choice: QueueChoice | None = None
+    used: int = 0
+    is_new: bool = True
+    is_settled: bool = False
+    is_live: bool = True
+    holds: int = 0
+    parts: list[Recorded] = field(default_factory=list)
+    spare: list[Prepared] = field(default_factory=list)
+
+    @property
+    def prepared(self) -> Prepared:
+        """The launch of a shape that is known not to be empty."""
+        assert isinstance(self.launch, Prepared)
+        return self.launch
+
+    @property
+    def owned(self) -> tuple[Allocation, ...]:
+        """All device memory that it holds."""
+        return (*self.launch.owned, *(allocation for launch in self.spare for allocation in launch.owned))

@@ -1,0 +1,280 @@
+"""The launches that a dispatcher keeps: found or made, run, counted, and given up again.
+
+``plan → admit → choose a queue → compile → bind`` happens once for each shape. What is kept is bounded, and goes first
+when the device is full. The backend's lock is held for every call but `abandon`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vyre_driver.backend.resources import Resource
+from vyre_driver.engine.admission import admit
+from vyre_driver.engine.bind import bind
+from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.gate import Gate
+from vyre_driver.engine.kept import Kept
+from vyre_driver.engine.over_residents import require_places
+from vyre_driver.engine.prepared import EmptyLaunch, Prepared, Runnable
+from vyre_driver.engine.recent import Recent
+from vyre_driver.engine.request import Request
+from vyre_driver.engine.transfer import Form, Targets
+from vyre_driver.errors import DeviceLost, PoisonedState, StaleHandle, Trapped
+from vyre_driver.plan.launch import LaunchPlan, plan_launch
+
+MAX_LAUNCHES = 512
+MAX_KEPT_BYTES = 256 * 2**20
+"""Launches that a dispatcher keeps, and the device memory that they may hold together between dispatches."""
+MAX_SPARE_BYTES = MAX_KEPT_BYTES // 4
+"""Device memory that launches of one shape may hold for being in flight together."""
+
+
+class Launches:
+    """See the module. `persistent` is the memory of a pipeline that stays from one dispatch to the next, or None.
+
+    `recent` are the last dispatches of programs from host memory, `resident` those over resident memory.
+    """
+
+    def __init__(self, backend: str, gate: Gate, persistent: dict[str, Allocation] | None) -> None:
+        self._backend, self._gate, self._persistent = backend, gate, persistent
+        self._by_shape: dict[tuple[object, ...], Kept] = {}
+        self.recent: dict[int, Recent] = {}
+        self.resident: dict[tuple[int, tuple[Resource, ...]], Kept] = {}
+        self._poison: str | None = None
+        self.is_closed = False
+
+    # ── found or made ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, device: Device, request: Request) -> Kept:
+        """What is kept of this shape, or made of it now."""
+        try:
+            self._require_sound()
+            kept = self._by_shape.get(request.shape)
+            if kept is None:
+                kept = self._by_shape[request.shape] = self._made(device, request)
+        except BaseException:
+            device.counters.failures += 1
+            raise
+        if request.places is None and Recent.fits(kept):
+            self.recent[request.shape.program] = Recent(kept)
+        return kept
+
+    def _made(self, device: Device, request: Request) -> Kept:
+        shape, config = request.shape, request.config
+        plan = plan_launch(request.program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
+        device.counters.plans += 1
+        if request.places is not None:
+            require_places(plan, request.places)
+        admit(plan, config, device.target, device.profile)
+        asked = request._replace(inputs=())
+        if plan.num_workgroups == 0 and request.places is None:
+            return Kept(device, asked, plan, EmptyLaunch(plan))
+        choice = device.choose_queue(plan) if shape.queue is None else None
+        queue = shape.queue if shape.queue is not None else choice.verdict.queue if choice else 0
+        return Kept(device, asked, plan, self._bound(device, plan, asked, request.deadline, queue), queue, choice)
+
+    def _bound(
+        self, device: Device, plan: LaunchPlan, request: Request, deadline: Deadline | None, queue: int
+    ) -> Prepared:
+        code = device.compile(plan.facts, request.config, queue)
+        if deadline is not None:
+            deadline.check("compilation")
+        return bind(device, plan, code, self._persistent, request.places)
+
+    # ── several in flight ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def another(self, device: Device, kept: Kept) -> Prepared:
+        """A launch of this shape for one dispatch in flight, which gives it back at its end."""
+        if kept.spare:
+            return kept.spare.pop()
+        try:
+            return self._bound(device, kept.plan, kept.request, None, kept.queue)
+        except BaseException:
+            device.counters.failures += 1
+            raise
+
+    def begin(
+        self,
+        device: Device,
+        kept: Kept,
+        launch: Prepared,
+        inputs: Sequence[Any],
+        deadline: Deadline | None,
+        targets: Targets | None = None,
+    ) -> Any:
+        """Enqueue a dispatch on a launch of its own: the event to wait for, or None."""
+        try:
+            return launch.begin(inputs, deadline, targets)
+        except BaseException as error:
+            self.failed(device, kept, error, launch)
+            raise
+
+    def give_back(self, device: Device, kept: Kept, launch: Prepared) -> None:
+        """Take back what `another` gave; its dispatch has ended well."""
+        is_same = isinstance(kept.launch, Prepared) and kept.launch.code is launch.code
+        is_kept = self._by_shape.get(kept.request.shape) is kept
+        if is_kept and is_same and (len(kept.spare) + 1) * launch.size <= MAX_SPARE_BYTES:
+            kept.spare.append(launch)
+        else:
+            device.free(launch.owned)
+
+    # ── run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(
+        self, device: Device, kept: Kept, inputs: Sequence[Any], deadline: Deadline | None, form: Form, *, timed: bool
+    ) -> Any:
+        """A dispatch from its upload to its end: outputs, or a result with times."""
+        try:
+            if not kept.is_settled:
+                outputs = self._run_watched(device, kept, inputs, deadline, form, timed)
+            elif timed:
+                outputs = kept.launch.run_timed(inputs, deadline, form)
+            else:
+                outputs = kept.launch.run(inputs, deadline, form)
+        except BaseException as error:
+            self.failed(device, kept, error)
+            raise
+        self.ran(device, kept)
+        return outputs
+
+    def ran(self, device: Device, kept: Kept) -> None:
+        """Count a dispatch that went well."""
+        counters = device.counters
+        counters.dispatches += 1
+        kept.used = counters.dispatches
+
+    def ran_together(self, device: Device, launches: Iterable[Kept], dispatches: int) -> None:
+        """The same for a row of dispatches."""
+        device.counters.dispatches += dispatches
+        for kept in launches:
+            kept.used = device.counters.dispatches
+            self.settle(device, kept)
+
+    def _run_watched(
+        self, device: Device, kept: Kept, inputs: Sequence[Any], deadline: Deadline | None, form: Form, timed: bool
+    ) -> Any:
+        """A run of code that is new, or whose queue is still in question."""
+        choice = kept.choice
+        if choice is not None and choice.verdict.queue != kept.queue:
+            self._move(device, kept, deadline, choice.verdict.queue)
+        started = time.perf_counter_ns()
+        outputs = (kept.launch.run_timed if timed else kept.launch.run)(inputs, deadline, form)
+        if choice is not None and choice.is_watching:
+            choice.took(time.perf_counter_ns() - started)
+        self.settle(device, kept)
+        return outputs
+
+    def settle(self, device: Device, kept: Kept) -> None:
+        """After a run that went well: save the code if it is new, and see whether anything is left to find out."""
+        if kept.is_new:
+            kept.is_new = False
+            if isinstance(kept.launch, Prepared):
+                device.code.ran(kept.launch.code)
+            self.trim(device, kept)
+        choice = kept.choice
+        kept.is_settled = choice is None or not (choice.is_watching or choice.verdict.queue != kept.queue)
+
+    def _move(self, device: Device, kept: Kept, deadline: Deadline | None, queue: int) -> None:
+        """Prepare the launch again, for another queue. Nobody may reclaim it meanwhile."""
+        del self._by_shape[kept.request.shape]
+        device.free(kept.owned)
+        kept.spare.clear()
+        kept.queue, kept.is_new = queue, True
+        kept.launch = self._bound(device, kept.plan, kept.request, deadline, queue)
+        self._by_shape[kept.request.shape] = kept
+
+    # ── given up ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def failed(self, device: Device, kept: Kept, error: BaseException, launch: Runnable | None = None) -> None:
+        """Forget the launch that failed; trust persistent memory only after a trap, which lets every kernel end.
+
+        `launch` is the one of several; None: that which serves dispatches one by one.
+        """
+        device.counters.failures += 1
+        if isinstance(error, DeviceLost):
+            self._gate.lost = error
+        if launch is None or launch is kept.launch:
+            self.drop(device, kept)
+        else:
+            device.free(launch.owned)
+        if self._persistent and not isinstance(error, Trapped):
+            device.free(tuple(self._persistent.values()))
+            self._persistent.clear()
+            self.recent.clear()
+            self._poison = f"a dispatch of this pipeline ended with {type(error).__name__}: {error}"
+
+    def failed_together(self, device: Device, launches: Iterable[Kept], error: BaseException) -> None:
+        """The same for a row of launches over resident memory; after a trap they are as good as before."""
+        device.counters.failures += 1
+        if isinstance(error, DeviceLost):
+            self._gate.lost = error
+        if not isinstance(error, Trapped):
+            for kept in tuple(launches):
+                self.drop(device, kept)
+
+    def drop(self, device: Device, kept: Kept) -> None:
+        """Free what is kept of one shape."""
+        kept.is_settled = kept.is_live = False
+        for part in kept.parts:
+            part.forget(device)
+        kept.parts.clear()
+        request = kept.request
+        self._by_shape.pop(request.shape, None)
+        if request.places is None:
+            self.recent.pop(request.shape.program, None)
+        else:
+            for key in [key for key, value in self.resident.items() if value is kept]:
+                del self.resident[key]
+        device.free(kept.owned)
+        kept.spare.clear()
+
+    def forget(self, device: Device, resource: int) -> None:
+        """Free every launch over a resource that is no more."""
+        for kept in tuple(self._by_shape.values()):
+            if resource in kept.request.shape.resources:
+                self.drop(device, kept)
+
+    def reclaim(self, device: Device) -> None:
+        """Free what is kept for speed and not about to be used."""
+        for kept in tuple(self._by_shape.values()):
+            if not kept.holds:
+                self.drop(device, kept)
+
+    def release(self, device: Device) -> None:
+        """Free everything, persistent memory too."""
+        for kept in tuple(self._by_shape.values()):
+            self.drop(device, kept)
+        if self._persistent is not None:
+            device.free(tuple(self._persistent.values()))
+            self._persistent.clear()
+
+    def abandon(self, device: Device) -> None:
+        """Leave all memory to the device's next sweep: nobody can use this dispatcher any more."""
+        for kept in self._by_shape.values():
+            device.abandon(kept.owned)
+        device.abandon(tuple((self._persistent or {}).values()))
+
+    def trim(self, device: Device, newest: Kept) -> None:
+        """Keep the launches used last, while they are few and hold little."""
+        held = {shape: sum(a.size for a in kept.owned) for shape, kept in self._by_shape.items()}
+        total = sum(held.values())
+        for kept in sorted(self._by_shape.values(), key=lambda kept: (kept is newest, kept.used)):
+            if total <= MAX_KEPT_BYTES and len(self._by_shape) <= MAX_LAUNCHES:
+                return
+            if not kept.holds:
+                total -= held[kept.request.shape]
+                self.drop(device, kept)
+
+    def _require_sound(self) -> None:
+        if self.is_closed:
+            raise StaleHandle("the pipeline", "it was closed", fix="compile the program again")
+        self.require_trust()
+
+    def require_trust(self) -> None:
+        """Refuse what was computed in persistent memory that an earlier failure has left in no known state."""
+        if self._poison is not None:
+            fix = "compile the program again: its persistent memory begins at zero then"
+            raise PoisonedState(self._backend, self._poison, fix=fix)

@@ -1,0 +1,79 @@
+"""A row of resident dispatches that is enqueued without a wait, or replayed as a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vyre_driver.backend.resources import ResidentDispatchStep
+from vyre_driver.engine.device import Device
+from vyre_driver.engine.kept import Kept
+
+MAX_ENQUEUED = 8192
+"""Launches that are enqueued before the host waits: runtimes keep something for each."""
+
+Resolve = Callable[[ResidentDispatchStep], Kept]
+"""What finds the launch of a step whose grid is known only when the steps before it are done."""
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """`steps` with their `launches`; None for one that is found when it is reached. `runs` counts those before."""
+
+    steps: Sequence[ResidentDispatchStep]
+    launches: Sequence[Kept | None]
+    recording: Any = None
+    recorded: int = 0
+    runs: int = 0
+
+    def play(self, device: Device, times: int, resolve: Resolve) -> Any:
+        """Enqueue everything that often: the last event, None if there was none."""
+        event = None
+        if device.port.records and times + self.runs > 1 and self.recording is None and self._is_fixed():
+            self._record(device, resolve)
+        self.runs += times
+        for turn in range(1, times + 1):
+            event = self._replay(device) if self.recording is not None else self._enqueue(resolve)
+            if event is not None and turn < times and turn % max(1, MAX_ENQUEUED // len(self.steps)) == 0:
+                device.counters.waits += 1
+                device.port.wait(event)
+        return event
+
+    def forget(self, device: Device) -> None:
+        """See `Recorded`."""
+        if self.recording is not None:
+            recording, self.recording = self.recording, None
+            device.port.forget(recording)
+
+    def _is_fixed(self) -> bool:
+        """Whether all of it is launches and fills that are always the same."""
+        return bool(self.launches) and all(k is not None and k.prepared.straight is not None for k in self.launches)
+
+    def _enqueue(self, resolve: Resolve) -> Any:
+        event = None
+        for step, kept in zip(self.steps, self.launches, strict=True):
+            event = (kept or resolve(step)).prepared.enqueue((), None) or event
+        return event
+
+    def enqueue_timed(self, resolve: Resolve) -> list[Any]:
+        """Enqueue everything once, with a clock around each launch: the events."""
+        self.runs += 1
+        events: list[Any] = []
+        for step, kept in zip(self.steps, self.launches, strict=True):
+            events += (kept or resolve(step)).prepared.enqueue_timed((), None)
+        return events
+
+    def _record(self, device: Device, resolve: Resolve) -> None:
+        counters = device.counters
+        launched, filled = counters.launches, counters.fills
+        self.recording = device.port.record(lambda: self._enqueue(resolve))
+        self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled
+        for kept in set(self.launches):
+            assert kept is not None
+            kept.parts.append(self)
+
+    def _replay(self, device: Device) -> Any:
+        device.counters.launches += self.recorded
+        device.counters.replays += 1
+        return device.port.replay(self.recording)

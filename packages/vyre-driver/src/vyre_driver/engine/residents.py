@@ -1,0 +1,190 @@
+"""Memory that lives on the device between dispatches, and the handles that stand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from vyre_driver.backend.resources import ResidentReadRange, Resource
+from vyre_driver.backend.results import host_bytes
+from vyre_driver.errors import InvalidInput, StaleHandle
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.results import HostBuffer
+    from vyre_driver.engine.device import Allocation
+
+_ids = count(1)
+_generations = count(1)
+
+
+class Store(Protocol):
+    """Where resident memory lies: what `Device` is to it."""
+
+    @property
+    def generation(self) -> int:
+        """No two stores of a process have the same one, so a handle of one never means something to another."""
+
+    def allocate(self, size: int) -> Allocation:
+        """Room for `size` bytes, at least one."""
+
+    def fill(self, allocation: Allocation, byte: int, size: int) -> None:
+        """Set the first bytes."""
+
+    def copy_in(self, allocation: Allocation, data: memoryview, offset: int = 0) -> None:
+        """Change bytes."""
+
+    def copy_out(self, allocation: Allocation, into: memoryview, offset: int = 0) -> None:
+        """Read bytes."""
+
+    def wrap(self, foreign: object, size: int) -> Allocation | None:
+        """Another library's array, without a copy."""
+
+    def free(self, allocations: Sequence[Allocation]) -> None:
+        """Give memory back."""
+
+
+def next_generation() -> int:
+    """The generation of a store that is opened now."""
+    return next(_generations)
+
+
+class Residents:
+    """The resident memory of one open device or store. The backend's lock is held for every call.
+
+    A handle is checked by everything it says: backend, generation, id and size. One that was freed, that belongs to
+    another backend, or to the same one before its device was opened again, is a `StaleHandle` that says which.
+    """
+
+    def __init__(self, backend: str, device: Store) -> None:
+        self._backend, self._device = backend, device
+        self._live: dict[int, tuple[Resource, Allocation]] = {}
+
+    def allocate(self, byte_len: int) -> Resource:
+        """A handle to zeros."""
+        require_size("byte_len", byte_len)
+        allocation = self._device.allocate(byte_len)
+        try:
+            self._device.fill(allocation, 0, allocation.size)
+        except BaseException:
+            self._device.free((allocation,))
+            raise
+        return self._entered(allocation, byte_len)
+
+    def wrap(self, foreign: object) -> Resource:
+        """A handle to the array of another library, which is not copied, and kept alive."""
+        byte_len = getattr(foreign, "nbytes", None)
+        allocation = self._device.wrap(foreign, byte_len) if isinstance(byte_len, int) and byte_len > 0 else None
+        if allocation is None:
+            needed = "a writable array, one piece, that the device uses where it is"
+            fix = "upload it to a buffer of this backend"
+            raise InvalidInput("foreign", needed=needed, got=f"a {type(foreign).__name__}", fix=fix)
+        assert isinstance(byte_len, int)
+        return self._entered(allocation, byte_len)
+
+    def _entered(self, allocation: Allocation, byte_len: int) -> Resource:
+        generation = self._device.generation
+        resource = Resource(backend=self._backend, id=next(_ids), generation=generation, byte_len=byte_len)
+        self._live[resource.id] = resource, allocation
+        return resource
+
+    def find(self, resource: object) -> Allocation:
+        """The memory behind a handle."""
+        if not isinstance(resource, Resource):
+            needed = "a handle that allocate_resident gave"
+            raise InvalidInput("resource", needed=needed, got=type(resource).__name__, fix="pass the handle itself")
+        found = self._live.get(resource.id)
+        if found is None or (found[0] is not resource and found[0] != resource):
+            raise self._stale(resource)
+        return found[1]
+
+    def free(self, resource: Resource) -> None:
+        """End the handle's life; the port keeps the memory for as long as work in flight uses it."""
+        allocation = self.find(resource)
+        del self._live[resource.id]
+        self._device.free((allocation,))
+
+    def size(self, resource: Resource) -> int:
+        """The bytes of a resource that is alive."""
+        self.find(resource)
+        return resource.byte_len
+
+    def upload(self, uploads: Sequence[tuple[Resource, int, memoryview]]) -> None:
+        """Change bytes from offsets on; nothing is changed if one of the uploads is refused."""
+        places = [self.find(resource) for resource, _, _ in uploads]
+        for resource, offset, data in uploads:
+            require_range(resource, offset, data.nbytes)
+        for allocation, (_, offset, data) in zip(places, uploads, strict=True):
+            self._device.copy_in(allocation, data, offset)
+
+    def download(self, resource: Resource, offset: int, byte_len: int) -> memoryview:
+        """A copy of some bytes in fresh host memory."""
+        allocation = self.find(resource)
+        require_range(resource, offset, byte_len)
+        room = np.empty(byte_len, np.uint8).data
+        self._device.copy_out(allocation, room, offset)
+        return room
+
+    def targets(self, ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]) -> list[memoryview]:
+        """`targets` as writable bytes, after all checks of the ranges that will go there."""
+        if len(ranges) != len(targets):
+            fix = "pass one target for each range"
+            raise InvalidInput("targets", needed=f"{len(ranges)} targets", got=f"{len(targets)}", fix=fix)
+        return [self.target(r.resource, r.byte_offset, r.byte_len, t) for r, t in zip(ranges, targets, strict=True)]
+
+    def target(self, resource: Resource, offset: int, byte_len: int, target: HostBuffer) -> memoryview:
+        """The same for one range."""
+        self.find(resource)
+        require_range(resource, offset, byte_len)
+        room = host_bytes("target", target, writable=True)
+        _require_bytes("target", byte_len, room.nbytes)
+        return room
+
+    def download_ranges(self, ranges: Sequence[ResidentReadRange], rooms: Sequence[memoryview]) -> None:
+        """Ranges into memory that `targets` has checked."""
+        for part, room in zip(ranges, rooms, strict=True):
+            self.download_into(part.resource, part.byte_offset, room)
+
+    def download_into(self, resource: Resource, offset: int, room: memoryview) -> None:
+        """The same for one range."""
+        self._device.copy_out(self.find(resource), room, offset)
+
+    def _stale(self, resource: Resource) -> StaleHandle:
+        handle = f"resource {resource.id} of backend {resource.backend!r}, generation {resource.generation}"
+        if resource.backend != self._backend:
+            return StaleHandle(handle, f"it belongs to another backend than {self._backend!r}")
+        if resource.generation != self._device.generation:
+            reason = f"the device of generation {self._device.generation} is another one, or was opened again"
+            return StaleHandle(handle, reason, fix="allocate and upload again on this backend")
+        return StaleHandle(handle, "it was freed", fix="allocate a new one")
+
+
+def whole_bytes(resource: Resource, data: HostBuffer) -> memoryview:
+    """`data` as bytes, exactly as many as the resource has."""
+    contents = host_bytes("data", data)
+    if isinstance(resource, Resource):
+        _require_bytes("data", resource.byte_len, contents.nbytes)
+    return contents
+
+
+def require_size(name: str, value: object) -> None:
+    """Refuse what is not a number of bytes."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidInput(name, needed="a number of bytes", got=repr(value), fix="pass an integer of at least 0")
+
+
+def require_range(resource: Resource, offset: int, byte_len: int) -> None:
+    """Refuse a range that is not within the resource."""
+    require_size("byte_offset", offset)
+    require_size("byte_len", byte_len)
+    if offset + byte_len > resource.byte_len:
+        needed = f"a range within {resource.byte_len} bytes"
+        got = f"the bytes {offset} … {offset + byte_len}"
+        raise InvalidInput(f"resource {resource.id}", needed=needed, got=got, fix="read and write within the resource")
+
+
+def _require_bytes(name: str, needed: int, got: int) -> None:
+    if needed != got:
+        raise InvalidInput(name, needed=f"{needed} bytes", got=f"{got} bytes", fix="pass memory of exactly that size")
