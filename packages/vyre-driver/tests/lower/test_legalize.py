@@ -86,7 +86,7 @@ def test_workgroup_memory_is_cleared_by_its_invocations(count, volume, dialects,
         with p.range(0, 40) as k, p.if_(l == 0):
             out[k] = w[k] + 1
     lowered = check(case(p.build(), {}, grid=(1, 1, 1)), "full")
-    assert str(lowered.kernels[0].program).count("barrier") == 1
+    assert str(lowered.kernels[0].program).count("barrier") == (count > 0)
 
 
 def test_indirect_dispatch_is_the_hosts(case, check):

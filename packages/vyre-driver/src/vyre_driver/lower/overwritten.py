@@ -1,157 +1,173 @@
-"""Arrays that a kernel writes all over before it reads them: they need not be zero at first.
+"""Arrays of which a kernel reads no element before it has written it: they need not be zero at first.
 
-A write is all over where the coordinates and counters in its index are the digits of a number, and go through all of
-their values: ``y * 16 + x`` for all y and x below 16 is each element of 256.
+Elements are found by `images`: ``y * 17 + x`` for all y and x below 16 is each element of 16 rows of 17 but the last
+of each row, and if only such elements are read, the array is overwritten.
+
+What counts as written differs: invocations write their own private memory, one statement after the other; what they
+write to the memory of the workgroup is written by all of them where all come along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from enum import IntEnum
+from collections.abc import Mapping, Sequence
 
+from vyre_driver.lower.images import Digits, Images, spread
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, Local
+from vyre_foundation.ir.expr import Expr, Id, IdKind, Literal, Load, Local
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Atomic, Body, Break, Continue, For, If, Region, Return, Stmt, Store
-from vyre_foundation.ir.walk import expressions, postorder, statements
+from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Break, Continue, For, If, Let, Region, Return, Stmt, Store
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 
-Digits = Mapping[Expr, int]
-"""Coordinates and counters that take all values from 0, with how many these are."""
-_MAX_NODES = 32
+_MAX_ELEMENTS = 1 << 18
 
+Part = frozenset[tuple[Expr, int]]
+"""Ids and counters of which one value is meant, each with what it is multiplied by."""
+_EVERYWHERE: Part = frozenset()
 
-class _State(IntEnum):
-    """What has happened to an array so far."""
+Written = Mapping[Part, int]
+"""Elements that are written by now, as the bits of a number: those of the empty part, and for every other part, in the
+round and by the invocation that its counters and ids are of, the sum of these plus each bit."""
 
-    READ = 0
-    UNTOUCHED = 1
-    WRITTEN = 2
+Reads = Mapping[int, Sequence[tuple[Buffer, Expr]]]
 
 
 def overwritten(program: Program) -> frozenset[Buffer]:
     """The private and workgroup arrays whose first contents nobody sees."""
-    ids: Digits = {Id(IdKind.LOCAL_ID, axis): size for axis, size in enumerate(program.workgroup_size)}
-    reads = {id(s): _arrays_read(s) for s in statements(program.body)}
-    found = []
-    for buffer in program.buffers:
-        if buffer.memory in (Memory.PRIVATE, Memory.WORKGROUP):
-            digits = ids if buffer.memory is Memory.WORKGROUP else {}
-            if _Array(buffer, reads).after(program.body, digits) is not _State.READ:
-                found.append(buffer)
-    return frozenset(found)
+    arrays = [b for b in program.buffers if b.memory in (Memory.PRIVATE, Memory.WORKGROUP)]
+    if not arrays:
+        return frozenset()
+    ids: dict[Expr, range] = {Id(IdKind.LOCAL_ID, n): range(size) for n, size in enumerate(program.workgroup_size)}
+    lets = [s for s in statements(program.body) if isinstance(s, Let)]
+    images = Images(ids, {Local(s.name, s.value.dtype): s.value for s in lets})
+    reads = {id(s): _reads(s) for s in statements(program.body)}
+    return frozenset(
+        b for b in arrays if _room(b) <= _MAX_ELEMENTS and _Array(b, images, reads).is_unseen(program.body)
+    )
 
 
-def _arrays_read(stmt: Stmt) -> set[Buffer]:
-    """The buffers that `stmt` itself looks at."""
-    found = {n.buffer for n in postorder(expressions(stmt)) if isinstance(n, Load)}
-    return found | {stmt.buffer} if isinstance(stmt, Atomic) else found
+def _room(buffer: Buffer) -> int:
+    assert isinstance(buffer.count, int)
+    return buffer.count
+
+
+def _reads(stmt: Stmt) -> Sequence[tuple[Buffer, Expr]]:
+    """The elements that `stmt` itself looks at."""
+    found = [(n.buffer, n.index) for n in postorder(expressions(stmt)) if isinstance(n, Load)]
+    return [*found, (stmt.buffer, stmt.index)] if isinstance(stmt, Atomic) else found
+
+
+class _Seen(Exception):
+    """Somebody may see the first contents."""
 
 
 class _Array:
-    def __init__(self, buffer: Buffer, reads: Mapping[int, set[Buffer]]) -> None:
-        self._buffer, self._reads = buffer, reads
+    """One array. `together` is said where all invocations of the workgroup come along."""
 
-    def after(self, body: Body, digits: Digits) -> _State:
-        """The state after `body`, which begins with the array untouched. Who leaves early may leave it so."""
-        state = _State.UNTOUCHED
-        for stmt in body:
-            match self._step(stmt, digits):
-                case _State.READ:
-                    return _State.READ
-                case _State.WRITTEN:
-                    return _State.WRITTEN
-                case _:
-                    if _may_leave(stmt):
-                        return _State.READ if self._reads_any(body) else state
-        return state
+    def __init__(self, buffer: Buffer, images: Images, reads: Reads) -> None:
+        self._buffer, self._images, self._reads = buffer, images, reads
+        self._room = _room(buffer)
+        self._ids: Digits = {id: images.digits[id] for id in images.digits if isinstance(id, Id)}
+        self._is_shared = buffer.memory is Memory.WORKGROUP
 
-    def _step(self, stmt: Stmt, digits: Digits) -> _State:
-        match stmt:
-            case _ if self._is_read_by(stmt):
-                return _State.READ
-            case Store(buffer, index) if buffer is self._buffer:
-                return _State.WRITTEN if self._is_all_over(index, digits) else _State.UNTOUCHED
-            case If(_, then, orelse):
-                shared = {} if self._buffer.memory is Memory.WORKGROUP else digits  # not all may take the same branch
-                return min(self.after(then, shared), self.after(orelse, shared))
-            case For():
-                return self._loop(stmt, digits)
-            case Region(_, body):
-                return self.after(body, digits)
-            case _:
-                return _State.UNTOUCHED
-
-    def _loop(self, loop: For, digits: Digits) -> _State:
-        """What a loop may not come to does not count as written."""
-        rounds = 0 if any(map(_may_leave, loop.body)) else _rounds(loop)
-        counter = Local(loop.name, loop.start.dtype)
-        inner = {**digits, counter: rounds} if rounds else digits
-        state = self.after(loop.body, inner)
-        if state is _State.WRITTEN and not rounds:
-            return _State.UNTOUCHED
-        if state is _State.WRITTEN or not self._reads_any(loop.body):
-            return state
-        return _State.READ
-
-    def _reads_any(self, body: Body) -> bool:
-        return any(map(self._is_read_by, statements(body)))
-
-    def _is_read_by(self, stmt: Stmt) -> bool:
-        return self._buffer in self._reads[id(stmt)]
-
-    def _is_all_over(self, index: Expr, digits: Digits) -> bool:
-        """Whether the digits of `index` make up each number below the count, and no other digit repeats the write."""
-        weights = _weights(index, digits)
-        if weights is None:
+    def is_unseen(self, body: Body) -> bool:
+        try:
+            self._body(body, {}, together=True)
+        except _Seen:
             return False
-        place = 1
-        for digit, weight in sorted(weights.items(), key=lambda item: item[1]):
-            if weight != place:
-                return False
-            place *= digits[digit]
-        return place == self._buffer.count
+        return True
+
+    def _body(self, body: Body, written: Written, *, together: bool) -> Written:
+        """What is written behind `body`; raises where it reads something else."""
+        for stmt in body:
+            written = self._stmt(stmt, written, together=together)
+            together = together and not _may_leave(stmt)
+        return written
+
+    def _stmt(self, stmt: Stmt, written: Written, *, together: bool) -> Written:
+        for buffer, index in self._reads[id(stmt)]:
+            if buffer is self._buffer:
+                self._require(index, written)
+        match stmt:
+            case Store(buffer, index) if buffer is self._buffer:
+                return self._with(index, written, together=together)
+            case If(_, then, orelse):
+                return self._branches(stmt, then, orelse, written, together=together)
+            case For():
+                return self._loop(stmt, written, together=together)
+            case Region(_, body):
+                return self._body(body, written, together=together)
+            case _:
+                return written
+
+    # ── elements ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _elements(self, index: Expr, all_of: Digits) -> tuple[Part, int] | None:
+        """What `index` depends on, and its elements for all values of `all_of`; None where it is not constant."""
+        found = self._images.sum(index)
+        if found is None:
+            return (frozenset(((index, 1),)), 1) if self._images.is_constant(index) else None
+        elements = 1 << found.constant if found.constant < self._room else 0
+        for digit, weight in found.weights.items():
+            if digit in all_of:
+                elements = spread(elements, weight, all_of[digit], self._room)
+        return frozenset((digit, weight) for digit, weight in found.weights.items() if digit not in all_of), elements
+
+    def _with(self, index: Expr, written: Written, *, together: bool) -> Written:
+        found = self._elements(index, self._ids if self._is_shared and together else {})
+        return written if found is None else {**written, found[0]: written.get(found[0], 0) | found[1]}
+
+    def _require(self, index: Expr, written: Written) -> None:
+        """Raise if an element at `index` may not be written yet."""
+        for all_of in ({}, self._ids, self._images.digits):
+            found = self._elements(index, all_of)
+            if found is not None and not found[1] & ~written.get(found[0], 0):
+                return
+        if written.get(_EVERYWHERE, 0) != (1 << self._room) - 1:
+            raise _Seen
+
+    # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _branches(self, stmt: If, then: Body, orelse: Body, written: Written, *, together: bool) -> Written:
+        together = together and _has_barrier(stmt)
+        one, other = (self._body(body, written, together=together) for body in (then, orelse))
+        if self._is_shared and not together:
+            return written
+        return {part: one[part] & other[part] for part in one.keys() & other.keys()}
+
+    def _loop(self, loop: For, written: Written, *, together: bool) -> Written:
+        """A round sees what the rounds before it have written only as far as that is the same in all of them."""
+        counter, values = Local(loop.name, loop.start.dtype), _values(loop)
+        self._images.enter(counter, values)
+        inner = self._body(loop.body, written, together=together and (bool(values) or _has_barrier(loop)))
+        if not values or any(map(_may_leave, loop.body)):
+            return written
+        behind = dict(written)
+        for part, elements in inner.items():
+            weight = dict(part).get(counter)
+            rest = part if weight is None else part - {(counter, weight)}
+            gained = elements if weight is None else spread(elements, weight, values, self._room)
+            behind[rest] = behind.get(rest, 0) | gained
+        return behind
 
 
-def _weights(index: Expr, digits: Digits) -> dict[Expr, int] | None:
-    """`index` as a sum of digits times numbers."""
-    nodes = postorder((index,))
-    if len(nodes) > _MAX_NODES:
-        return None
-    sums: dict[Expr, tuple[dict[Expr, int], int] | None] = {}
-    for node in nodes:
-        sums[node] = _sum(node, [sums[a] for a in node.args], digits)
-    found = sums[index]
-    return found[0] if found is not None and found[1] == 0 else None
+def _values(loop: For) -> range:
+    """The values of the counter; none where they are not known, or less than 0."""
+    if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal) and int(loop.start.value) >= 0:
+        return range(int(loop.start.value), int(loop.stop.value), loop.step)
+    return range(0)
 
 
-def _sum(
-    node: Expr, args: list[tuple[dict[Expr, int], int] | None], digits: Digits
-) -> tuple[dict[Expr, int], int] | None:
-    match node, args:
-        case Literal(), _ if node.dtype.is_integer:
-            return {}, int(node.value)
-        case ((Id() | Local()), _) if node in digits:
-            return ({node: 1} if digits[node] > 1 else {}), 0
-        case Cast(dtype, value), [inner] if value.dtype.is_integer and dtype.bits >= value.dtype.bits:
-            return inner
-        case Apply(op), [(a, x), (b, y)] if op.id == "add" and not a.keys() & b.keys():
-            return {**a, **b}, x + y
-        case Apply(op), [(a, x), (b, y)] if op.id == "mul" and not (a and b):
-            weights, factor = (a, y) if a else (b, x)
-            return {digit: weight * factor for digit, weight in weights.items()}, x * y
-        case _:
-            return None
-
-
-def _rounds(loop: For) -> int:
-    """How many values a counter takes from 0, if that is known and not none, else 0."""
-    ends = (loop.start, loop.stop)
-    if loop.step == 1 and all(isinstance(e, Literal) for e in ends):
-        start, stop = (int(e.value) for e in ends if isinstance(e, Literal))
-        return max(stop, 0) if start == 0 else 0
-    return 0
+def _has_barrier(stmt: Stmt) -> bool:
+    """All invocations come to a barrier, so they come to `stmt`."""
+    return any(isinstance(s, Barrier) for s in statements((stmt,)))
 
 
 def _may_leave(stmt: Stmt) -> bool:
-    jumps: Iterable[Stmt] = statements((stmt,))
-    return any(isinstance(s, (Return, Break, Continue)) for s in jumps)
+    """Whether somebody may go on elsewhere than behind `stmt`."""
+    match stmt:
+        case Return() | Break() | Continue():
+            return True
+        case For():
+            return any(isinstance(s, Return) for s in statements(stmt.body))
+        case _:
+            return any(_may_leave(s) for body in bodies(stmt) for s in body)
