@@ -20,7 +20,7 @@ def test_a_variable_with_a_short_value_is_that_value(becomes):
 def test_what_only_one_way_changes_is_not_known_after_it(becomes):
     becomes(
         "var x = 1; var y = 2; if a[0] == 1 { x = 3; out[0] = x + y; } out[1] = x + y;",
-        "var x = 1; var y = 2; if a[0] == 1 { x = 3; out[0] = 3 + 2; } out[1] = x + 2;",
+        "var x = 1; var y = 2; if a[0] == 1 { x = 3; out[0] = 5; } out[1] = x + 2;",
     )
 
 
@@ -110,3 +110,17 @@ def test_an_index_that_the_store_itself_changes_is_another_element(stays):
 
 def test_an_index_is_found_where_its_variable_is_known(becomes):
     becomes("var i = 3; w[i] = 7; out[0] = w[i];", "var i = 3; w[3] = 7; out[0] = 7;")
+
+
+def test_two_elements_of_one_content_have_one_name_behind_a_region(becomes):
+    becomes(
+        'w[7] = 1; region "r" { b[0] = w[local_id.x]; out[0] = b[0]; } out[1] = w[local_id.x];',
+        'w[7] = 1; region "r" { let stored_1 = w[local_id.x]; b[0] = stored_1; out[0] = stored_1; } out[1] = stored_1;',
+    )
+
+
+def test_what_is_known_is_folded_and_so_known_again(becomes):
+    becomes(
+        "var x = a[0]; x = 2; x = x * 3; x = x + 1; out[0] = x;",
+        "var x = a[0]; x = 2; x = 6; x = 7; out[0] = 7;",
+    )

@@ -37,6 +37,9 @@ PASSES: tuple[Pass, ...] = (
 )  # fmt: skip
 """In the order in which they run. A pass may stand here twice, because others make work for it."""
 
+MAX_ROUNDS = 16
+"""How often all passes run at most. Programs of people need one or two rounds, random ones up to six."""
+
 
 def optimize(facts: Facts) -> Facts:
     """The facts of the optimized program; the same object where nothing changed."""
@@ -48,10 +51,16 @@ def optimize(facts: Facts) -> Facts:
 
 
 def steps(facts: Facts) -> Iterator[tuple[Pass, Facts]]:
-    """Every pass in turn, with the facts of the program as it leaves it."""
+    """Every pass in turn, with the facts of the program as it leaves it, until none of them finds anything.
+
+    Passes make work for each other, so all come again, each only where the program is not the one that it left.
+    """
     made: dict[Pass, Program] = {}
-    for stage in PASSES:
-        if made.get(stage) is not facts.program:  # else it would find nothing
-            facts = facts_after(facts, stage.run(facts))
-            made[stage] = facts.program
-        yield stage, facts
+    for _ in range(MAX_ROUNDS):
+        for stage in PASSES:
+            if made.get(stage) is not facts.program:  # else it would find nothing
+                facts = facts_after(facts, stage.run(facts))
+                made[stage] = facts.program
+            yield stage, facts
+        if all(program is facts.program for program in made.values()):
+            break

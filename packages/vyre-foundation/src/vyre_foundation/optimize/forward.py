@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, Length, Literal, Load, Local
@@ -28,6 +29,7 @@ from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import NOTHING, Dependences
 from vyre_foundation.optimize.effects import Effects, EffectsOf
+from vyre_foundation.optimize.fold import folded
 from vyre_foundation.optimize.rename import Fresh
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.control import leaves
@@ -62,10 +64,9 @@ Element = tuple[Buffer, Expr]
 
 
 @dataclass(slots=True, eq=False)
-class _Value:
+class _Content:
     """What an element holds: something short, or what a store has written, which `name` then gives a name."""
 
-    index: Interval
     short: Expr | None
     name: Callable[[], Expr] | None = None
 
@@ -74,6 +75,13 @@ class _Value:
             assert self.name is not None
             self.short = self.name()
         return self.short
+
+
+class _Value(NamedTuple):
+    """The content of an element, which another element may have too; and the `bounds` of the index of this one."""
+
+    content: _Content
+    bounds: Interval
 
 
 @dataclass(slots=True)
@@ -93,7 +101,7 @@ class _State:
 
     def forget_nameless(self) -> None:
         """The statements that could have given a name are out of reach."""
-        self.elements = {k: v for k, v in self.elements.items() if v.short is not None}
+        self.elements = {k: v for k, v in self.elements.items() if v.content.short is not None}
 
     def remember(self, element: Element, value: _Value) -> None:
         self.elements.pop(element, None)
@@ -172,14 +180,14 @@ class _Forward:
     def _store(self, stmt: Store, state: _State, name: Callable[[], Expr]) -> None:
         buffer, index, value = stmt.buffer, stmt.index, stmt.value
         bounds = self._ranges.of(index)
-        stored = _Value(bounds, value if self._is_short(value) else None, name)
+        stored = _Content(value if self._is_short(value) else None, name)
         is_kept = isinstance(buffer.count, int) and bounds.low >= 0 and bounds.high < buffer.count
         is_kept = is_kept and self._dependences.are_disjoint(index, {buffer})  # else it is another index from now on
         if is_kept and isinstance(value, Load) and value.buffer in self._dependences.written:
-            state.remember((value.buffer, value.index), _Value(self._ranges.of(value.index), None, stored.expr))
+            state.remember((value.buffer, value.index), _Value(stored, self._ranges.of(value.index)))
         self._write(buffer, index, state)
         if is_kept:
-            state.remember((buffer, index), stored)
+            state.remember((buffer, index), _Value(stored, bounds))
 
     def _naming(self, value: Expr, place: int, names: dict[int, Local]) -> Callable[[], Expr]:
         def name() -> Expr:
@@ -202,7 +210,7 @@ class _Forward:
     def _learn_load(self, local: Local, value: Expr, state: _State) -> None:
         if isinstance(value, Load) and value.buffer in self._dependences.written:
             bounds = self._ranges.of(value.index)
-            state.remember((value.buffer, value.index), _Value(bounds, local))
+            state.remember((value.buffer, value.index), _Value(_Content(local), bounds))
 
     def _change(self, name: str, value: Expr, state: _State) -> None:
         """A variable gets another value."""
@@ -214,7 +222,7 @@ class _Forward:
         """An element gets another value: forget all that may be this one, and what is found by its contents."""
         bounds = self._ranges.of(index)
         for element, value in list(state.elements.items()):
-            same = element[0] is buffer and not _are_apart(element[1], value.index, index, bounds)
+            same = element[0] is buffer and not _are_apart(element[1], value.bounds, index, bounds)
             if same or not self._dependences.are_disjoint(element[1], {buffer}):
                 del state.elements[element]
 
@@ -233,7 +241,7 @@ class _Forward:
         buffer, index = element
         return (
             buffer.memory is Memory.PRIVATE
-            and isinstance(value.short, Literal)
+            and isinstance(value.content.short, Literal)
             and self._dependences.of(index) == NOTHING
         )
 
@@ -253,7 +261,8 @@ class _Forward:
                     stack += todo
                     continue
                 args = tuple([images.get(a, a) for a in node.args])
-                images[node] = self._known(node if args == node.args else node.rebuild(args), state)
+                made = node if args == node.args else node.rebuild(args)
+                images[node] = folded(made) or self._known(made, state)
             stack.pop()
         self._visits -= len(images)
         return images[root]
@@ -262,7 +271,7 @@ class _Forward:
         if isinstance(node, Local):
             return state.locals.get(node.name, node)
         if isinstance(node, Load) and (value := state.elements.get((node.buffer, node.index))) is not None:
-            return value.expr()
+            return value.content.expr()
         return node
 
 
