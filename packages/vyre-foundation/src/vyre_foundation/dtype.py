@@ -17,6 +17,8 @@ import numpy as np
 class Kind(Enum):
     """What the bits of a type mean."""
 
+    __hash__ = object.__hash__  # members are single objects; `Enum` would hash their names in Python
+
     BOOL = "bool"
     UNSIGNED = "unsigned"
     SIGNED = "signed"

@@ -213,6 +213,8 @@ class Length(Expr):
 class IdKind(Enum):
     """The values that tell an invocation where it is. All are u32."""
 
+    __hash__ = object.__hash__  # members are single objects; `Enum` would hash their names in Python
+
     GLOBAL_ID = "global_id"
     LOCAL_ID = "local_id"
     WORKGROUP_ID = "workgroup_id"
