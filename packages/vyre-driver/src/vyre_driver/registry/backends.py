@@ -125,6 +125,8 @@ def _acquire(registration: BackendRegistration) -> VyreBackend:
 def _probe(registration: BackendRegistration) -> Availability:
     try:
         return registration.probe()
+    except BackendUnavailable as error:
+        return Availability.unavailable(str(error.fields["reason"]), error.fix)
     except BackendError as error:
         return Availability.unavailable(error.message, error.fix)
     except Exception as error:
