@@ -33,9 +33,7 @@ def wrapped(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | No
     return Memory(int(array.data.ptr), (array, foreign)) if array.flags.c_contiguous and array.nbytes else None
 
 
-def _of_interface(
-    cupy: Any, stream: Any, device: int, foreign: object, interface: dict[str, Any]
-) -> Memory | None:
+def _of_interface(cupy: Any, stream: Any, device: int, foreign: object, interface: dict[str, Any]) -> Memory | None:
     address, is_read_only = interface["data"]
     if not address or is_read_only or not _is_contiguous(interface):
         return None

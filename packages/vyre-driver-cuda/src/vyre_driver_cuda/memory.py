@@ -1,9 +1,9 @@
 """Memory of the GPU, and the way of bytes into it and out of it.
 
 Allocations come from a pool of CuPy's that belongs to the port: what is given back serves the next one at once, which
-is safe because all work goes through one stream, in order. Bytes of callers are copied before the GPU sees them, small
-ones aside of the stream's work and large ones piece by piece through pinned memory: so the caller's memory is free at
-return, whatever kind it is, and a copy runs beside the next piece's.
+is safe because all work goes through one stream, in order. Bytes of callers go through pinned memory of the port, piece
+by piece: so the caller's memory is free at return, whatever kind it is, and one piece is copied on the host while
+another is under way.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-SMALL = 1 << 16
-"""Bytes. Up to here the driver takes a copy of pageable memory into its own command, without waiting for anything."""
-SLOT = 1 << 20
-SLOTS = 4
+SMALL, SMALLS = 1 << 16, 16
+LARGE, LARGES = 1 << 20, 4
+"""Bytes of a slot of pinned memory, and how many there are: copies that may be under way before one is waited for."""
 
 Wait = Callable[[Any], None]
 
@@ -36,62 +35,69 @@ class Slot:
 
     __slots__ = ("address", "bytes", "event")
 
-    def __init__(self, cupy: Any) -> None:
-        memory = cupy.cuda.alloc_pinned_memory(SLOT)
-        self.bytes = np.frombuffer(memory, np.uint8, SLOT)
+    def __init__(self, cupy: Any, size: int) -> None:
+        self.bytes = np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
         self.address = int(self.bytes.ctypes.data)
         self.event = cupy.cuda.Event(disable_timing=True)
+
+
+class Ring:
+    """`count` slots of `size` bytes, made when they are needed."""
+
+    def __init__(self, cupy: Any, size: int, count: int, wait: Wait) -> None:
+        self._cupy, self.size, self.count, self._wait = cupy, size, count, wait
+        self._slots: deque[Slot] = deque()
+
+    def next(self) -> Slot:
+        """The slot that was used longest ago, when its copy has ended."""
+        slot = Slot(self._cupy, self.size) if len(self._slots) < self.count else self._slots.popleft()
+        self._slots.append(slot)
+        self._wait(slot.event)
+        return slot
+
+    def release(self) -> None:
+        self._slots.clear()
 
 
 class Copies:
     """Copies between host memory and the GPU on one stream. `wait` waits for an event and lets interrupts through."""
 
     def __init__(self, cupy: Any, stream: int, wait: Wait) -> None:
-        self._cupy, self._runtime, self._stream, self._wait = cupy, cupy.cuda.runtime, stream, wait
-        self._slots: deque[Slot] = deque()
+        self._runtime, self._stream, self._wait = cupy.cuda.runtime, stream, wait
+        self._small, self._large = Ring(cupy, SMALL, SMALLS, wait), Ring(cupy, LARGE, LARGES, wait)
 
     def write(self, address: int, data: memoryview) -> None:
         """Enqueue the copy of `data` to `address`; `data` is free at return."""
-        if data.nbytes <= SMALL:
-            own = np.array(np.frombuffer(data, np.uint8))
-            self._copy(address, own.ctypes.data, own.nbytes, self._runtime.memcpyHostToDevice)
-            return
-        for start in range(0, data.nbytes, SLOT):
-            piece = np.frombuffer(data[start : start + SLOT], np.uint8)
-            slot = self._next()
+        ring = self._ring(data.nbytes)
+        for start in range(0, data.nbytes, ring.size):
+            piece, slot = np.frombuffer(data[start : start + ring.size], np.uint8), ring.next()
             slot.bytes[: piece.nbytes] = piece
-            self._copy(address + start, slot.address, piece.nbytes, self._runtime.memcpyHostToDevice)
-            self._runtime.eventRecord(slot.event.ptr, self._stream)
+            self._copy(address + start, slot.address, piece.nbytes, self._runtime.memcpyHostToDevice, slot)
 
     def read(self, address: int, into: memoryview) -> None:
         """Fill `into` from `address`, after everything that was enqueued before."""
+        ring = self._ring(into.nbytes)
         pending: deque[tuple[Slot, memoryview]] = deque()
-        for start in range(0, into.nbytes, SLOT):
-            if len(pending) == SLOTS:
+        for start in range(0, into.nbytes, ring.size):
+            if len(pending) == ring.count:
                 self._take(*pending.popleft())
-            piece, slot = into[start : start + SLOT], self._next()
-            self._copy(slot.address, address + start, piece.nbytes, self._runtime.memcpyDeviceToHost)
-            self._runtime.eventRecord(slot.event.ptr, self._stream)
+            piece, slot = into[start : start + ring.size], ring.next()
+            self._copy(slot.address, address + start, piece.nbytes, self._runtime.memcpyDeviceToHost, slot)
             pending.append((slot, piece))
         while pending:
             self._take(*pending.popleft())
 
     def release(self) -> None:
         """Give the pinned memory back; no copy uses it any more."""
-        self._slots.clear()
+        self._small.release()
+        self._large.release()
 
-    def _copy(self, target: int, source: int, size: int, kind: int) -> None:
+    def _ring(self, size: int) -> Ring:
+        return self._small if size <= SMALL else self._large
+
+    def _copy(self, target: int, source: int, size: int, kind: int, slot: Slot) -> None:
         self._runtime.memcpyAsync(target, source, size, kind, self._stream)
-
-    def _next(self) -> Slot:
-        """The slot that was used longest ago, when its copy has ended."""
-        if len(self._slots) < SLOTS:
-            slot = Slot(self._cupy)
-        else:
-            slot = self._slots.popleft()
-        self._slots.append(slot)
-        self._wait(slot.event)
-        return slot
+        self._runtime.eventRecord(slot.event.ptr, self._stream)
 
     def _take(self, slot: Slot, piece: memoryview) -> None:
         self._wait(slot.event)

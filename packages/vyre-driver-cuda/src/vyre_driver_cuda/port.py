@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
-from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
+from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.binary import Cubin
 from vyre_driver_cuda.compiler import BuildFailed, compile_unit
 from vyre_driver_cuda.emit import CudaSource, emit
-from vyre_driver_cuda.errors import OUT_OF_MEMORY, from_status, status_of, translated
+from vyre_driver_cuda.errors import from_status, status_of
+from vyre_driver_cuda.facts import require_sound
 from vyre_driver_cuda.foreign import wrapped
 from vyre_driver_cuda.launch import Args, Module
 from vyre_driver_cuda.memory import Copies, Memory
 from vyre_driver_cuda.opened import OpenedDevice
 from vyre_driver_cuda.probe import profile
+from vyre_foundation.dtype import DType
 
 NOT_READY = 600
 IMPATIENT = 2e-4
@@ -41,6 +43,34 @@ class Mark:
     end: Any = None
 
 
+class Current:
+    """Makes a device the calling thread's for as long as a call runs, and gives the thread its own back. What CUDA
+    refuses meanwhile becomes the backend's error.
+
+    A thread that is new to CUDA has no context until it chooses one.
+    """
+
+    def __init__(self, runtime: Any, device: int) -> None:
+        self._runtime, self._device = runtime, device
+        self._threads = threading.local()
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        before = self._runtime.getDevice()
+        if before != self._device or not hasattr(self._threads, "is_ready"):
+            self._runtime.setDevice(self._device)
+            self._threads.is_ready = True
+        self._before.append(before)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        before = self._before.pop()
+        if before != self._device:
+            with suppress(Exception):  # of a driver that is gone
+                self._runtime.setDevice(before)
+        if error is not None and (status := status_of(error)) is not None:
+            raise from_status(BACKEND, status, str(error)) from error
+
+
 class CudaPort(DevicePort[Module, Memory, Mark]):
     """One GPU with one stream, in order. It times its kernels, and records rows of launches as graphs."""
 
@@ -51,10 +81,9 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         self._opened, self._device, self._cupy = opened, opened.candidate.id, opened.cupy
         self._runtime = self._cupy.cuda.runtime
         self._launch_kernel = self._cupy.cuda.driver.launchKernel
-        self._threads = threading.local()
+        self._current = Current(self._runtime, self._device)
         self._number = self._ended = 0  # launches, and those that are known to have ended
-        with translated(BACKEND):
-            self._enter()
+        with self._current:
             self._stream = self._cupy.cuda.Stream(non_blocking=True)
             self._pool = self._cupy.cuda.MemoryPool()
         self._copies = Copies(self._cupy, self._stream.ptr, self._wait_for)
@@ -63,7 +92,9 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
     def probe(self) -> DeviceProfile:
-        return profile(self._opened)
+        found = profile(self._opened)
+        require_sound(self, found)
+        return found
 
     def target(self) -> Target:
         return self._opened.dialect.target()
@@ -73,66 +104,58 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
     def emitter(self) -> str:
         return f"{self.emitter_version} {self._opened.dialect.digest()}"
 
+    def natives(self) -> Mapping[tuple[str, DType], str]:
+        return self._opened.dialect.natives
+
     def emit(self, lowered: Lowered, options: EmitOptions) -> CudaSource:
         return emit(lowered, self._opened.dialect)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         assert isinstance(unit, CudaSource)
-        compiled = compile_unit(unit, self._opened.candidate.architecture)
-        return self._loaded(Cubin(unit.kernels, compiled.cubin))
+        architecture = self._opened.candidate.architecture
+        return self._loaded(Cubin.of(unit, compile_unit(unit, architecture), architecture))
 
     def binary(self, module: Module) -> bytes | None:
         return module.cubin.to_bytes()
 
     def load(self, binary: bytes, queue: int = 0) -> Module:
         try:
-            return self._loaded(Cubin.from_bytes(binary))
+            cubin = Cubin.from_bytes(binary)
+            cubin.require(self._opened.candidate.architecture)
+            return self._loaded(cubin)
         except (BuildFailed, DispatchFailed) as failure:
             raise KernelCompileFailed(BACKEND, str(failure)) from failure
 
     def _loaded(self, cubin: Cubin) -> Module:
-        with translated(BACKEND):
-            self._enter()
+        with self._current:
             return Module(self._cupy, cubin)
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate(self, size: int) -> Memory:
         try:
-            self._enter()
-            pointer = self._pool.malloc(size)
-        except Exception as error:
-            if status_of(error) == OUT_OF_MEMORY:
-                raise DeviceOutOfMemory(size, self._available()) from error
-            raise self._translated(error) from error
+            with self._current:
+                pointer = self._pool.malloc(size)
+        except DeviceOutOfMemory as error:
+            raise DeviceOutOfMemory(size, self._available()) from error
         return Memory(int(pointer.ptr), pointer)
 
     def fill(self, memory: Memory, byte: int, size: int) -> None:
-        try:
-            self._enter()
+        with self._current:
             self._runtime.memsetAsync(memory.address, byte, size, self._stream.ptr)
-        except Exception as error:
-            raise self._translated(error) from error
 
     def copy_in(self, memory: Memory, data: memoryview, offset: int = 0) -> None:
-        try:
-            self._enter()
+        with self._current:
             self._copies.write(memory.address + offset, data)
-        except Exception as error:
-            raise self._translated(error) from error
 
     def copy_out(self, memory: Memory, into: memoryview, offset: int = 0) -> None:
         number = self._number
-        try:
-            self._enter()
+        with self._current:
             self._copies.read(memory.address + offset, into)
-        except Exception as error:
-            raise self._translated(error) from error
         self._ended = number
 
     def wrap(self, foreign: object) -> Memory | None:
-        with translated(BACKEND):
-            self._enter()
+        with self._current:
             return wrapped(self._cupy, self._stream, self._device, foreign)
 
     def free(self, memory: Memory) -> None:
@@ -153,22 +176,18 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
     ) -> Mark:
         loaded = module.kernels[kernel]
         stream = self._stream.ptr
-        try:
-            self._enter()
+        with self._current:
             if args is not loaded.args:
                 loaded.bind(args)
             start = self._recorded() if timed else None
             self._launch_kernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places, 0)
             end = self._recorded() if timed else None
-        except Exception as error:
-            raise self._translated(error) from error
         self._number += 1
         return Mark(self._number, start, end)
 
     def record(self, enqueue: Callable[[], None]) -> Any:
         """A graph, captured from the stream."""
-        with translated(BACKEND):
-            self._enter()
+        with self._current:
             self._stream.begin_capture()
             try:
                 enqueue()
@@ -179,11 +198,8 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
             return self._stream.end_capture()
 
     def replay(self, recording: Any) -> Mark:
-        try:
-            self._enter()
+        with self._current:
             recording.launch(self._stream)
-        except Exception as error:
-            raise self._translated(error) from error
         self._number += 1
         return Mark(self._number)
 
@@ -195,33 +211,26 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
     def wait(self, event: Mark, timeout: float | None = None) -> bool:
         if event.number <= self._ended:
             return True
-        number = self._number
-        try:
-            self._enter()
+        with self._current:
             if not self._look(self._end_of(event), timeout):
                 return False
-        except Exception as error:
-            raise self._translated(error) from error
-        self._ended = max(self._ended, event.number if event.start else min(number, event.number))
+        self._ended = event.number
         return True
 
     def query(self, event: Mark) -> bool:
         if event.number > self._ended:
-            try:
-                self._enter()
+            with self._current:
                 if not self._has_ended(self._end_of(event)):
                     return False
-            except Exception as error:
-                raise self._translated(error) from error
-            self._ended = max(self._ended, event.number)
+            self._ended = event.number
         return True
 
     def elapsed(self, event: Mark) -> int | None:
         if event.start is None:
             return None
-        with translated(BACKEND):
-            self._enter()
-            return round(1e6 * self._runtime.eventElapsedTime(event.start.ptr, event.end.ptr))
+        with self._current:
+            milliseconds: float = self._runtime.eventElapsedTime(event.start.ptr, event.end.ptr)
+        return round(1e6 * milliseconds)
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -229,20 +238,13 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         if self._is_closed:
             return
         self._is_closed = True
-        with suppress(Exception):  # of a lost device everything is gone
-            self._enter()
+        with suppress(Exception), self._current:  # of a lost device everything is gone
             self._runtime.streamSynchronize(self._stream.ptr)
         self._copies.release()
         with suppress(Exception):
             self._pool.free_all_blocks()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _enter(self) -> None:
-        """Make the device the calling thread's. A thread that is new to CUDA has no context until it chooses one."""
-        if self._runtime.getDevice() != self._device or not hasattr(self._threads, "is_ready"):
-            self._runtime.setDevice(self._device)
-            self._threads.is_ready = True
 
     def _recorded(self) -> Any:
         """An event with a time, at the end of the stream."""
@@ -275,7 +277,7 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
     def _has_ended(self, event: Any) -> bool:
         status = self._runtime.eventQuery(event.ptr)
         if status not in (0, NOT_READY):
-            raise from_status(BACKEND, status, f"a kernel has failed (status {status})")
+            raise from_status(BACKEND, status, str(self._runtime.CUDARuntimeError(status)))
         return bool(status == 0)
 
     def _available(self) -> int | None:
@@ -283,10 +285,3 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         with suppress(Exception):
             return int(self._runtime.memGetInfo()[0])
         return None
-
-    def _translated(self, error: Exception) -> BaseException:
-        """The backend's error for one of CuPy's; any other as it is."""
-        if isinstance(error, BackendError):
-            return error
-        status = status_of(error)
-        return error if status is None else from_status(BACKEND, status, str(error))

@@ -12,7 +12,7 @@ HEAD = 'extern "C" __global__ void '
 
 
 def module(text: str, *kernels: str) -> Module:
-    return Module(build(text, kernels), kernels, waits(text, kernels))
+    return Module(build(text, kernels))
 
 
 def run(body: str, threads: int = 64, blocks: int = 1, *, size: int = 64, backwards: bool = False) -> list[int]:
@@ -226,9 +226,9 @@ def test_what_no_kernel_may_do_is_found(body: str, report: str) -> None:
 
 
 def test_a_kernel_that_was_taken_for_one_without_barriers_is_found() -> None:
-    text = f"{HEAD}k(unsigned *out) {{ __syncthreads(); }}"
+    text = f"{HEAD}k(unsigned *out) {{ cuda_barrier(1); }}"
     with pytest.raises(KernelFault, match="taken for one without"):
-        Module(build(text, ("k",)), ("k",), frozenset()).run("k", (1, 1, 1), (2, 1, 1), (Memory(4),))
+        module(text, "k").run("k", (1, 1, 1), (2, 1, 1), (Memory(4),))
 
 
 def test_the_next_launch_is_sound_after_a_fault() -> None:
@@ -252,5 +252,5 @@ def test_only_kernels_that_wait_are_given_stacks() -> None:
 def test_code_goes_from_one_process_to_the_next() -> None:
     text = f"{HEAD}k(unsigned *out, unsigned n) {{ out[threadIdx.x] = threadIdx.x + n; }}"
     out = Memory(4 * 8)
-    Module(module(text, "k").code, ("k",), frozenset()).run("k", (1, 1, 1), (8, 1, 1), (out, 5))
+    Module(module(text, "k").code).run("k", (1, 1, 1), (8, 1, 1), (out, 5))
     assert out.bytes.view(np.uint32).tolist() == list(range(5, 13))

@@ -8,7 +8,6 @@ wants it names it: ``vyre-conform run --backend cuda_emulation:registration``, w
 
 from __future__ import annotations
 
-import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -21,16 +20,9 @@ VARIABLE = "VYRE_EMULATED_ARCHITECTURE"
 
 
 def _backend() -> VyreBackend:
-    from cuda_emulation.port import NAME, EmulatedPort
-    from vyre_driver.engine.backend import EngineBackend
-    from vyre_driver_cuda.architecture import Architecture
+    from cuda_emulation.port import emulated
 
-    architecture = Architecture.parse(os.environ.get(VARIABLE, "sm_90"))
-
-    class EmulatedBackend(EngineBackend, contract=1):
-        """The engine over the emulation."""
-
-    return EmulatedBackend(NAME, lambda: EmulatedPort(architecture), version="emulation, no GPU")
+    return emulated()
 
 
 def _availability() -> Availability:
@@ -41,6 +33,12 @@ def _availability() -> Availability:
     return Availability.available("a CPU that pretends to be a GPU")
 
 
+def _rehearsal() -> VyreBackend:
+    from cuda_emulation.rehearsal import rehearsed
+
+    return rehearsed()
+
+
 registration = BackendRegistration(
     id="cuda-emulation",
     precedence=10_000,
@@ -49,4 +47,13 @@ registration = BackendRegistration(
     probe=_availability,
     selection=Selection.BY_NAME,
     summary="emitted CUDA C++ on the CPU, for tests; no GPU",
+)
+rehearsal = BackendRegistration(
+    id="cuda-rehearsal",
+    precedence=10_001,
+    contract=1,
+    factory=_rehearsal,
+    probe=_availability,
+    selection=Selection.BY_NAME,
+    summary="the port of GPUs over a stand-in for CuPy, for tests; no GPU",
 )

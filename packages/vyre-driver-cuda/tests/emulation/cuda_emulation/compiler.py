@@ -39,9 +39,11 @@ class BuildFailed(Exception):
 
 
 def build(text: str, kernels: tuple[str, ...]) -> bytes:
-    """A shared library with the kernels of `text`, or `BuildFailed`."""
-    entries = "".join(f"CUDA_ENTRY({name})\n" for name in kernels)
-    return _compiled(KERNEL, text + entries)
+    """A shared library with the kernels of `text`, and which of them wait, or `BuildFailed`."""
+    waiting = waits(text, kernels)
+    ends = [f"CUDA_ENTRY({name})\n" for name in kernels]
+    names = " ".join(f"{name}:{int(name in waiting)}" for name in kernels)
+    return _compiled(KERNEL, f'{text}{"".join(ends)}CUDA_KERNELS("{names}")\n')
 
 
 @cache

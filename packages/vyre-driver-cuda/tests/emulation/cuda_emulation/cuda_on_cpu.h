@@ -222,7 +222,11 @@ static inline void cuda_spread(void (*kernel)(A...), void **arguments, cuda_posi
 template <class... A> static inline void cuda_call(void (*kernel)(A...), void **arguments) {
     cuda_spread(kernel, arguments, typename cuda_up_to<sizeof...(A)>::all());
 }
+template <class... A> constexpr int cuda_count(void (*)(A...)) { return sizeof...(A); }
 #define CUDA_ENTRY(kernel) \
+    extern "C" __attribute__((visibility("default"))) int cuda_arguments_##kernel(void) { return cuda_count(kernel); } \
     extern "C" __attribute__((visibility("default"))) void cuda_body_##kernel(void **arguments) { \
         cuda_call(kernel, arguments); \
     }
+#define CUDA_KERNELS(names) \
+    extern "C" __attribute__((visibility("default"))) const char *cuda_kernels(void) { return names; }

@@ -59,31 +59,44 @@ class _Launch(ctypes.Structure):
 class Module:
     """Loaded code, with the bytes that it was loaded from."""
 
-    def __init__(self, code: bytes, kernels: Sequence[str], waiting: frozenset[str]) -> None:
-        self.code, self.kernels, self.waiting = code, tuple(kernels), waiting
+    def __init__(self, code: bytes) -> None:
+        self.code = code
         runtime()  # before the code, which calls it
         self._library = loaded(code)
-        start, size = self._library.cuda_shared_start, self._library.cuda_shared_size
-        start.restype, size.restype = ctypes.c_void_p, ctypes.c_ulonglong
+        start, size, kernels = (self._library[f"cuda_{name}"] for name in ("shared_start", "shared_size", "kernels"))
+        start.restype, size.restype, kernels.restype = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_char_p
         self._shared = (start(), size())
-        self._bodies = {name: _address(self._library[f"cuda_body_{name}"]) for name in kernels}
+        self._waits = {name: waits == "1" for name, _, waits in (n.partition(":") for n in kernels().decode().split())}
+        self._bodies = {name: _address(self._library[f"cuda_body_{name}"]) for name in self._waits}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(self._waits)
+
+    def arguments(self, kernel: str) -> int:
+        """How many a kernel takes."""
+        return int(self._library[f"cuda_arguments_{kernel}"]())
 
     def run(
         self, kernel: str, grid: Extent, block: Extent, args: Sequence[Memory | int], *, backwards: bool = False
     ) -> None:
-        """Run all blocks. `backwards`: the last block and thread first, for order must not matter."""
+        """Run all blocks over these arguments. `backwards`: see `launch`."""
         values = (ctypes.c_uint64 * len(args))(*[a if isinstance(a, int) else a.address for a in args])
         places = (ctypes.c_void_p * len(args))(*[ctypes.addressof(values) + 8 * i for i in range(len(args))])
-        launch = _Launch(
-            self._bodies[kernel], ctypes.addressof(places), _Three(*grid), _Three(*block), *self._shared,
-            kernel in self.waiting, backwards,
-        )  # fmt: skip
-        report = ctypes.create_string_buffer(REPORT)
-        if runtime().cuda_run(ctypes.byref(launch), report, ctypes.c_ulonglong(REPORT)):
-            raise KernelFault(f"{kernel}: {report.value.decode()}")
+        self.launch(kernel, grid, block, ctypes.addressof(places), backwards=backwards)
         for position, arg in enumerate(args):
             if isinstance(arg, Memory) and not arg.is_sound:
                 raise KernelFault(f"{kernel}: something was written behind the end of argument {position}")
+
+    def launch(self, kernel: str, grid: Extent, block: Extent, places: int, *, backwards: bool = False) -> None:
+        """Run all blocks. `places` is the address of the addresses of the arguments, as CUDA's driver takes them.
+        `backwards`: the last block and thread first, for order must not matter."""
+        launch = _Launch(
+            self._bodies[kernel], places, _Three(*grid), _Three(*block), *self._shared, self._waits[kernel], backwards
+        )
+        report = ctypes.create_string_buffer(REPORT)
+        if runtime().cuda_run(ctypes.byref(launch), report, ctypes.c_ulonglong(REPORT)):
+            raise KernelFault(f"{kernel}: {report.value.decode()}")
 
 
 def _address(function: Any) -> int | None:

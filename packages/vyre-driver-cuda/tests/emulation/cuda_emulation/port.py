@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from cuda_emulation.compiler import BuildFailed, build, waits
+from cuda_emulation import VARIABLE
+from cuda_emulation.compiler import BuildFailed, build
 from cuda_emulation.launch import KernelFault, Memory, Module
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality, Extent
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
@@ -86,15 +88,13 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
         except BuildFailed as failure:
             place = unit.place(failure.lines[0]) if failure.lines else ""
             raise KernelCompileFailed(NAME, failure.log, source=unit.text, where=place) from failure
-        return Module(code, unit.kernels, waits(unit.text, unit.kernels))
+        return Module(code)
 
     def binary(self, module: Module) -> bytes | None:
-        return json.dumps([module.kernels, sorted(module.waiting)]).encode() + b"\0" + module.code
+        return module.code
 
     def load(self, binary: bytes, queue: int = 0) -> Module:
-        head, _, code = binary.partition(b"\0")
-        kernels, waiting = json.loads(head)
-        return Module(code, kernels, frozenset(waiting))
+        return Module(binary)
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,3 +172,9 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
 
     def close(self) -> None:
         """Nothing is kept."""
+
+
+def emulated() -> EngineBackend:
+    """The engine over an emulation of the architecture that the environment names."""
+    architecture = Architecture.parse(os.environ.get(VARIABLE, "sm_90"))
+    return EngineBackend(NAME, lambda: EmulatedPort(architecture), version="emulation, no GPU")

@@ -1,0 +1,40 @@
+"""What a GPU has shown, kept from one process to the next: the proof takes a compiler and some seconds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.engine.port import DevicePort
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver.pipeline.facts import device_facts, recall
+from vyre_driver.pipeline.stamp import source_stamp
+from vyre_driver.pipeline.store import shared_store
+from vyre_driver_cuda import __version__
+from vyre_driver_cuda.api import BACKEND
+
+
+def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> None:
+    """Refuse a device that computes something else than its table says, with what it has wrong."""
+
+    def find() -> tuple[str, ...]:
+        from vyre_driver_cuda.proof import faults  # lowers and prints, which nobody needs whose store has the answer
+
+        return faults(port)
+
+    questions = repr((__version__, port.emitter(), source_stamp("vyre_foundation", "vyre_driver", "vyre_driver_cuda")))
+    found = recall(shared_store(), device_facts(profile.identity, questions), find, write=to_bytes, read=from_bytes)
+    if found:
+        reason = f"the GPU {profile.device!r} does not compute as defined (wrong: {', '.join(found)})"
+        fix = "update NVIDIA's driver, and report the rows; until then choose another GPU or backend"
+        raise BackendUnavailable(BACKEND, reason, fix=fix)
+
+
+def to_bytes(found: tuple[str, ...]) -> bytes:
+    return json.dumps(found).encode()
+
+
+def from_bytes(data: bytes) -> tuple[str, ...]:
+    """What `to_bytes` wrote; ValueError or TypeError for other bytes."""
+    return tuple(map(str, json.loads(data)))

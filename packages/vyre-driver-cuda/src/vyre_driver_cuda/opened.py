@@ -1,0 +1,40 @@
+"""An open GPU: which one, what it reports, and its spelling table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vyre_driver.lower.dialect import CDialect
+from vyre_driver_cuda.api import BACKEND, cupy
+from vyre_driver_cuda.devices import Candidate, chosen
+from vyre_driver_cuda.dialect import dialect_of
+from vyre_driver_cuda.errors import translated
+from vyre_driver_cuda.identity import device_identity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedDevice:
+    """A GPU that answers. `cupy` is the library that launches, `properties` what the runtime reports by its own names,
+    `identity` what its code depends on, as in `DeviceProfile.identity`."""
+
+    candidate: Candidate
+    cupy: Any
+    properties: Mapping[str, Any]
+    identity: tuple[str, str, str, str, str]
+    dialect: CDialect
+
+
+def open_device() -> OpenedDevice:
+    """The chosen GPU, or `BackendUnavailable` with the reason. Makes its context, which costs most of the time."""
+    candidate, api = chosen(), cupy()
+    runtime = api.cuda.runtime
+    with translated(BACKEND):
+        runtime.setDevice(candidate.id)
+        runtime.memGetInfo()  # refuses where the context is broken
+        number = runtime.driverGetVersion()
+        properties = runtime.getDeviceProperties(candidate.id)
+    driver = f"{number // 1000}.{number % 1000 // 10}"  # the version of CUDA that it speaks
+    identity = device_identity(candidate.name, candidate.architecture, driver)
+    return OpenedDevice(candidate, api, properties, identity, dialect_of(candidate.architecture))

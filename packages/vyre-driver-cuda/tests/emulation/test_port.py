@@ -1,0 +1,401 @@
+"""The port of GPUs over a stand-in for CuPy, which is the emulation with CuPy's names: order, lifetimes, refusals.
+
+What is shown here is how the port uses CuPy, not what a GPU makes of it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cuda_emulation.fake_cupy import FakeCupy
+from cuda_emulation.rehearsal import RehearsedPort, opened, rehearsed
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.engine.lowering import lowered_for
+from vyre_driver.engine.port import EmitOptions
+from vyre_driver.errors import DeviceLost, DeviceOutOfMemory, DispatchFailed, DispatchTimeout, KernelCompileFailed
+from vyre_driver_cuda import memory as memory_module
+from vyre_driver_cuda.emit import CudaSource
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
+
+
+@pytest.fixture
+def fake() -> FakeCupy:
+    return FakeCupy()
+
+
+@pytest.fixture
+def port(fake: FakeCupy) -> Iterator[RehearsedPort]:
+    port = RehearsedPort(opened(fake))
+    yield port
+    port.close()
+
+
+def adding(count: int = 4) -> Program:
+    """Adds its length to each element."""
+    with program("adding", workgroup_size=count) as p:
+        out = p.read_write("out", u32)
+        i = p.local_id(0)
+        out[i] = out[i] + out.length
+    return p.build()
+
+
+def compiled(port: RehearsedPort, source: Program):
+    unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+    return port.compile(unit), unit.kernels[0]
+
+
+def read(port: RehearsedPort, memory, count: int) -> list[int]:
+    out = np.zeros(count, np.uint32)
+    port.copy_out(memory, out.view(np.uint8).data)
+    return out.tolist()
+
+
+ONE, FOUR = (1, 1, 1), (4, 1, 1)
+
+# ── memory ──
+
+
+@pytest.mark.parametrize(
+    "size", [1, 3, 4096, memory_module.SMALL, memory_module.SMALL + 1, 7 * memory_module.LARGE + 5]
+)
+def test_bytes_go_in_and_come_out(port: RehearsedPort, size: int) -> None:
+    memory = port.allocate(size)
+    data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    given = data.copy()
+    port.copy_in(memory, given.data)
+    given[:] = 0  # the bytes are free at return
+    port.copy_in(memory, memoryview(b"\x09"), size - 1)
+    got = np.zeros(size, np.uint8)
+    port.copy_out(memory, got.data)
+    data[-1] = 9
+    assert (got == data).all()
+
+
+def test_many_copies_are_under_way_at_once(port: RehearsedPort, fake: FakeCupy) -> None:
+    """Nothing waits before there are more copies than slots, and no copy overwrites the bytes of one before."""
+    memory = port.allocate(4 * 100)
+    for i in range(memory_module.SMALLS):
+        port.copy_in(memory, np.array([i], np.uint32).view(np.uint8).data, 4 * i)
+    assert len(fake.work) == 2 * memory_module.SMALLS
+    for i in range(memory_module.SMALLS, 100):
+        port.copy_in(memory, np.array([i], np.uint32).view(np.uint8).data, 4 * i)
+    assert read(port, memory, 100) == list(range(100))
+
+
+def test_a_full_gpu_says_how_much_there_is(fake: FakeCupy) -> None:
+    fake.room = 1000
+    port = RehearsedPort(opened(fake))
+    with pytest.raises(DeviceOutOfMemory, match="1001 bytes are needed, 1000 are available"):
+        port.allocate(1001)
+
+
+def test_freed_memory_goes_back_to_the_pool(port: RehearsedPort) -> None:
+    memory = port.allocate(8)
+    port.free(memory)
+    assert memory.holder is None
+
+
+# ── launches ──
+
+
+def test_arguments_are_bound_when_they_change(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    first, second = port.allocate(16), port.allocate(16)
+    for memory in (first, second):
+        port.fill(memory, 0, 16)
+    for args in ((first, 4), (first, 4), (second, 100), (first, 7)):
+        port.launch(module, kernel, ONE, FOUR, args)
+    again = (second, 50)
+    port.launch(module, kernel, ONE, FOUR, again)
+    port.launch(module, kernel, ONE, FOUR, again)
+    assert read(port, first, 4) == [15] * 4
+    assert read(port, second, 4) == [200] * 4
+    assert fake.log.count("launchKernel") == 6
+
+
+def test_a_launch_makes_no_event_before_somebody_asks(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    port.fill(memory, 0, 16)
+    before = len(fake.log)
+    mark = port.launch(module, kernel, ONE, FOUR, (memory, 4))
+    assert fake.log[before:] == ["launchKernel"]
+    assert port.wait(mark)
+    assert fake.log[before:] == ["launchKernel", "Event", "eventRecord", "eventQuery"]
+    assert port.wait(mark)
+    assert port.query(mark)
+    assert len(fake.log) == before + 4
+
+
+def test_reading_settles_what_was_launched_before(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    mark = port.launch(module, kernel, ONE, FOUR, (memory, 4))
+    read(port, memory, 4)
+    before = len(fake.log)
+    assert port.wait(mark)
+    assert len(fake.log) == before
+
+
+def test_timed_launches_are_timed(port: RehearsedPort) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    timed = port.launch(module, kernel, ONE, FOUR, (memory, 4), timed=True)
+    plain = port.launch(module, kernel, ONE, FOUR, (memory, 4))
+    assert port.wait(plain)
+    assert port.wait(timed)
+    nanoseconds = port.elapsed(timed)
+    assert nanoseconds is not None
+    assert nanoseconds > 0
+    assert port.elapsed(plain) is None
+
+
+def test_code_goes_from_one_process_to_the_next(port: RehearsedPort) -> None:
+    module, kernel = compiled(port, adding())
+    binary = port.binary(module)
+    assert binary is not None
+    memory = port.allocate(16)
+    port.fill(memory, 0, 16)
+    port.launch(port.load(binary), kernel, ONE, FOUR, (memory, 5))
+    assert read(port, memory, 4) == [5] * 4
+    with pytest.raises(KernelCompileFailed, match="no head"):
+        port.load(b"nonsense")
+
+
+# ── recordings ──
+
+
+def test_a_recording_runs_when_it_is_replayed(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    port.fill(memory, 0, 16)
+
+    def enqueue() -> None:
+        for _ in range(3):
+            port.launch(module, kernel, ONE, FOUR, (memory, 4))
+
+    recording = port.record(enqueue)
+    assert read(port, memory, 4) == [0] * 4
+    port.replay(recording)
+    mark = port.replay(recording)
+    assert port.wait(mark)
+    assert read(port, memory, 4) == [24] * 4
+    assert fake.log.count("launchKernel") == 3
+    port.forget(recording)
+
+
+def test_a_recording_that_fails_leaves_the_stream_usable(port: RehearsedPort) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    port.fill(memory, 0, 16)
+
+    def enqueue() -> None:
+        port.launch(module, kernel, ONE, FOUR, (memory, 4))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        port.record(enqueue)
+    port.launch(module, kernel, ONE, FOUR, (memory, 5))
+    assert read(port, memory, 4) == [5] * 4
+
+
+# ── waiting ──
+
+
+def test_a_wait_ends_with_its_time(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    port.fill(memory, 0, 16)
+    fake.patience = 10**9
+    mark = port.launch(module, kernel, ONE, FOUR, (memory, 4))
+    assert not port.query(mark)
+    assert not port.wait(mark, 0.002)
+    fake.patience = 3
+    assert port.wait(mark, 10.0)
+
+
+def test_an_interrupt_gets_through(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    fake.patience = 10**9
+    mark = port.launch(module, kernel, ONE, FOUR, (memory, 4))
+    timer = threading.Timer(0.02, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        port.wait(mark)
+    timer.join()
+    fake.patience = 0
+    assert port.wait(mark)
+
+
+# ── failures ──
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "error"),
+    [
+        ("launchKernel", 701, DispatchFailed),
+        ("launchKernel", 700, DeviceLost),
+        ("memsetAsync", 719, DeviceLost),
+        ("memcpyAsync", 1, DispatchFailed),
+        ("malloc", 2, DeviceOutOfMemory),
+        ("load", 209, DispatchFailed),
+    ],
+)
+def test_what_cuda_refuses_is_an_error_of_the_backend(
+    port: RehearsedPort, fake: FakeCupy, call: str, status: int, error: type[Exception]
+) -> None:
+    module, kernel = compiled(port, adding())
+    memory = port.allocate(16)
+    fake.refuse(call, status)
+    calls = {
+        "launchKernel": lambda: port.launch(module, kernel, ONE, FOUR, (memory, 4)),
+        "memsetAsync": lambda: port.fill(memory, 0, 16),
+        "memcpyAsync": lambda: port.copy_in(memory, memoryview(b"abcd")),
+        "malloc": lambda: port.allocate(16),
+        "load": lambda: compiled(port, adding()),
+    }
+    with pytest.raises(error, match="Fix: "):
+        calls[call]()
+    assert fake.device == 0
+
+
+def test_a_failed_kernel_is_a_lost_device_and_everything_can_be_given_back(port: RehearsedPort, fake: FakeCupy) -> None:
+    unit = CudaSource(
+        'extern "C" __global__ void k(unsigned *out, unsigned n) { out[0] = 7u / (n - n); }\n', ("k",), "CUDA C++"
+    )
+    module, memory = port.compile(unit), port.allocate(16)
+    mark = port.launch(module, "k", ONE, FOUR, (memory, 4))
+    with pytest.raises(DeviceLost, match="cudaErrorLaunchFailure"):
+        port.wait(mark)
+    with pytest.raises(DeviceLost):
+        port.fill(memory, 0, 16)
+    port.free(memory)
+    port.close()
+    port.close()
+
+
+# ── threads and devices ──
+
+
+def test_the_thread_keeps_its_own_device(fake: FakeCupy) -> None:
+    fake.devices = 2
+    port = RehearsedPort(opened(fake))
+    fake.device = 1
+    memory = port.allocate(16)
+    assert fake.device == 1
+    fake.refuse("memsetAsync", 700)
+    with pytest.raises(DeviceLost):
+        port.fill(memory, 0, 16)
+    assert fake.device == 1
+
+
+def test_a_new_thread_gets_a_context(port: RehearsedPort, fake: FakeCupy) -> None:
+    before = fake.log.count("setDevice")
+    port.allocate(1)
+    assert fake.log.count("setDevice") == before
+    thread = threading.Thread(target=port.allocate, args=(1,))
+    thread.start()
+    thread.join()
+    assert fake.log.count("setDevice") == before + 1
+
+
+# ── arrays of others ──
+
+
+def interface(array: np.ndarray, **other: object) -> SimpleNamespace:
+    found = {"data": (array.ctypes.data, False), "shape": array.shape, "strides": None, "typestr": array.dtype.str}
+    return SimpleNamespace(__cuda_array_interface__=found | {"version": 3, "stream": None} | other, nbytes=array.nbytes)
+
+
+def test_an_array_of_another_library_is_used_where_it_is(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, adding())
+    array = np.array([1, 2, 3, 4], np.uint32)
+    foreign = interface(array, stream=7)
+    memory = port.wrap(foreign)
+    assert memory is not None
+    assert memory.holder is foreign
+    assert fake.log[-2:] == ["eventRecord", "streamWaitEvent"]
+    assert port.wait(port.launch(module, kernel, ONE, FOUR, (memory, 4)))
+    assert array.tolist() == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("strides", "shape", "is_wrapped"),
+    [
+        ((8, 4), (2, 2), True),
+        ((4, 8), (2, 2), False),
+        ((4, 4), (1, 4), True),
+        ((8,), (2,), False),
+        ((99, 4), (1, 4), True),
+    ],
+)
+def test_only_contiguous_arrays_are_wrapped(port: RehearsedPort, strides, shape, is_wrapped: bool) -> None:
+    array = np.zeros(4, np.uint32)
+    assert (port.wrap(interface(array, strides=strides, shape=shape)) is not None) == is_wrapped
+
+
+def test_what_can_not_be_wrapped_is_not(port: RehearsedPort) -> None:
+    array = np.zeros(4, np.uint32)
+    assert port.wrap(interface(array, data=(array.ctypes.data, True))) is None
+    assert port.wrap(interface(array, data=(0, False))) is None
+    assert port.wrap(array) is None  # of the host
+    assert port.wrap(object()) is None
+
+
+# ── all of it ──
+
+
+def test_the_engine_runs_programs_over_it(fake: FakeCupy) -> None:
+    backend = EngineBackend("cuda-rehearsal", lambda: RehearsedPort(opened(fake)))
+    given = np.arange(4, dtype=np.uint32)
+    for _ in range(3):
+        (out,) = backend.dispatch(adding(), [given])
+        assert np.frombuffer(out, np.uint32).tolist() == [4, 5, 6, 7]
+    timed = backend.dispatch_borrowed_timed(adding(), [given])
+    assert timed.device_ns is not None
+    fake.patience = 10**9
+    with pytest.raises(DispatchTimeout):
+        backend.dispatch(adding(), [given], DispatchConfig(timeout=0.05))
+    fake.patience = 0
+    backend.shutdown()
+
+
+def test_after_a_loss_nothing_runs_until_the_backend_recovers() -> None:
+    fakes: list[FakeCupy] = []
+
+    def open_port() -> RehearsedPort:
+        fakes.append(FakeCupy())
+        return RehearsedPort(opened(fakes[-1]))
+
+    backend = EngineBackend("cuda-rehearsal", open_port)
+    given = [np.arange(4, dtype=np.uint32)]
+    backend.dispatch(adding(), given)
+    fakes[0].sticky = 700
+    for _ in range(2):
+        with pytest.raises(DeviceLost):
+            backend.dispatch(adding(), given)
+    assert backend.device_lost()
+    backend.try_recover()
+    (out,) = backend.dispatch(adding(), given)
+    assert np.frombuffer(out, np.uint32).tolist() == [4, 5, 6, 7]
+    assert len(fakes) == 2
+    backend.shutdown()
+
+
+def test_random_programs_over_it() -> None:
+    from vyre_conform.testing import cells, require
+
+    backend = rehearsed()
+    for spec in cells("fuzz", fuzz=6, seed=9):
+        require(backend, spec)
+    backend.shutdown()
