@@ -71,8 +71,9 @@ class HostMemoryBackend(ResidentBackend, contract=1):
         if any(buffer.output_range is not None for buffer in program.outputs):
             raise UnsupportedFeature("output ranges over resident memory", backend=self.id())
         with self._residents() as residents:
+            allocations = [residents.find(resource) for resource in resources]
             buffers = bound_buffers(program, resources)
-            memory = {b.name: residents.find(r) for b, r in zip(buffers, resources, strict=True)}
+            memory = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
             used = used_bytes(buffers, resources)
             inputs = [memory[buffer.name].memory[: used[buffer.name]] for buffer in program.inputs]
             outputs = self.dispatch(program, inputs, config)

@@ -30,8 +30,9 @@ def resident_request(
     A resource may be larger than a buffer of a fixed size: the buffer is its beginning. An indirect grid is read from
     the device, hence after everything that was enqueued before.
     """
+    allocations = [device.residents.find(resource) for resource in resources]
     buffers = bound_buffers(program, resources)
-    places = {b.name: device.residents.find(r) for b, r in zip(buffers, resources, strict=True)}
+    places = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
     given = used_bytes(buffers, resources)
     sizes = tuple([given[buffer.name] for buffer in program.inputs])
     grid = None if config.grid_override is not None else _grid(device, program, places, given)
