@@ -13,6 +13,7 @@ from vyre_conform.cases import (
     calls,
     casts,
     control,
+    entries,
     floats,
     grid,
     ids,
@@ -23,6 +24,7 @@ from vyre_conform.cases import (
     ops,
     refusals,
     subgroups,
+    temptations,
     traps,
 )
 from vyre_conform.cases.programs import specs as programs
@@ -47,6 +49,8 @@ GROUPS: dict[str, Group] = {
     "indirect":   indirect.specs,
     "iterations": iterations.specs,
     "refusals":   refusals.specs,
+    "temptations": temptations.specs,
+    "entries":    entries.specs,
     "programs":   programs,
 }
 # fmt: on

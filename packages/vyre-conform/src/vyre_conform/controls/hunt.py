@@ -1,56 +1,108 @@
-"""Running the suite against planted faults."""
+"""Running the suite against planted faults: each in a process of its own, until the first case that finds it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 from vyre_conform.address import Query
 from vyre_conform.case import Case, Spec
-from vyre_conform.compare import difference
-from vyre_conform.controls.fault import Fault
+from vyre_conform.cell import Cell
+from vyre_conform.controls.fault import Fault, worker_id
+from vyre_conform.judge import judge
 from vyre_conform.oracle import Verdict, settle
 from vyre_conform.report import Kill
+from vyre_conform.worker import Worker
 
 
 class Cases:
-    """Cases that are worked out and settled once for all faults."""
+    """Cases that are worked out and settled once for all faults, and the backends without a fault."""
 
     def __init__(self, specs: Sequence[Spec], seed: int) -> None:
         self.specs, self.seed = specs, seed
         self._settled: dict[Spec, tuple[Case, Verdict]] = {}
+        self._settling = threading.Lock()
+        self._right: dict[str, Worker] = {}
+        self._asking = threading.Lock()
+        self._workers = ExitStack()
 
     def of(self, spec: Spec) -> tuple[Case, Verdict]:
-        if spec not in self._settled:
-            case = spec.case(self.seed)
-            self._settled[spec] = (case, settle(case))
-        return self._settled[spec]
+        with self._settling:
+            if spec not in self._settled:
+                case = spec.case(self.seed)
+                self._settled[spec] = (case, settle(case))
+            return self._settled[spec]
 
     def in_order_for(self, fault: Fault) -> Iterable[Spec]:
-        """Near ones first."""
+        """Near ones first, in the order of the queries."""
         near = [Query.parse(query) for query in fault.near.split()]
-        rank = {True: 0, False: 1}
-        return sorted(self.specs, key=lambda spec: rank[any(query.matches(spec.address) for query in near)])
+
+        def rank(spec: Spec) -> int:
+            return next((n for n, query in enumerate(near) if query.matches(spec.address)), len(near))
+
+        return sorted(self.specs, key=rank)
+
+    def is_right_without(self, fault: Fault, case: Case, verdict: Verdict) -> bool:
+        """Whether the same backend passes the case when nothing is planted: else its failure says nothing."""
+        with self._asking:
+            if fault.plant.right not in self._right:
+                worker = self._workers.enter_context(Worker(worker_id(fault.plant.right)))
+                self._right[fault.plant.right] = worker
+            return _failure(self._right[fault.plant.right], case, verdict) is None
+
+    def __enter__(self) -> Cases:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.close()
 
 
 def hunt(fault: Fault, cases: Cases) -> Kill:
     """The first case that tells the faulty backend from a right one."""
-    execute = fault.begin()
-    for spec in cases.in_order_for(fault):
-        case, verdict = cases.of(spec)
-        if not verdict.is_settled:
-            continue
-        outcome = execute(case.launch)
-        if outcome is None:
-            continue
-        found = difference(case.launch, verdict.expected, outcome)
-        if found is not None:
-            return Kill(fault.id, fault.summary, str(case.address), str(found))
-    return Kill(fault.id, fault.summary, None)
+    tried = 0
+    with Worker(fault.backend, fault.seconds) as worker:
+        hello = worker.start()
+        if hello.problem:
+            raise RuntimeError(f"the fault {fault.id} can not be planted: {hello.problem}: {hello.fix}")
+        for spec in cases.in_order_for(fault):
+            case, verdict = cases.of(spec)
+            if not verdict.is_settled:
+                continue
+            tried += 1
+            found = _failure(worker, case, verdict)
+            if found is not None and cases.is_right_without(fault, case, verdict):
+                how = f"{found.state.value}: {found.reason}"
+                return Kill(fault.id, fault.layer.value, fault.summary, str(found.address), how, tried)
+    return Kill(fault.id, fault.layer.value, fault.summary, None, "", tried)
 
 
-def run_controls(specs: Sequence[Spec], seed: int, faults: Iterable[Fault] | None = None) -> list[Kill]:
-    """Hunt every planted fault with some cases."""
+def run_controls(
+    specs: Sequence[Spec],
+    seed: int,
+    faults: Iterable[Fault] | None = None,
+    *,
+    jobs: int | None = None,
+    watch: Callable[[Kill], None] = lambda kill: None,
+) -> list[Kill]:
+    """Hunt every planted fault with some cases, `jobs` at a time."""
     from vyre_conform.controls import FAULTS
 
-    cases = Cases(specs, seed)
-    return [hunt(fault, cases) for fault in (FAULTS if faults is None else faults)]
+    watching = threading.Lock()
+
+    def one(fault: Fault) -> Kill:
+        kill = hunt(fault, cases)
+        with watching:
+            watch(kill)
+        return kill
+
+    with Cases(specs, seed) as cases, ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        return list(pool.map(one, FAULTS if faults is None else faults))
+
+
+def _failure(worker: Worker, case: Case, verdict: Verdict) -> Cell | None:
+    """The first cell of the case that should not be."""
+    cells = judge(case, verdict, worker.backend, worker.ask(case.launch, 2))
+    return next((cell for cell in cells if cell.state.is_bad), None)

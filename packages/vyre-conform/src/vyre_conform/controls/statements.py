@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import count
 
+from vyre_conform.controls.evaluated import of_programs, of_statements
 from vyre_conform.controls.expressions import clamped, last, op
-from vyre_conform.controls.fault import Fault, of_programs, of_statements
+from vyre_conform.controls.fault import Fault, Layer
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Literal, Local, Select, literal
+from vyre_foundation.ir.expr import Bitcast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
+    Assign,
     Atomic,
     AtomicOp,
     Barrier,
@@ -29,6 +33,7 @@ from vyre_foundation.ir.stmt import (
     Subgroup,
     SubgroupOp,
     Trap,
+    Var,
 )
 from vyre_foundation.ir.walk import rewrite_body
 
@@ -179,56 +184,125 @@ def _code_lost(stmt: Stmt) -> Stmt:
     return replace(stmt, code=literal(u32, 0)) if isinstance(stmt, Trap) else stmt
 
 
+def _unsigned_extremes(stmt: Stmt) -> Stmt | Body:
+    """Signed atomic min and max compare bits. One invocation after the other: reading and writing is atomic then."""
+    if not (isinstance(stmt, Atomic) and stmt.op in (AtomicOp.MIN, AtomicOp.MAX) and stmt.buffer.dtype.is_signed):
+        return stmt
+    dtype = stmt.buffer.dtype
+    old = Load(stmt.buffer, stmt.index)
+    bits = op(stmt.op.value, Bitcast(dtype.unsigned, old), Bitcast(dtype.unsigned, stmt.value))
+    store = Store(stmt.buffer, stmt.index, Bitcast(dtype, bits))
+    return (store,) if stmt.result is None else (Let(stmt.result, old), store)
+
+
+def _first_barrier(program: Program) -> Program:
+    """One barrier is lost, the others are there."""
+    found = count()
+
+    def rule(stmt: Stmt) -> Stmt | Body:
+        return () if stmt == Barrier(Scope.WORKGROUP) and next(found) == 0 else stmt
+
+    return replace(program, body=rewrite_body(program.body, rule))
+
+
+def _twice_as_wide(program: Program) -> Program:
+    """Lanes of the neighbour take part."""
+    size = 2 * (program.subgroup_size or 0)
+    fits = 2 <= size <= 64 and program.workgroup_volume % size == 0
+    return replace(program, subgroup_size=size) if fits else program
+
+
+def _both_arms(stmt: Stmt) -> Stmt | Body:
+    """Predication that forgets the predicate of stores."""
+    return (*stmt.then, *stmt.orelse) if isinstance(stmt, If) and stmt.orelse else stmt
+
+
+def _else_lost(stmt: Stmt) -> Stmt:
+    return replace(stmt, orelse=()) if isinstance(stmt, If) else stmt
+
+
+def _variables_leak(stmt: Stmt) -> Stmt | Body:
+    """Variables of a loop's body are declared before it, and keep their values from one round to the next."""
+    if not isinstance(stmt, For):
+        return stmt
+    leaking = tuple(s for s in stmt.body if isinstance(s, Var) and isinstance(s.value, Literal))
+    kept = tuple(s for s in stmt.body if s not in leaking)
+    return (*leaking, replace(stmt, body=kept))
+
+
+def _inner_assignments_lost(stmt: Stmt) -> Stmt:
+    """An assignment in a loop declares a variable of the same name."""
+    if not isinstance(stmt, For):
+        return stmt
+    return replace(stmt, body=tuple(s for s in stmt.body if not isinstance(s, Assign)))
+
+
 _SCALAR = "scalar"
 """Only one invocation after the other shows that a barrier is missing."""
 
+_fault = partial(Fault, Layer.COMPILER)
+
 # fmt: off
 FAULTS = (
-    Fault("store-first", "a store out of bounds writes the first element",
-          of_statements(_store_first), "memory:*"),
-    Fault("store-last", "a store out of bounds writes the last element",
+    _fault("store-first", "a store out of bounds writes the first element",
+          of_statements(_store_first), "memory:scatter memory:*"),
+    _fault("store-last", "a store out of bounds writes the last element",
           of_statements(_store_last), "memory:*"),
-    Fault("atomic-first", "an atomic out of bounds acts on the first element",
+    _fault("atomic-first", "an atomic out of bounds acts on the first element",
           of_statements(_atomic_first), "atomics:out_of_bounds"),
-    Fault("workgroup-dirty", "workgroup memory is not zeroed",
-          of_programs(_dirty), "memory:*"),
-    Fault("private-dirty", "private memory is not zeroed",
-          of_programs(_dirty_private), "memory:*"),
-    Fault("no-barrier", "workgroup barriers do nothing",
+    _fault("workgroup-dirty", "workgroup memory is not zeroed",
+          of_programs(_dirty), "memory:scatter_inside memory:*"),
+    _fault("private-dirty", "private memory is not zeroed",
+          of_programs(_dirty_private), "memory:scatter_inside memory:*"),
+    _fault("no-barrier", "workgroup barriers do nothing",
           of_statements(_no_barrier, _SCALAR), "barriers:*"),
-    Fault("no-loop-barrier", "workgroup barriers in loops do nothing",
+    _fault("one-barrier", "one of several workgroup barriers is lost",
+           of_programs(_first_barrier, _SCALAR), "barriers:*"),
+    _fault("no-loop-barrier", "workgroup barriers in loops do nothing",
           of_statements(_loop_barriers, _SCALAR), "barriers:rotate"),
-    Fault("no-grid-barrier", "grid barriers do nothing",
+    _fault("no-grid-barrier", "grid barriers do nothing",
           of_statements(without(Barrier, Scope.GRID), _SCALAR), "grid:*"),
-    Fault("return-ignored", "a return falls through",
+    _fault("return-ignored", "a return falls through",
           of_statements(without(Return)), "control:early_return"),
-    Fault("break-continues", "a break goes on with the next round",
+    _fault("break-continues", "a break goes on with the next round",
           of_statements(_break_continues), "control:*"),
-    Fault("continue-breaks", "a continue leaves the loop",
+    _fault("continue-breaks", "a continue leaves the loop",
           of_statements(_continue_breaks), "control:*"),
-    Fault("loop-inclusive", "a loop runs to its bound and not below it",
+    _fault("loop-inclusive", "a loop runs to its bound and not below it",
           of_statements(_inclusive), "control:*"),
-    Fault("loop-step", "a loop counts by one",
+    _fault("both-arms", "both arms of a condition take effect",
+           of_statements(_both_arms), "control:*"),
+    _fault("else-lost", "the other arm of a condition is lost",
+           of_statements(_else_lost), "control:*"),
+    _fault("variable-leaks", "a variable of a loop keeps its value in the next round",
+           of_statements(_variables_leak), "barriers:doubling control:*"),
+    _fault("assignment-shadowed", "an assignment in a loop does not reach the variable",
+           of_statements(_inner_assignments_lost), "control:*"),
+    _fault("loop-step", "a loop counts by one",
           of_statements(_steps_of_one), "control:*"),
-    Fault("trap-silent", "traps are not seen",
+    _fault("trap-silent", "traps are not seen",
           of_statements(without(Trap)), "traps:*"),
-    Fault("trap-code", "the code of a trap is lost",
+    _fault("trap-code", "the code of a trap is lost",
           of_statements(_code_lost), "traps:*"),
-    Fault("lost-updates", "of two atomics at the same time one is lost",
+    _fault("lost-updates", "of two atomics at the same time one is lost",
           of_statements(_lost_updates), "atomics:*"),
-    Fault("cas-new", "compare_exchange gives the new value",
+    _fault("cas-new", "compare_exchange gives the new value",
           of_statements(_new_value), "atomics:*"),
-    Fault("cas-weak", "compare_exchange fails without a reason",
+    _fault("cas-weak", "compare_exchange fails without a reason",
           of_statements(_weak), "atomics:*"),
-    Fault("add-new", "atomic add gives the new value",
+    _fault("atomic-min-unsigned", "atomic min and max of signed types are unsigned",
+           of_statements(_unsigned_extremes, _SCALAR), "atomics:*"),
+    _fault("add-new", "atomic add gives the new value",
           of_statements(_exchange_gives_new), "atomics:*"),
-    Fault("subgroup-32", "subgroups have 32 lanes whatever is asked",
+    _fault("subgroup-32", "subgroups have 32 lanes whatever is asked",
           of_programs(_width_of_32), "subgroups:*"),
-    Fault("scan-inclusive", "an exclusive scan is inclusive",
+    _fault("subgroup-double", "the lanes of two subgroups are taken together",
+           of_programs(_twice_as_wide), "subgroups:*"),
+    _fault("scan-inclusive", "an exclusive scan is inclusive",
           of_statements(_scan_of_another_kind), "subgroups:*"),
-    Fault("reduce-by-lanes", "a float reduction adds lane by lane",
+    _fault("reduce-by-lanes", "a float reduction adds lane by lane",
           of_programs(_lane_order), "subgroups:*"),
-    Fault("ballot-32", "a ballot has 32 bits",
+    _fault("ballot-32", "a ballot has 32 bits",
           of_statements(_narrow_ballot), "subgroups:*"),
 )
 # fmt: on

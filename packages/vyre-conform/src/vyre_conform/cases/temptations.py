@@ -1,0 +1,202 @@
+"""Programs that tempt a compiler: to equations that nearly hold, to proofs that nearly go through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from vyre_conform.address import address
+from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
+from vyre_conform.cases.values import pack
+from vyre_foundation.build import Value, apply, program, select
+from vyre_foundation.dtype import FLOATS, INTEGERS, DType, i32, i64, u32
+from vyre_foundation.ops import OPS
+from vyre_foundation.ops.scalar import Scalar, from_bits
+from vyre_foundation.testing.values import random_bits, special_bits
+
+SIGNED = tuple(t for t in INTEGERS if t.is_signed)
+NARROW = tuple(t for t in INTEGERS if t.bits <= 16)
+ROWS = 200
+
+
+def specs() -> Iterator[Spec]:
+    for dtype in SIGNED:
+        yield seeded(address("temptations", "powers_of_two", dtype=dtype), _powers, dtype)
+    for dtype in INTEGERS:
+        yield seeded(address("temptations", "sums_wrap", dtype=dtype), _sums, dtype)
+    for dtype in NARROW:
+        yield seeded(address("temptations", "narrow_chains", dtype=dtype), _chains, dtype)
+    for dtype in FLOATS:
+        yield seeded(address("temptations", "nearly_min", dtype=dtype), _nearly_min, dtype)
+        yield seeded(address("temptations", "nested_differences", dtype=dtype), _differences, dtype)
+    yield fixed(address("temptations", "stores_in_a_loop"), _stores)
+    yield fixed(address("temptations", "guard_at_the_end"), _guard)
+    yield fixed(address("temptations", "clamped_above"), _clamped)
+    yield fixed(address("temptations", "index_wraps"), _wraps)
+    yield fixed(address("temptations", "long_input"), _long_input)
+    yield fixed(address("temptations", "counters_alike"), _counters)
+
+
+def _rows(dtype: DType, rng: Random, columns: int) -> list[list[Scalar]]:
+    """Columns of values: special ones against random ones."""
+    special = list(special_bits(dtype))
+    drawn = [[rng.choice(special) if rng.random() < 0.5 else random_bits(rng, dtype) for _ in range(ROWS)]
+             for _ in range(columns)]  # fmt: skip
+    return [[from_bits(dtype, bits) for bits in column] for column in drawn]
+
+
+def _pointwise(
+    name: str, dtype: DType, result: DType, columns: list[list[Scalar]],
+    body: Callable[..., Value], model: Callable[..., Scalar],
+) -> tuple[Launch, Expected]:  # fmt: skip
+    """``out[i] = body(x[i], y[i], …)``, which `model` computes on the host."""
+    names = ("x", "y", "z")[: len(columns)]
+    with program(f"{name}_{dtype}", 64) as p:
+        arrays = [p.read(n, dtype) for n in names]
+        out = p.write("out", result, like=arrays[0])
+        i = p.let(p.global_id(0))
+        out[i] = body(*[array[i] for array in arrays])
+    inputs = {n: pack(dtype, column) for n, column in zip(names, columns, strict=True)}
+    expected = pack(result, (model(*row) for row in zip(*columns, strict=True)))
+    return Launch(program=p.build(), inputs=inputs), Exactly((expected,), names)
+
+
+def _op(id: str, dtype: DType, *values: Scalar) -> Scalar:
+    return OPS[id].evaluate(dtype, *values)
+
+
+def _powers(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """Division by a power of two rounds towards zero, and a remainder has the sign of the dividend."""
+
+    def model(x: Scalar) -> Scalar:
+        quotient, rest = _op("div", dtype, x, 8), _op("rem", dtype, x, 16)
+        return _op("xor", dtype, _op("mul", dtype, quotient, 5), rest)
+
+    def body(x: Value) -> Value:
+        return apply("div", x, 8) * 5 ^ apply("rem", x, 16)
+
+    return _pointwise("powers", dtype, dtype, _rows(dtype, rng, 1), body, model)
+
+
+def _sums(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """x + 3 > x does not hold where the sum wraps."""
+
+    def model(x: Scalar) -> Scalar:
+        return int(_op("add", dtype, x, 3) > x)
+
+    columns = _rows(dtype, rng, 1)
+    return _pointwise("sums", dtype, u32, columns, lambda x: ((x + 3) > x).cast(u32), model)
+
+
+def _chains(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """What is above a narrow type is gone before the next op looks."""
+
+    def model(x: Scalar, y: Scalar) -> Scalar:
+        total, product = _op("add", dtype, x, y), _op("mul", dtype, x, y)
+        return _op("sub", dtype, _op("div", dtype, total, 3), _op("shr", dtype, product, 2))
+
+    def body(x: Value, y: Value) -> Value:
+        return apply("div", x + y, 3) - ((x * y) >> 2)
+
+    return _pointwise("chains", dtype, dtype, _rows(dtype, rng, 2), body, model)
+
+
+def _nearly_min(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """A select by a comparison is not a minimum: of NaN, and of zeros of two signs."""
+
+    def model(x: Scalar, y: Scalar) -> Scalar:
+        return x if x < y else y
+
+    return _pointwise("nearly_min", dtype, dtype, _rows(dtype, rng, 2), lambda x, y: select(x < y, x, y), model)
+
+
+def _differences(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """a - (b - c) is neither a - b - c nor a - b + c."""
+
+    def model(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
+        return _op("sub", dtype, a, _op("sub", dtype, b, c))
+
+    columns = [[from_bits(dtype, random_bits(rng, dtype)) for _ in range(ROWS)] for _ in range(3)]
+    return _pointwise("differences", dtype, dtype, columns, lambda a, b, c: a - (b - c), model)
+
+
+def _stores() -> tuple[Launch, Expected]:
+    """Two stores to one buffer, one after the other, at different places."""
+    with program("stores", 4) as p:
+        out = p.write("out", u32, 64)
+        i = p.let(p.global_id(0))
+        with p.range(0, 8) as k:
+            out[i * 16 + k * 2] = i + k
+            out[i * 16 + k * 2 + 1] = i * k
+    values = [v for i in range(4) for k in range(8) for v in (i + k, i * k)]
+    return Launch(program=p.build(), inputs={}, grid=(1, 1, 1)), Exactly((pack(u32, values),))
+
+
+def _guard() -> tuple[Launch, Expected]:
+    """A guard that lets one index too many through: the check of the access has to stop it."""
+    with program("guard", 16) as p:
+        out, after = p.write("out", u32, 8), p.write("after", u32, 8)
+        cells = p.workgroup("cells", u32, 8)
+        i = p.let(p.local_id(0))
+        with p.if_(i <= 8):
+            cells[i] = i + 1
+            out[i] = i + 2
+        p.barrier()
+        with p.if_(i < 8):
+            after[i] = cells[i + 1]
+    outputs = (pack(u32, range(2, 10)), pack(u32, [*range(2, 9), 0]))
+    return Launch(program=p.build(), inputs={}, grid=(1, 1, 1)), Exactly(outputs)
+
+
+def _clamped() -> tuple[Launch, Expected]:
+    """A signed index that is clamped above alone may still be negative."""
+    at = [0, 7, 8, 100, -1, -8, i32.lowest, i32.highest, 3]
+    with program("clamped", 16) as p:
+        indices, table = p.read("at", i32), p.read("table", u32, 8)
+        out = p.write("out", u32, like=indices)
+        i = p.let(p.global_id(0))
+        out[i] = table[select(indices[i] > 7, 7, indices[i])]
+    inputs = {"at": pack(i32, at), "table": pack(u32, range(50, 58))}
+    expected = [50 + min(n, 7) if n >= 0 else 0 for n in at]
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, expected),), ("at",))
+
+
+def _wraps() -> tuple[Launch, Expected]:
+    """An index of 32 bits wraps before memory sees it, also where addresses are wider."""
+    count = 21
+    with program("wraps", 8) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        i = p.let(p.global_id(0))
+        out[i] = x[i + (2**32 - 3)] + x[i * 2**31 + 5]
+    values = [1000 + n for n in range(count)]
+    expected = [(values[n - 3] if n >= 3 else 0) + (values[5] if n % 2 == 0 else 0) for n in range(count)]
+    return Launch(program=p.build(), inputs={"x": pack(u32, values)}), Exactly((pack(u32, expected),))
+
+
+def _long_input() -> tuple[Launch, Expected]:
+    """The grid follows from outputs, however long the inputs are."""
+    with program("long_input", 4) as p:
+        x, out = p.read("x", u32), p.write("out", u32, 6)
+        i = p.let(p.global_id(0))
+        out[i] = x[i] + p.num_workgroups(0)
+    return Launch(program=p.build(), inputs={"x": pack(u32, range(100))}), Exactly((pack(u32, range(2, 8)),))
+
+
+def _counters() -> tuple[Launch, Expected]:
+    """Loops in loops around grid barriers, with counters of one type that are beyond 32 bits."""
+    count = 12
+    with program("counters", 4) as p:
+        out, cells = p.write("out", i64, count), p.scratch("cells", i64, count)
+        i = p.let(p.global_id(0))
+        with p.range(-3, 2, 2, dtype=i64) as a, p.range(2**33, 2**33 + 2, dtype=i64) as b:
+            taken = p.let(cells[(i + 5) % count])
+            p.grid_barrier()
+            cells[i] = taken * 3 + a * 7 + b
+            p.grid_barrier()
+        out[i] = cells[i]
+    values = [0] * count
+    for a_ in range(-3, 2, 2):
+        for b_ in range(2**33, 2**33 + 2):
+            values = [values[(n + 5) % count] * 3 + a_ * 7 + b_ for n in range(count)]
+    return Launch(program=p.build(), inputs={}), Exactly((pack(i64, values),))

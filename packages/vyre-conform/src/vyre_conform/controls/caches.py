@@ -1,0 +1,98 @@
+"""Faults of caches: keys that leave something out, and results that are found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.evaluated import in_expressions
+from vyre_conform.controls.fault import Fault, Layer
+from vyre_foundation.ir.expr import Apply, Expr, Literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ops import OPS
+
+Right = Callable[..., Any]
+OF = "vyre_driver.engine.device:PipelineCacheIdentity.of"
+REQUEST = "vyre_driver.engine.dispatcher:Request.of"
+
+
+def _zeroed(node: Expr) -> Expr:
+    return Literal(node.dtype, 0) if isinstance(node, Literal) else node
+
+
+def _sums(node: Expr) -> Expr:
+    """All binary ops of numbers are alike."""
+    alike = isinstance(node, Apply) and len(node.args) == 2 and node.dtype is node.args[0].dtype
+    return Apply(OPS["add"], *node.args) if alike and node.dtype.is_integer else node
+
+
+def _keyed(by: Callable[[Program], str]) -> Callable[[Right], Right]:
+    """Compiled code is found by what `by` gives of a program, and by nothing else."""
+
+    def wrap(right: Right) -> Right:
+        def of(program: Program, *rest: Any) -> Any:
+            return replace(right(program, *rest), program=by(program), workgroup_size=(1, 1, 1))
+
+        return of
+
+    return wrap
+
+
+def _shaped(**forgotten: Any) -> Callable[[Right], Right]:
+    """Prepared launches are found by the program's contents, without some part of their shape."""
+
+    def wrap(right: Right) -> Right:
+        def of(*operands: Any) -> Any:
+            request = right(*operands)
+            shape = request.shape._replace(program=hash(request.program.fingerprint()), **forgotten)
+            return request._replace(shape=shape)
+
+        return of
+
+    return wrap
+
+
+def _remembered(right: Right) -> Right:
+    """What a program gave is given again, if the inputs have the same lengths."""
+    results: dict[tuple[Any, ...], Any] = {}
+
+    def dispatch(dispatcher: Any, program: Program, inputs: Any, config: Any, form: Any) -> Any:
+        lengths = tuple(memoryview(given).nbytes for given in inputs)
+        key = (program.fingerprint(), lengths, config.launch_shape, form)
+        if key not in results:
+            results[key] = right(dispatcher, program, inputs, config, form)
+        return results[key]
+
+    return dispatch
+
+
+def _of_size_one(program: Program) -> str:
+    return replace(program, workgroup_size=(1, 1, 1)).fingerprint()
+
+
+_fault = partial(Fault, Layer.CACHE)
+
+# fmt: off
+FAULTS = (
+    _fault("key-literals", "the key of compiled code leaves out literals",
+           on_engine(OF, _keyed(lambda p: in_expressions(_zeroed)(p).fingerprint())), "literals:cached literals:*"),
+    _fault("key-ops", "the key of compiled code does not tell ops apart",
+           on_engine(OF, _keyed(lambda p: in_expressions(_sums)(p).fingerprint())), "ops:add ops:sub"),
+    _fault("key-name", "compiled code is found by the name of the program",
+           on_engine(OF, _keyed(lambda p: p.name)), "literals:cached"),
+    _fault("key-workgroup", "the key of compiled code leaves out the workgroup size",
+           on_engine(OF, _keyed(_of_size_one)), "memory:sizes"),
+    _fault("shape-lengths", "a prepared launch is used for inputs of any length",
+           on_engine(REQUEST, _shaped(byte_lengths=())), "memory:sizes memory:*"),
+    _fault("shape-config", "a prepared launch is used for any grid and any number of iterations",
+           on_engine(REQUEST, _shaped(config=())), "ids:* iterations:*"),
+    _fault("shape-indirect", "a prepared launch is used for any indirect grid",
+           on_engine(REQUEST, _shaped(indirect_grid=None)), "indirect:*"),
+    _fault("results-kept", "results are remembered by the lengths of inputs",
+           on_engine("vyre_driver.engine.dispatcher:Dispatcher._dispatch", _remembered),
+           "traps:* memory:sizes literals:cached"),
+)
+# fmt: on

@@ -1,0 +1,103 @@
+"""Faults of a device: transfers, allocations and launches that do less than they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.fault import Fault, Layer
+
+Right = Callable[..., Any]
+PORT = "vyre_driver.testing.fake_port:FakePort"
+
+
+def _whole_words(right: Right) -> Right:
+    """Only whole words are copied in; of less than a word all is."""
+
+    def copy_in(port: Any, memory: Any, data: memoryview, offset: int = 0) -> None:
+        right(port, memory, data[: data.nbytes // 4 * 4] if data.nbytes > 4 else data, offset)
+
+    return copy_in
+
+
+def _short_fill(right: Right) -> Right:
+    """The last bytes are not set."""
+    return lambda port, memory, byte, size: right(port, memory, byte, size // 16 * 16) if size >= 16 else None
+
+
+def _short_readback(right: Right) -> Right:
+    """What is beyond a page is not read back."""
+
+    def copy_out(port: Any, memory: Any, into: memoryview, offset: int = 0) -> None:
+        right(port, memory, into[:4096], offset)
+        into[4096:] = bytes(into[4096:].nbytes)
+
+    return copy_out
+
+
+def _late(right: Right) -> Right:
+    """A launch begins when somebody waits for it, and reading does not wait."""
+    pending: list[Callable[[], Any]] = []
+
+    def launch(port: Any, *operands: Any, **options: Any) -> Any:
+        from vyre_driver.testing.fake_port import FakeEvent
+
+        for run in pending:
+            run()
+        pending[:] = [lambda: right(port, *operands, **options)]
+        return FakeEvent(bool(options.get("timed")))
+
+    return launch
+
+
+def _transposed(right: Right) -> Right:
+    def launch(port: Any, module: Any, kernel: str, grid: Any, *rest: Any, **options: Any) -> Any:
+        return right(port, module, kernel, (grid[0], grid[2], grid[1]), *rest, **options)
+
+    return launch
+
+
+def _few_groups(right: Right) -> Right:
+    """Workgroups beyond a limit that nobody stated do not run."""
+
+    def launch(port: Any, module: Any, kernel: str, grid: Any, *rest: Any, **options: Any) -> Any:
+        return right(port, module, kernel, (min(grid[0], 16), grid[1], grid[2]), *rest, **options)
+
+    return launch
+
+
+def _aliased(right: Right) -> Right:
+    """Two allocations of one size are the same memory."""
+    by_size: dict[int, Any] = {}
+
+    def allocate(port: Any, size: int) -> Any:
+        found = by_size.get(size)
+        if found is None or not found.is_live:
+            found = by_size[size] = right(port, size)
+        return found
+
+    return allocate
+
+
+_fault = partial(Fault, Layer.DEVICE)
+
+# fmt: off
+FAULTS = (
+    _fault("copy-in-words", "only whole words are copied to the device",
+           on_engine(f"{PORT}.copy_in", _whole_words), "memory:gather_long"),
+    _fault("fill-short", "the last bytes of memory are not cleared",
+           on_engine(f"{PORT}.fill", _short_fill), "memory:untouched_outputs memory:* atomics:*"),
+    _fault("readback-page", "what is beyond 4096 bytes is not read back",
+           on_engine(f"{PORT}.copy_out", _short_readback), "ops:add"),
+    _fault("launch-late", "results are read before the launch has run",
+           on_engine(f"{PORT}.launch", _late), "ops:add"),
+    _fault("grid-transposed", "y and z of the grid are swapped",
+           on_engine(f"{PORT}.launch", _transposed), "ids:*"),
+    _fault("grid-limited", "workgroups beyond the 16th do not run",
+           on_engine(f"{PORT}.launch", _few_groups), "ops:add"),
+    _fault("memory-shared", "two buffers of one size share their memory",
+           on_engine(f"{PORT}.allocate", _aliased), "ops:sub"),
+)
+# fmt: on
