@@ -13,7 +13,6 @@ from vyre_conform.cases import (
     calls,
     casts,
     control,
-    entries,
     floats,
     grid,
     ids,
@@ -50,7 +49,6 @@ GROUPS: dict[str, Group] = {
     "iterations": iterations.specs,
     "refusals":   refusals.specs,
     "temptations": temptations.specs,
-    "entries":    entries.specs,
     "programs":   programs,
 }
 # fmt: on
