@@ -105,3 +105,26 @@ def test_the_name_of_the_only_output_can_be_left_out(xor: Path) -> None:
 def test_validate_for_a_target(xor: Path) -> None:
     assert invoke("validate", xor, "--target", "opencl").exit_code == 0
     assert invoke("validate", xor, "--target", "abacus-in-brass").exit_code == 3
+
+
+def test_a_parameter_is_baked_in(tmp_path: Path) -> None:
+    scale, out = tmp_path / "scale.vyre", tmp_path / "out.npy"
+    scale.write_text("""\
+program scale workgroup(64, 1, 1) {
+  read x: f32[] @0;
+  uniform by: f32[1] @1;
+  write out: f32[len(x)] @2;
+
+  out[global_id.x] = x[global_id.x] * by[0];
+}
+""")
+    np.save(tmp_path / "x.npy", np.arange(10, dtype=np.float32))
+    x = ("--input", f"x={tmp_path / 'x.npy'}")
+    assert invoke("run", scale, *x, "--spec", "by=2.5", "--output", out, "--backend", "reference").exit_code == 0
+    assert (np.load(out) == np.arange(10, dtype=np.float32) * 2.5).all()
+    assert "x[global_id.x] * 4.0;" in invoke("show", scale, "--spec", "by=0x4").stdout
+    assert invoke("compile", scale, "--target", "opencl-binary", "--spec", "by=3").exit_code == 0
+    assert invoke("run", scale.with_suffix(".vyrec"), *x, "--output", out).exit_code == 0
+    assert (np.load(out) == np.arange(10, dtype=np.float32) * 3).all()
+    assert invoke("run", scale, *x, "--spec", "by").exit_code == 2
+    assert invoke("run", scale, *x, "--spec", "x=3").exit_code == 2

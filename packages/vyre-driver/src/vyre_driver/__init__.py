@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         validate_buffer_ownership,
     )
     from vyre_driver.backend.results import (
+        Memory,
+        MemoryRef,
         OutputBuffers,
         ResidentSequenceTiming,
         TimedDispatchResult,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         DispatchFailed,
         DispatchTimeout,
         DuplicateBackend,
+        Error,
         InvalidInput,
         InvalidLaunch,
         InvalidProgram,
@@ -63,6 +66,14 @@ if TYPE_CHECKING:
     from vyre_driver.lower.legalize import legalize
     from vyre_driver.lower.lowered import Lowered
     from vyre_driver.lower.target import Target
+    from vyre_driver.observe.builds import (
+        CompiledPipelineBuild,
+        compile_owned,
+        compile_owned_with_telemetry,
+        compile_shared,
+        compile_shared_with_telemetry,
+        compile_with_telemetry,
+    )
     from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, OpLocation, Severity
     from vyre_driver.observe.evidence import DispatchTimingEvidence, EvidenceArtifact, EvidenceBundle, ReplayEvidence
     from vyre_driver.observe.live import acquire, acquire_preferred_dispatch_backend, compile
@@ -78,6 +89,7 @@ if TYPE_CHECKING:
     from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline
     from vyre_driver.pipeline.ahead import CompiledProgram
     from vyre_driver.pipeline.disk import DiskPipelineCache
+    from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode, hex_short
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
     from vyre_driver.plan.admission import validate_program_for_backend
@@ -119,6 +131,7 @@ if TYPE_CHECKING:
         resolve_fixpoint_iterations,
         resolve_fixpoint_iterations_usize,
     )
+    from vyre_driver.plan.specialize import SpecCacheKey, SpecMap, SpecValue, specialize
     from vyre_driver.policy.enforce import (
         AllowedOps,
         Chain,
@@ -167,7 +180,7 @@ _MODULES = {
         validate_buffer_ownership
     """,
     "backend.results": """
-        OutputBuffers ResidentSequenceTiming TimedDispatchResult borrowed_input_slices
+        Memory MemoryRef OutputBuffers ResidentSequenceTiming TimedDispatchResult borrowed_input_slices
         replace_output_buffers_preserving_slots
     """,
     "backend.typed": "TypedDispatchExt",
@@ -176,13 +189,17 @@ _MODULES = {
     "engine.port": "DevicePort EmitOptions SourceUnit",
     "errors": """
         BackendError BackendUnavailable BadArtifact BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
-        DispatchFailed DispatchTimeout DuplicateBackend InvalidInput InvalidLaunch InvalidProgram InvalidSetting
-        KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied ShadowDiverged StaleHandle Trapped
-        UnknownBackend UnsupportedFeature
+        DispatchFailed DispatchTimeout DuplicateBackend Error InvalidInput InvalidLaunch InvalidProgram
+        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied ShadowDiverged
+        StaleHandle Trapped UnknownBackend UnsupportedFeature
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
     "lower.target": "Target",
+    "observe.builds": """
+        CompiledPipelineBuild compile_owned compile_owned_with_telemetry compile_shared
+        compile_shared_with_telemetry compile_with_telemetry
+    """,
     "observe.diagnostics": "Diagnostic DiagnosticCode OpLocation Severity",
     "observe.evidence": "DispatchTimingEvidence EvidenceArtifact EvidenceBundle ReplayEvidence",
     "observe.live": "acquire acquire_preferred_dispatch_backend compile",
@@ -194,6 +211,7 @@ _MODULES = {
     "observe.shadowed": "ShadowedBackend ShadowedPipeline",
     "pipeline.ahead": "CompiledProgram",
     "pipeline.disk": "DiskPipelineCache",
+    "pipeline.fingerprint": "PipelineDeviceFingerprint PipelineFeatureFlags hex_encode hex_short",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
     "plan.admission": "validate_program_for_backend",
@@ -216,6 +234,7 @@ _MODULES = {
         program_vsa_fingerprint program_vsa_fingerprint_words resolve_fixpoint_iterations
         resolve_fixpoint_iterations_usize
     """,
+    "plan.specialize": "SpecCacheKey SpecMap SpecValue specialize",
     "policy.enforce": """
         AllowedOps Chain DeniedFeatures EnforceGate EnforceVerdict GatedBackend MaxDeclaredBytes
         ProvenDeterminism
@@ -256,6 +275,7 @@ __all__ = [
     "Category",
     "Chain",
     "CompiledPipeline",
+    "CompiledPipelineBuild",
     "CompiledProgram",
     "ContractMismatch",
     "DeniedFeatures",
@@ -282,6 +302,7 @@ __all__ = [
     "EnforceGate",
     "EnforceVerdict",
     "EngineBackend",
+    "Error",
     "EvidenceArtifact",
     "EvidenceBundle",
     "GatedBackend",
@@ -296,6 +317,8 @@ __all__ = [
     "LaunchPlan",
     "Lowered",
     "MaxDeclaredBytes",
+    "Memory",
+    "MemoryRef",
     "OnDivergence",
     "OpDef",
     "OpDefRegistration",
@@ -310,6 +333,8 @@ __all__ = [
     "PipelineCacheMissEvidence",
     "PipelineCacheMissReason",
     "PipelineCacheSnapshot",
+    "PipelineDeviceFingerprint",
+    "PipelineFeatureFlags",
     "PoisonedState",
     "PolicyDenied",
     "Preference",
@@ -328,6 +353,9 @@ __all__ = [
     "Signature",
     "SourceProvenance",
     "SourceUnit",
+    "SpecCacheKey",
+    "SpecMap",
+    "SpecValue",
     "StaleHandle",
     "Target",
     "TimedDispatchResult",
@@ -348,6 +376,11 @@ __all__ = [
     "capture_git_info",
     "capture_git_info_at",
     "compile",
+    "compile_owned",
+    "compile_owned_with_telemetry",
+    "compile_shared",
+    "compile_shared_with_telemetry",
+    "compile_with_telemetry",
     "core_supported_ops",
     "dispatch_configs_share_launch_shape",
     "dispatch_element_count",
@@ -358,6 +391,8 @@ __all__ = [
     "emit_aot_target",
     "enforce_actual_output_budget",
     "find_indirect_dispatch",
+    "hex_encode",
+    "hex_short",
     "infer_dispatch_grid",
     "infer_dispatch_grid_for_count",
     "intern_string",
@@ -379,6 +414,7 @@ __all__ = [
     "source_fingerprint",
     "source_tree_fingerprint",
     "source_tree_fingerprint_at",
+    "specialize",
     "try_dispatch_param_words",
     "try_dispatch_param_words_into",
     "unregister",

@@ -8,9 +8,16 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.lower.target import Groups
-from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, describe_target
+from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags
+from vyre_driver.pipeline.key import (
+    CURRENT_PIPELINE_CACHE_KEY_VERSION,
+    PipelineCacheIdentity,
+    called_dialects,
+    describe_target,
+)
 from vyre_driver.testing.target import generous_profile, generous_target
-from vyre_foundation.build import program
+from vyre_foundation import dialect
+from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 
@@ -19,7 +26,8 @@ IDENTITY = PipelineCacheIdentity(
     workgroup_size=(64, 1, 1),
     ulp_budget=0,
     target="t",
-    device=("backend", "device", "vendor", "driver", "compiler"),
+    device=PipelineDeviceFingerprint("backend", "device", "vendor", "driver", "compiler"),
+    features=PipelineFeatureFlags.F16,
     emitter="e 1",
     driver="0.1.0",
     foundation="0.1.0",
@@ -29,7 +37,8 @@ IDENTITY = PipelineCacheIdentity(
 CHANGES = {
     "program": "ac" * 32, "workgroup_size": (1, 64, 1), "ulp_budget": 1, "target": "u", "emitter": "e 2",
     "driver": "0.1.1", "foundation": "0.1.1", "queue": "wide",
-    "device": ("backend", "device", "vendor", "driver", "compiler 2"),
+    "device": PipelineDeviceFingerprint("backend", "device", "vendor", "driver", "compiler 2"),
+    "features": PipelineFeatureFlags.BF16, "dialects": ("math 2",),
     "version": CURRENT_PIPELINE_CACHE_KEY_VERSION + 1,
 }
 # fmt: on
@@ -40,11 +49,31 @@ def test_every_component_changes_the_key(field: str) -> None:
     assert dataclasses.replace(IDENTITY, **{field: CHANGES[field]}).key() != IDENTITY.key()
 
 
-@pytest.mark.parametrize("position", range(5))
-def test_every_part_of_the_device_s_identity_does(position: int) -> None:
-    device = list(IDENTITY.device)
-    device[position] += "!"
-    assert dataclasses.replace(IDENTITY, device=tuple(device)).key() != IDENTITY.key()
+@pytest.mark.parametrize("field", ["backend", "device", "vendor", "driver", "compiler"])
+def test_every_part_of_the_device_s_identity_does(field: str) -> None:
+    device = dataclasses.replace(IDENTITY.device, **{field: "another"})
+    assert dataclasses.replace(IDENTITY, device=device).key() != IDENTITY.key()
+
+
+def test_another_version_of_a_dialect_that_is_called_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = (dialect.Composition("hidden.same", {(u32,): u32}, lambda x: x),)
+    dialect.register(rows)
+    try:
+        with program("calls", 4) as p:
+            out = p.write("out", u32, 4)
+            out[p.global_id(0)] = Value(dialect.call("hidden.same", p.global_id(0).expr))
+        calls = p.build()
+        assert called_dialects(adding()) == ()
+        assert [text.split()[0] for text in called_dialects(calls)] == ["hidden"]
+        keys = set()
+        for version in ("1", "2"):
+            found = dialect.Dialect(id="hidden", version=version, ops=rows)
+            monkeypatch.setattr("vyre_driver.pipeline.key.installed_dialects", lambda found=found: (found,))
+            assert called_dialects(calls)[0].startswith(f"hidden {version}")
+            keys.add(key(calls))
+        assert len(keys) == 2
+    finally:
+        dialect.unregister(["hidden.same"])
 
 
 def test_components_do_not_run_together() -> None:

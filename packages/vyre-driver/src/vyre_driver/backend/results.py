@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 
     HostBuffer: TypeAlias = Buffer | npt.NDArray[Any]
 
-Inputs: TypeAlias = "Sequence[HostBuffer]"
+Inputs: TypeAlias = "Sequence[MemoryRef]"
 """Contiguous objects of the buffer protocol, one for each input of the program, in binding order."""
 
-Outputs = list[memoryview]
+Memory: TypeAlias = memoryview
+"""Host bytes that a dispatch gives away: fresh, contiguous, format "B"."""
+
+MemoryRef: TypeAlias = "HostBuffer"
+"""Host bytes that a dispatch borrows: any contiguous object of the buffer protocol."""
+
+Outputs = list[Memory]
 """Fresh host memory (format "B"), one for each output of the program, in binding order."""
 
 OutputBuffers: TypeAlias = "list[HostBuffer]"

@@ -18,6 +18,7 @@ from vyre_driver.backend.delegate import DelegatingBackend
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.errors import InvalidLaunch, InvalidSetting
 from vyre_driver.pipeline import compile as pipeline
+from vyre_driver.plan.specialize import NO_VALUES, SpecMap, specialize
 from vyre_driver.registry import backends as registry
 from vyre_foundation.ir.program import Program
 
@@ -51,13 +52,16 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
     return layered(registry.acquire_preferred_dispatch_backend())
 
 
-def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+def compile(
+    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
+) -> CompiledPipeline:
     """The backend's own pipeline, or one that calls `dispatch` every time; shadowed if the profile says so.
 
+    The parameters in `specialization` are constants of the code, and no inputs of the pipeline.
     `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
     pipelines, because `dispatch` keeps nothing.
     """
-    return pipeline.compile(by_profile(backend, config), program, config)
+    return pipeline.compile(by_profile(backend, config), specialize(program, specialization), config)
 
 
 def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,10 +10,15 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.lower.target import Target
 from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode
+from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.registry.versions import distribution_version
+from vyre_foundation.dialect import Dialect, installed_dialects
+from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.walk import program_expressions
 
-CURRENT_PIPELINE_CACHE_KEY_VERSION = 1
+CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 """Part of every key: changes with the meaning of the components."""
 
 
@@ -31,19 +37,22 @@ class PipelineCacheIdentity:
     """What compiled code depends on, one field for each component.
 
     `program` is the fingerprint of the canonical wire form, `workgroup_size` the launched one. `target` is everything
-    that legalization knows, `device` the profile's identity (device, driver, compiler). `emitter`, `driver` and
-    `foundation` are the versions of the printing, of the lowering and of the optimizer, `queue` is the device's queue
-    that runs it. Labels, timeouts, lengths and the grid are not among them.
+    that legalization knows, `device` the one with its driver and compiler, `features` what it does natively. `emitter`,
+    `driver` and `foundation` are the versions of the printing, of the lowering and of the optimizer, `dialects` those
+    of dialects that the program calls, because a composition is not in it. `queue` is the device's queue that runs it.
+    Labels, timeouts, lengths and the grid are not among them.
     """
 
     program: str
     workgroup_size: Extent
     ulp_budget: int
     target: str
-    device: tuple[str, ...]
+    device: PipelineDeviceFingerprint
+    features: PipelineFeatureFlags
     emitter: str
     driver: str
     foundation: str
+    dialects: tuple[str, ...] = ()
     queue: str = ""
     version: int = CURRENT_PIPELINE_CACHE_KEY_VERSION
 
@@ -63,10 +72,12 @@ class PipelineCacheIdentity:
             workgroup_size=program.workgroup_size,
             ulp_budget=config.ulp_budget,
             target=describe_target(target),
-            device=profile.identity,
+            device=PipelineDeviceFingerprint.of(profile),
+            features=PipelineFeatureFlags.of(profile),
             emitter=emitter,
             driver=distribution_version("vyre-driver"),
             foundation=distribution_version("vyre-foundation"),
+            dialects=called_dialects(program),
             queue=profile.queues[queue].name if profile.queues else "",
         )
 
@@ -80,7 +91,7 @@ class PipelineCacheIdentity:
                 data = part.encode()
                 hasher.update(len(data).to_bytes(8, "little"))
                 hasher.update(data)
-        return PipelineCacheKey(hasher.hexdigest())
+        return PipelineCacheKey(hex_encode(hasher.digest()))
 
     def entry(self) -> EntryIdentity:
         """What the store finds the code by."""
@@ -92,6 +103,22 @@ class PipelineCacheIdentity:
             device=repr(self.device),
             text="\n".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__),
         )
+
+
+def called_dialects(program: Program) -> tuple[str, ...]:
+    """Each dialect whose ops `program` calls, with its version and the state of its sources in a working copy."""
+    called = {node.callee.partition(".")[0] for node in program_expressions(program) if isinstance(node, Call)}
+    if not called:
+        return ()
+    known = {found.id: found for found in installed_dialects()}
+    return tuple(_described(id, known.get(id)) for id in sorted(called))
+
+
+def _described(id: str, found: Dialect | None) -> str:
+    if found is None:  # registered by hand: the process that registered it is not over
+        return f"{id} of process {os.getpid()}"
+    packages = {row.expand.__module__.partition(".")[0] for row in found.ops}
+    return f"{id} {found.version} {source_stamp(*sorted(packages))}".rstrip()
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre_driver import EngineBackend
+from vyre_driver import EngineBackend, compile_with_telemetry
 from vyre_foundation import Program, program, u32
 from vyre_foundation.errors import VyreError
 
@@ -59,7 +59,8 @@ def answer(backend: str) -> dict[str, Any]:
         profile = device.device_profile()
         opened = time.perf_counter()
         x = np.arange(1000, dtype=np.uint32)
-        y = device.dispatch_arrays(smoke_program(), {"x": x})["y"]
+        build = compile_with_telemetry(device, smoke_program())
+        y = np.frombuffer(build.pipeline.dispatch([x])[0], np.uint32)
         done = time.perf_counter()
     except VyreError as error:
         return {"error": error.message, "fix": error.fix}
@@ -70,6 +71,8 @@ def answer(backend: str) -> dict[str, Any]:
         "ops": len(device.supported_ops()),
         "profile": facts,
         "computes": right,
+        "build": build.manifest.short(),
+        "compiled_before": build.cache_hit,
         "spellings": [
             {
                 "op": c.variant.op,

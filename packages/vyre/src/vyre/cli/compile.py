@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vyre.cli.outcome import Answer, readable_size
-from vyre.cli.source import read_program
+from vyre.cli.source import read_program, specialized
 from vyre_driver import (
     CompiledProgram,
     DispatchConfig,
@@ -28,6 +28,8 @@ from vyre_driver.pipeline.ahead import MAGIC
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Where to write it; without it beside the program.")  # fmt: skip
 @click.option("--workgroup", type=(int, int, int), help="Another workgroup size than the program's.")
+@click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
+              help="Bake the value of a uniform of one element into the code. Repeatable.")  # fmt: skip
 @click.option("--ulp", type=int, default=0, show_default=True, help="The error that elementary functions may have.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def compile_command(
@@ -35,6 +37,7 @@ def compile_command(
     target: str | None,
     output: Path | None,
     workgroup: tuple[int, int, int] | None,
+    spec: tuple[str, ...],
     ulp: int,
     as_json: bool,
 ) -> None:
@@ -46,7 +49,7 @@ def compile_command(
             return
         if file is None:
             raise click.UsageError("name a program to compile")
-        program = read_program(file, answer)
+        program = specialized(read_program(file, answer), spec)
         data = emit_aot_target(target, program, DispatchConfig(workgroup_override=workgroup, ulp_budget=ulp))
         suffix = next(e.suffix for e in registered_aot_emitters() if e.target == target)
         written = output or file.with_suffix(suffix)

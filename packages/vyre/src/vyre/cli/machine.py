@@ -128,7 +128,8 @@ def examine(answer: Answer, prove: bool = False) -> Exit:
 def _checked(id: str, said: dict[str, Any]) -> tuple[str, str, str, str]:
     if "error" in said:
         return id, "[red]fails[/]", said["error"], said["fix"]
-    times = f"opens in {readable_time(said['open_s'])}, first dispatch {readable_time(said['first_dispatch_s'])}"
+    kept = " with code that was kept" if said["compiled_before"] else ""
+    times = f"opens in {readable_time(said['open_s'])}, first dispatch {readable_time(said['first_dispatch_s'])}{kept}"
     if not said["computes"]:
         return id, "[red]wrong[/]", "it computes wrong results", "update the device's driver, then run `vyre conform`"
     device, queues = said["profile"].get("device", said["version"]), _queues(said["profile"])

@@ -12,7 +12,7 @@ import numpy as np
 from vyre.cli.compile import load, read_compiled
 from vyre.cli.outcome import Answer, coloured, readable_time
 from vyre.cli.plan import show_plan
-from vyre.cli.source import named_paths, read_array, read_program, write_array
+from vyre.cli.source import named_paths, read_array, read_program, specialized, write_array
 from vyre.run import backend_for
 from vyre_driver import (
     DispatchConfig,
@@ -34,6 +34,8 @@ from vyre_foundation.optimize import optimize, steps
 from vyre_foundation.validate.facts import Facts
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+SPEC = click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
+                    help="Bake the value of a uniform of one element into the program. Repeatable.")  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -67,14 +69,23 @@ def validate(file: Path, target: str | None, as_json: bool) -> None:
 )
 @click.option("--length", "lengths", multiple=True, metavar="NAME=COUNT",
               help="Elements of an input, for the plan. Repeatable.")  # fmt: skip
+@SPEC
 @click.option("--passes", is_flag=True, help="Print what each pass of the optimizer did, instead of the program.")
 @click.option("--target", metavar="BACKEND", help="Print the source that this backend's compiler gets.")
 @JSON
-def show(file: Path, stage: str, lengths: tuple[str, ...], passes: bool, target: str | None, as_json: bool) -> None:
+def show(
+    file: Path,
+    stage: str,
+    lengths: tuple[str, ...],
+    spec: tuple[str, ...],
+    passes: bool,
+    target: str | None,
+    as_json: bool,
+) -> None:
     """Print a program in the text form, its facts, its plan, what the optimizer makes of it, or a target's source."""
     answer = Answer(as_json)
     with answer.failures():
-        program = read_program(file, answer)
+        program = specialized(read_program(file, answer), spec)
         facts = program.validate()
         if passes:
             _print_passes(answer, facts)
@@ -106,6 +117,7 @@ def show(file: Path, stage: str, lengths: tuple[str, ...], passes: bool, target:
 @click.option("--output", "outputs", multiple=True, metavar="NAME=FILE",
               help="Where to write an output; the name of the only one can be left out. Repeatable.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="A backend's id, or the best that is available.")
+@SPEC
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y, z, instead of the inferred grid.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
@@ -116,6 +128,7 @@ def run(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     backend: str,
+    spec: tuple[str, ...],
     grid: tuple[int, int, int] | None,
     timeout: float | None,
     evidence: Path | None,
@@ -126,6 +139,7 @@ def run(
     with answer.failures():
         compiled = read_compiled(file)
         program = read_program(file, answer) if compiled is None else compiled.program
+        program = specialized(program, spec)
         program.validate()
         arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
         targets = _targets(program, arrays, outputs)

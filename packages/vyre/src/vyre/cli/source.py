@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre.cli.outcome import Answer
+from vyre_driver import SpecMap, specialize
 from vyre_driver.observe.diagnostics import Source, of_migration
 from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.migration import migrate
@@ -43,6 +44,25 @@ def _up_to_date(program: Program, answer: Answer) -> Program:
     if found.program is not program:
         answer.source = lambda: Source("the program as it is now", print_program(found.program))
     return found.program
+
+
+def specialized(program: Program, pairs: Iterable[str]) -> Program:
+    """`program` with ``name=value`` options as constants."""
+    values: dict[str, bool | int | float] = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            values[name] = {"true": True, "false": False}[text] if text in ("true", "false") else _number(text)
+        except ValueError:
+            raise click.BadParameter(f"--spec {pair!r} is not of the form name=number, =true or =false") from None
+    return specialize(program, SpecMap.of(program, values))
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return float(text)
 
 
 def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:

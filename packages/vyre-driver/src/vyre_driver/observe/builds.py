@@ -1,0 +1,128 @@
+"""Compiling with a record of it: what was compiled, for whom, and whether the code was there already."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Protocol, runtime_checkable
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingPipeline, innermost
+from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
+from vyre_driver.observe.live import compile
+from vyre_driver.pipeline.fingerprint import PipelineFeatureFlags, hex_short
+from vyre_driver.plan.specialize import NO_VALUES, SpecMap, specialize
+from vyre_foundation.ir.program import Program
+
+
+@runtime_checkable
+class Exclusive(Protocol):
+    """A backend that one caller can have for itself, so that what is counted meanwhile is its own."""
+
+    def session(self) -> AbstractContextManager[object]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildManifest:
+    """What makes a build repeatable: `program` is its fingerprint, `specialization` the values that were baked in."""
+
+    schema: int = 1
+    backend: str
+    backend_version: str
+    pipeline: str
+    program: str
+    specialization: dict[str, str]
+    dispatch_policy: str
+    features: str
+    cache_hit: bool | None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2)
+
+    def short(self) -> str:
+        """One line for a report."""
+        found = {True: "kept code", False: "compiled", None: "compiled or kept"}[self.cache_hit]
+        return f"{self.backend} {hex_short(bytes.fromhex(self.program))} ({self.dispatch_policy}): {found}"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPipelineBuild:
+    """`cache_hit`: whether the code was there already, in memory or in the store; None if the backend does not say."""
+
+    pipeline: CompiledPipeline
+    cache_hit: bool | None
+    manifest: BuildManifest
+
+
+class OwningPipeline(DelegatingPipeline):
+    """A pipeline whose end is the end of its backend."""
+
+    def __init__(self, inner: CompiledPipeline, backend: VyreBackend) -> None:
+        super().__init__(inner)
+        self._backend = backend
+
+    def close(self) -> None:
+        self.inner.close()
+        self._backend.shutdown()
+
+
+def compile_owned(
+    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
+) -> CompiledPipeline:
+    """As `compile`; the backend belongs to the pipeline from now on, and is shut down with it, or if this fails."""
+    return compile_owned_with_telemetry(backend, program, config, specialization).pipeline
+
+
+def compile_shared(
+    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
+) -> CompiledPipeline:
+    """As `compile`, which is it: programs are immutable, so pipelines share them as they are."""
+    return compile(backend, program, config, specialization)
+
+
+def compile_with_telemetry(
+    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
+) -> CompiledPipelineBuild:
+    """As `compile`, with a record. Other threads that compile on the backend meanwhile do not blur it: they wait."""
+    inner = innermost(backend)
+    with inner.session() if isinstance(inner, Exclusive) else nullcontext():
+        before = backend.pipeline_cache_snapshot()
+        pipeline = compile(backend, program, config, specialization)
+        cache_hit = _hit(before, backend.pipeline_cache_snapshot())
+    workgroup = config.workgroup_override or program.workgroup_size
+    manifest = BuildManifest(
+        backend=backend.id(),
+        backend_version=backend.version(),
+        pipeline=pipeline.id(),
+        program=specialize(program, specialization).fingerprint(),
+        specialization={name: str(value) for name, value in specialization.items()},
+        dispatch_policy=f"ulp={config.ulp_budget} workgroup={'x'.join(map(str, workgroup))}",
+        features=str(PipelineFeatureFlags.of(backend.device_profile())),
+        cache_hit=cache_hit,
+    )
+    return CompiledPipelineBuild(pipeline, cache_hit, manifest)
+
+
+compile_shared_with_telemetry = compile_with_telemetry
+"""The same function, as `compile_shared` is `compile`."""
+
+
+def compile_owned_with_telemetry(
+    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
+) -> CompiledPipelineBuild:
+    """As `compile_owned`, with a record."""
+    try:
+        build = compile_with_telemetry(backend, program, config, specialization)
+    except BaseException:
+        backend.shutdown()
+        raise
+    return CompiledPipelineBuild(OwningPipeline(build.pipeline, backend), build.cache_hit, build.manifest)
+
+
+def _hit(before: PipelineCacheSnapshot | None, after: PipelineCacheSnapshot | None) -> bool | None:
+    if before is None or after is None:
+        return None
+    hits, misses = after.hits > before.hits, after.misses > before.misses
+    return None if hits == misses else hits
