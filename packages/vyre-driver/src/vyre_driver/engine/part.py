@@ -47,8 +47,9 @@ class Part:
             device.port.forget(recording)
 
     def _is_fixed(self) -> bool:
-        """Whether all of it is launches and fills that are always the same."""
-        return bool(self.launches) and all(k is not None and k.prepared.straight is not None for k in self.launches)
+        """Whether all of it is launches and fills that are always the same, and there is a launch among them."""
+        orders = [None if kept is None else kept.prepared.straight for kept in self.launches]
+        return None not in orders and any(orders)
 
     def _enqueue(self, resolve: Resolve) -> Any:
         event = None
