@@ -1,0 +1,52 @@
+"""What is recorded, and what is not worth it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from vyre_driver.engine.part import Part
+
+
+class Launched:
+    """As much of a prepared launch as a part looks at."""
+
+    def __init__(self, straight: tuple[int, ...] | None) -> None:
+        self.prepared = SimpleNamespace(straight=straight, enqueue=lambda *_: None)
+        self.parts: list[Part] = []
+
+
+class Port:
+    """Notes what it is asked."""
+
+    records = True
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def record(self, enqueue: object) -> str:
+        self.asked.append("record")
+        return "recording"
+
+    def replay(self, recording: str) -> None:
+        self.asked.append(recording)
+
+
+def play(*orders: tuple[int, ...] | None) -> list[str]:
+    """What the port is asked when launches of these orders run twice."""
+    launches: list[Any] = [Launched(order) for order in orders]
+    steps: list[Any] = [None] * len(orders)
+    device: Any = SimpleNamespace(port=Port(), counters=SimpleNamespace(launches=0, fills=0, replays=0, waits=0))
+    Part(steps, launches).play(device, 2, lambda step: launches[0])
+    asked: list[str] = device.port.asked
+    return asked
+
+
+def test_launches_that_stay_the_same_are_recorded() -> None:
+    assert play((0,), ()) == ["record", "recording", "recording"]
+
+
+def test_a_sequence_that_launches_nothing_is_not_recorded() -> None:
+    assert play((), ()) == []
+
+
+def test_an_order_that_the_host_decides_is_not_recorded() -> None:
+    assert play((0,), None) == []
