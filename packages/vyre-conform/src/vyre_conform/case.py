@@ -26,6 +26,8 @@ class Launch:
     grid: Extent | None = None
     workgroup: Extent | None = None
     iterations: int = 1
+    entry: str = "dispatch"
+    """The way into the backend, by its name in `vyre_conform.worker.entries`."""
 
     @property
     def config(self) -> DispatchConfig:

@@ -48,7 +48,7 @@ def forgive(cell: Cell, gaps: Iterable[Gap]) -> Cell:
 def digests_of_launch(launch: Launch) -> tuple[str, str]:
     """The digests of the program and of the whole launch."""
     wire = launch.program.encode()
-    config = json.dumps([launch.grid, launch.workgroup, launch.iterations]).encode()
+    config = json.dumps([launch.grid, launch.workgroup, launch.iterations, launch.entry]).encode()
     named = [part for name, data in sorted(launch.inputs.items()) for part in (name.encode(), data)]
     return digest_of(wire), digest_of(wire, config, *named)
 

@@ -13,6 +13,7 @@ from vyre_conform.cases import (
     calls,
     casts,
     control,
+    entries,
     floats,
     grid,
     ids,
@@ -49,6 +50,7 @@ GROUPS: dict[str, Group] = {
     "iterations": iterations.specs,
     "refusals":   refusals.specs,
     "temptations": temptations.specs,
+    "entries":    entries.specs,
     "programs":   programs,
 }
 # fmt: on

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Outcome, Returned, raised
+from vyre_conform.worker.entries import ENTRIES
 from vyre_conform.worker.protocol import Closed, Hello, hello_message, launch_of, outcome_message, receive, send
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import BackendRegistration
@@ -55,7 +56,7 @@ def run(backend: VyreBackend, launch: Launch, repeats: int) -> Outcome:
 def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
     """One dispatch over memory that the backend could write to, if it had that fault."""
     arguments = [bytearray(data) for data in launch.arguments]
-    outputs = backend.dispatch(launch.program, arguments, launch.config)
+    outputs = ENTRIES[launch.entry](backend, launch, arguments)
     names = [buffer.name for buffer in launch.program.inputs]
     changed = [n for n, now, was in zip(names, arguments, launch.arguments, strict=True) if now != was]
     return Returned(tuple(bytes(view) for view in outputs), changed_inputs=tuple(changed))

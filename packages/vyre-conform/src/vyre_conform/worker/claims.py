@@ -1,0 +1,269 @@
+"""What a backend says of itself, both ways: what it claims works, and what it does not claim it refuses, by type.
+
+Each check raises `BrokenClaim`, or lets an error out that no caller should see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from vyre_driver.backend.config import DispatchConfig, Extent
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.resources import HostShimBuffer, Resource
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.errors import (
+    BackendError,
+    InvalidInput,
+    InvalidLaunch,
+    InvalidProgram,
+    StaleHandle,
+    UnsupportedFeature,
+)
+from vyre_driver.pipeline.compile import compile
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.program import Program
+
+Check = Callable[[VyreBackend], None]
+LANGUAGE: Extent = (1024, 1024, 64)
+"""What the language allows of a workgroup on each axis, and `WORKGROUP` in all."""
+WORKGROUP = 1024
+REFUSALS = (UnsupportedFeature, InvalidLaunch, InvalidProgram)
+
+
+class BrokenClaim(VyreError):
+    """A backend says of itself what is not so."""
+
+    code = "E1208"
+
+
+def _require(holds: bool, words: str) -> None:
+    if not holds:
+        raise BrokenClaim(words, fix="claim what the backend does, and do what it claims")
+
+
+@contextmanager
+def _refused(what: str, *kinds: type[Exception]) -> Iterator[None]:
+    """The body has to raise one of these."""
+    try:
+        yield
+    except kinds:
+        return
+    except Exception as error:
+        raise BrokenClaim(f"{what} raised {type(error).__name__}: {error}", fix="raise the typed refusal") from error
+    raise BrokenClaim(f"{what} was not refused", fix="refuse it before anything runs")
+
+
+def _numbers(group: Extent, grid: int = 1) -> Program:
+    """Each invocation of a workgroup writes its number; not validated, so that a backend has to refuse."""
+    x, y, z = group
+    with program("numbers", group) as p:
+        out = p.write("out", u32, max(1, x * y * z * grid))
+        own = p.let((p.local_id(2) * y + p.local_id(1)) * x + p.local_id(0))
+        out[p.workgroup_id(0) * (x * y * z) + own] = own + 1
+    return p.build_unchecked()
+
+
+def _runs(backend: VyreBackend, group: Extent) -> None:
+    x, y, z = group
+    (out,) = backend.dispatch(_numbers(group), [], DispatchConfig(grid_override=(1, 1, 1)))
+    wanted = b"".join((n + 1).to_bytes(4, "little") for n in range(x * y * z))
+    _require(bytes(out) == wanted, f"a workgroup of {group} is claimed, and gives wrong numbers")
+
+
+def workgroup_limits(backend: VyreBackend) -> None:
+    """The largest workgroup on each axis and over all runs; the next larger one is refused."""
+    profile = backend.device_profile()
+    most = min(profile.max_invocations_per_workgroup, WORKGROUP)
+    for axis, (size, language) in enumerate(zip(profile.max_workgroup_size, LANGUAGE, strict=True)):
+        allowed = min(size, most, language)
+        _runs(backend, _along(axis, allowed))
+        beyond = _along(axis, allowed + 1)
+        with _unchanged(backend), _refused(f"a workgroup of {beyond}", *REFUSALS):
+            backend.dispatch(_numbers(beyond), [], DispatchConfig(grid_override=(1, 1, 1)))
+
+
+def _along(axis: int, size: int) -> Extent:
+    x, y, z = (size if axis == n else 1 for n in range(3))
+    return x, y, z
+
+
+@contextmanager
+def _unchanged(backend: VyreBackend) -> Iterator[None]:
+    """Nothing is launched and nothing compiled meanwhile, as far as the backend counts that."""
+    before = backend.backend_metric_snapshot()
+    yield
+    after = backend.backend_metric_snapshot()
+    for name in ("launches", "compiles", "copies_in"):
+        same = after.get(name, 0) == before.get(name, 0)
+        _require(same, f"the refusal came after the backend's {name} went from {before.get(name)} to {after.get(name)}")
+
+
+def grid_limits(backend: VyreBackend) -> None:
+    """A grid that is longer than the device allows is refused on each axis."""
+    for axis, most in enumerate(backend.device_profile().max_workgroups or ()):
+        if most < 2**32 - 1:
+            grid = _along(axis, most + 1)
+            with _unchanged(backend), _refused(f"a grid of {grid}", *REFUSALS):
+                backend.dispatch(_numbers((1, 1, 1)), [], DispatchConfig(grid_override=grid))
+
+
+def profile_agrees(backend: VyreBackend) -> None:
+    """The profile says what the queries say, and the facts of subgroups fit together."""
+    profile = backend.device_profile()
+    _require(profile.backend == backend.id(), "the profile names another backend")
+    for field, query in _QUERIES.items():
+        if _overrides(backend, query):
+            got, said = getattr(profile, field), getattr(backend, query)()
+            _require(got == said, f"the profile's {field} is {got!r}, {query}() says {said!r}")
+    size = profile.subgroup_size
+    _require(size is None or size.bit_count() == 1, f"subgroups of {size} lanes are claimed, which is no power of two")
+    _require(profile.has_subgroup_shuffle <= profile.supports_subgroup_ops, "shuffles are claimed without subgroup ops")
+
+
+_QUERIES = {
+    "supports_subgroup_ops": "supports_subgroup_ops",
+    "supports_f16": "supports_f16",
+    "supports_bf16": "supports_bf16",
+    "supports_grid_sync": "supports_grid_sync",
+    "supports_indirect_dispatch": "supports_indirect_dispatch",
+    "supports_async_compute": "supports_async_compute",
+    "max_workgroup_size": "max_workgroup_size",
+    "max_invocations_per_workgroup": "max_compute_invocations_per_workgroup",
+    "subgroup_size": "subgroup_size",
+}
+
+
+def _overrides(backend: VyreBackend, method: str) -> bool:
+    return getattr(type(backend), method) is not getattr(VyreBackend, method)
+
+
+def counts(backend: VyreBackend) -> None:
+    """Equal dispatches are launched each time, and counted: no result is taken from an earlier one."""
+    group = (8, 1, 1)
+    backend.dispatch(_numbers(group), [])
+    before = backend.backend_metric_snapshot()
+    for _ in range(3):
+        backend.dispatch(_numbers(group), [])
+    after = backend.backend_metric_snapshot()
+    if "launches" in after:
+        done = after["launches"] + after.get("replays", 0) - before["launches"] - before.get("replays", 0)
+        _require(done == 3, f"three dispatches of one launch each were {done} launches")
+        _require(after.get("compiles") == before.get("compiles"), "a program that is known was compiled again")
+    _require(all(after[name] >= before[name] for name in before), "a count went down")
+
+
+def times(backend: VyreBackend) -> None:
+    """A time on the device is unknown or positive, and no longer than the whole."""
+    result = backend.dispatch_borrowed_timed(_numbers((64, 1, 1)), [])
+    _require(result.wall_ns > 0, "the whole dispatch took no time")
+    if result.device_ns is not None:
+        _require(
+            0 < result.device_ns <= result.wall_ns, f"{result.device_ns} ns of {result.wall_ns} were on the device"
+        )
+
+
+def stale_handles(backend: VyreBackend) -> None:
+    """A resource that was freed, or that another backend made, is refused; where there are none, so is making one."""
+    try:
+        kept = backend.allocate_resident(64)
+    except UnsupportedFeature:
+        for call in (
+            lambda: backend.dispatch_resident_timed(_numbers((1, 1, 1)), []),
+            lambda: backend.download_resident(_foreign("another", 0)),
+        ):
+            with _refused("a resident call", UnsupportedFeature):
+                call()
+        return
+    freed = backend.allocate_resident(64)
+    backend.free_resident(freed)
+    for what, handle in (("a freed resource", freed), ("another backend's", _foreign("another", kept.generation))):
+        with _refused(f"{what}: reading", StaleHandle):
+            backend.download_resident(handle)
+        with _refused(f"{what}: writing", StaleHandle):
+            backend.upload_resident(handle, bytes(64))
+        with _unchanged(backend), _refused(f"{what}: a dispatch", StaleHandle):
+            backend.dispatch_resident_timed(_numbers((1, 1, 1)), [handle])
+    with _refused("contents of another size", InvalidInput):
+        backend.upload_resident(kept, bytes(63))
+    backend.free_resident(kept)
+
+
+def _foreign(backend: str, generation: int) -> Resource:
+    return Resource(backend=backend, id=2**40, generation=generation, byte_len=64)
+
+
+def foreign_buffers(backend: VyreBackend) -> None:
+    """Device buffers of another backend are refused, also by a backend that has none of its own."""
+    with _unchanged(backend), _refused("another backend's buffer", StaleHandle):
+        backend.dispatch_with_device_buffers(_numbers((1, 1, 1)), [], [HostShimBuffer("another", bytes(4))])
+
+
+def bad_inputs(backend: VyreBackend) -> None:
+    """Too few inputs, too many, and of the wrong size: a typed error on every way in, and nothing runs."""
+    with program("copies", 4) as p:
+        x = p.read("x", u32, 4)
+        p.write("out", u32, 4)[p.global_id(0)] = x[p.global_id(0)]
+    built = p.build()
+    right = bytes(16)
+    ways: Mapping[str, Callable[[list[bytes]], Any]] = {
+        "dispatch": lambda inputs: backend.dispatch(built, inputs),
+        "borrowed": lambda inputs: backend.dispatch_borrowed(built, inputs),
+        "timed": lambda inputs: backend.dispatch_borrowed_timed(built, inputs),
+        "asynchronous": lambda inputs: backend.dispatch_async(built, inputs).await_result(),
+        "compiled": lambda inputs: compile(backend, built).dispatch(inputs),
+    }
+    ways["compiled"]([right])  # compiled before anything is counted
+    for name, way in ways.items():
+        for inputs in ([], [right, right], [bytes(12)], [bytes(15)]):
+            with _unlaunched(backend), _refused(f"{name} with {[len(i) for i in inputs]} bytes", InvalidInput):
+                way(inputs)
+
+
+@contextmanager
+def _unlaunched(backend: VyreBackend) -> Iterator[None]:
+    before = backend.backend_metric_snapshot().get("launches", 0)
+    yield
+    _require(backend.backend_metric_snapshot().get("launches", 0) == before, "the refusal came after a launch")
+
+
+def unsupported_methods(backend: VyreBackend) -> None:
+    """What the contract calls optional either works or is refused as unsupported: nothing else comes out."""
+    optional: Mapping[str, Callable[[], Any]] = {
+        "allocate_resident": lambda: backend.free_resident(backend.allocate_resident(16)),
+        "allocate_device_buffer": lambda: backend.free_device_buffer(backend.allocate_device_buffer(16)),
+        "compile_native": lambda: compile(backend, _numbers((1, 1, 1))).close(),
+        "flush": backend.flush,
+        "pipeline_cache_snapshot": backend.pipeline_cache_snapshot,
+        "device_lost": backend.device_lost,
+    }
+    for name, call in optional.items():
+        try:
+            call()
+        except UnsupportedFeature as error:
+            _require(error.fields.get("backend") == backend.id(), f"{name} is refused in the name of another backend")
+        except BackendError as error:
+            fix = "refuse with UnsupportedFeature"
+            raise BrokenClaim(f"{name} raised {type(error).__name__}: {error}", fix=fix) from error
+    _require(not backend.device_lost(), "the device is lost after a launch that succeeded")
+    _require(isinstance(backend.device_profile(), DeviceProfile), "there is no profile")
+
+
+CLAIMS: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        workgroup_limits,
+        grid_limits,
+        profile_agrees,
+        counts,
+        times,
+        stale_handles,
+        foreign_buffers,
+        bad_inputs,
+        unsupported_methods,
+    )
+}
+"""Checks by name; each case of the group `claims` is one."""
