@@ -10,6 +10,7 @@ import pytest
 
 from vyre_conform.address import Query
 from vyre_conform.controls import FAULTS, Fault, Layer, hunt, run_controls
+from vyre_conform.controls.engine import found
 from vyre_conform.controls.fault import Plant
 from vyre_conform.controls.hunt import Cases
 from vyre_conform.controls.mutants import RIGHT
@@ -39,6 +40,12 @@ def test_there_are_many_faults_with_names_of_their_own() -> None:
 def test_a_fault_says_where_to_look_first(fault: Fault) -> None:
     for query in fault.near.split():
         assert any(Query.parse(query).matches(address) for address in ADDRESSES), query
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.plant.where], ids=lambda fault: fault.id)
+def test_what_a_fault_replaces_is_there(fault: Fault) -> None:
+    owner, name = found(fault.plant.where)
+    assert callable(getattr(owner, name))
 
 
 @pytest.mark.parametrize("fault", [*FEW.values(), *ODD], ids=lambda fault: fault.id)

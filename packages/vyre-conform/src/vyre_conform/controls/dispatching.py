@@ -149,7 +149,7 @@ FAULTS = (
     _fault("trap-by-statement", "of several traps the first statement's is reported",
            on_engine(f"{PREPARED}:raise_trap", _trap_by(lambda found: found[0])), "traps:*"),
     _fault("trap-unread", "the record of traps is not read",
-           on_engine(f"{PREPARED}:Prepared._raise_trap", _nothing), "traps:*"),
+           on_engine(f"{PREPARED}:Prepared.raise_trap", _nothing), "traps:*"),
     _fault("kernels-reversed", "the kernels between grid barriers run in the other order",
            on_engine("vyre_driver.engine.bind:straight", _reversed_order), "grid:*"),
     _fault("kernel-lost", "the last of several kernels is not launched",

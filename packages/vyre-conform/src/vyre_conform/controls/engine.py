@@ -33,13 +33,18 @@ def on_engine(where: str, wrap: Wrap, target: Callable[[], Target] = generous_ta
     """
 
     def begin() -> EngineBackend:
-        module, _, path = where.partition(":")
-        *owners, name = path.split(".")
-        owner = reduce(getattr, owners, import_module(module))
+        owner, name = found(where)
         setattr(owner, name, wrap(getattr(owner, name)))
         return engine(target, by)
 
-    return Plant(begin, f"engine-{target().name}")
+    return Plant(begin, f"engine-{target().name}", where)
+
+
+def found(where: str) -> tuple[Any, str]:
+    """The module or class that has what `where` names, and the name in it."""
+    module, _, path = where.partition(":")
+    *owners, name = path.split(".")
+    return reduce(getattr, owners, import_module(module)), name
 
 
 def engine(target: Callable[[], Target], by: str = "vector") -> EngineBackend:

@@ -32,6 +32,8 @@ class Plant:
 
     begin: Callable[[], VyreBackend]
     right: str
+    where: str = ""
+    """What is replaced in the process, as ``module:name``; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)

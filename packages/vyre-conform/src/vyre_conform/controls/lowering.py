@@ -13,6 +13,7 @@ from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Literal, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt, Store
+from vyre_foundation.ir.walk import rewrite
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.facts import Interval
 
@@ -120,9 +121,8 @@ def _operands_reversed(right: Right) -> Right:
     """A call passes its operands from right to left."""
 
     def expand(root: Expr, memo: dict[Expr, Expr], **options: Any) -> Expr:
-        from vyre_foundation.ir.walk import rewrite
-
-        return right(rewrite(root, _reversed_call, {}), memo, **options)
+        expanded: Expr = right(rewrite(root, _reversed_call, {}), memo, **options)
+        return expanded
 
     return expand
 
@@ -137,7 +137,8 @@ def _claims_of_one(right: Right) -> Right:
 
     def conjunction(claims: Any) -> Expr:
         kept: list[Less] = list(claims)
-        return right(kept[:1])
+        decided: Expr = right(kept[:1])
+        return decided
 
     return conjunction
 
