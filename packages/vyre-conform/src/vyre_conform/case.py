@@ -71,11 +71,18 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Alike:
+    """Whatever comes out, the outputs of each group are equal."""
+
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AsEvaluated:
     """Whatever the evaluators agree on: a program nobody has worked out by other means."""
 
 
-Expected: TypeAlias = Exactly | Traps | Refusal | AsEvaluated
+Expected: TypeAlias = Exactly | Traps | Refusal | Alike | AsEvaluated
 
 
 class Size(IntEnum):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from vyre_conform.case import Exactly, Expected, Launch, Part, Refusal, Traps
+from vyre_conform.case import Alike, Exactly, Expected, Launch, Part, Refusal, Traps
 from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer
@@ -38,6 +38,8 @@ def difference(launch: Launch, expected: Expected, outcome: Outcome, part: Part 
     `AsEvaluated` expects nothing by itself: resolve it first.
     """
     match expected, outcome:
+        case Alike(groups), Returned(outputs, changed_inputs=()):
+            return _unlike(launch, groups, outputs, part)
         case Exactly(), Returned(outputs, again, changed):
             if changed:
                 return Difference(what=f"the dispatch has written to its inputs {', '.join(changed)}")
@@ -78,6 +80,20 @@ def _words(expected: Expected) -> str:
             return f"the error {error}"
         case _:
             return "outputs"
+
+
+def _unlike(
+    launch: Launch, groups: tuple[tuple[str, ...], ...], outputs: tuple[bytes, ...], part: Part | None
+) -> Difference | None:
+    """The first element in which outputs differ that have to be equal."""
+    named = {buffer.name: (buffer, data) for buffer, data in zip(launch.program.outputs, outputs, strict=True)}
+    for first, *others in groups:
+        for other in others:
+            (_, wanted), (buffer, got) = named[first], named[other]
+            if _has(part, buffer) and got != wanted:
+                found = _first(launch, Exactly((), ("x", "y", "z")), buffer, got, wanted, 0)
+                return replace(found, what=f"it is not like {first}")
+    return None
 
 
 def bytes_of(launch: Launch, outputs: tuple[bytes, ...], part: Part | None) -> tuple[bytes, ...]:

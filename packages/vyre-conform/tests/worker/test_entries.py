@@ -32,7 +32,7 @@ def named(text: str) -> Spec:
 
 
 def test_every_entry_and_every_claim_has_its_cases() -> None:
-    assert {"dispatch", *NAMED_ENTRIES} == {name for name in ENTRIES if not name.startswith("claim_")}
+    assert {"dispatch", "split", *NAMED_ENTRIES} == {name for name in ENTRIES if not name.startswith("claim_")}
     assert set(NAMED_CLAIMS) == set(CLAIMS)
 
 

@@ -19,6 +19,7 @@ from vyre_conform.cases import (
     ids,
     indirect,
     iterations,
+    laws,
     literals,
     memory,
     ops,
@@ -50,6 +51,8 @@ GROUPS: dict[str, Group] = {
     "iterations": iterations.specs,
     "refusals":   refusals.specs,
     "temptations": temptations.specs,
+    "laws":       laws.specs,
+    "claims":     entries.claims,
     "entries":    entries.specs,
     "programs":   programs,
 }

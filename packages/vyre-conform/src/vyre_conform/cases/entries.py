@@ -29,6 +29,9 @@ def specs() -> Iterator[Spec]:
         for name, build in PROGRAMS.items():
             if not (entry == "sequence" and name in CHANGING):
                 yield seeded(address("entries", entry, program=name), _through, entry, build)
+
+
+def claims() -> Iterator[Spec]:
     for claim in CLAIMS:
         yield fixed(address("claims", claim), _claim, claim)
 

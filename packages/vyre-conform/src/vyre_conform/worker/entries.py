@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vyre_conform.case import Launch
@@ -154,6 +155,24 @@ def _threads(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) 
     return _same(results)
 
 
+def _split(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
+    """Two dispatches, each with a part of the grid on x. The input `first` says where it begins; each element of the
+    outputs is written by one of them, and zero in the other."""
+    assert launch.grid is not None
+    groups, y, z = launch.grid
+    place = _names(launch.program.inputs).index("first")
+    total: list[int] = []
+    for first, count in ((0, groups // 2), (groups // 2, groups - groups // 2)):
+        given = list(inputs)
+        given[place] = bytearray(first.to_bytes(4, "little"))
+        config = replace(launch.config, grid_override=(count, y, z))
+        outputs = backend.dispatch(launch.program, given, config)
+        words = [int.from_bytes(bytes(data), "little") for data in outputs]
+        total = [a | b for a, b in zip(total, words, strict=True)] if total else words
+        sizes = [len(data) for data in outputs]
+    return [word.to_bytes(size, "little") for word, size in zip(total, sizes, strict=True)]
+
+
 def _same(results: Sequence[Outputs]) -> Outputs:
     first = [bytes(data) for data in results[0]]
     for number, other in enumerate(results[1:], 1):
@@ -254,6 +273,7 @@ ENTRIES: Mapping[str, Enter] = {
     "compiled": _compiled,
     "batched": _batched,
     "threads": _threads,
+    "split": _split,
     "resident": _resident,
     "sequence": _sequence,
     "device_buffers": _buffers,
