@@ -8,7 +8,7 @@ from typing import Any
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver.pipeline.facts import device_facts, recall
+from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver_cuda import __version__
@@ -24,7 +24,8 @@ def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> No
         return faults(port)
 
     questions = repr((__version__, port.emitter(), source_stamp("vyre_foundation", "vyre_driver", "vyre_driver_cuda")))
-    found = recall(shared_store(), device_facts(profile.identity, questions), find, write=to_bytes, read=from_bytes)
+    signature = DeviceSignature(profile.identity, questions)
+    found = DeviceSignatureTable(shared_store()).recall(signature, find, write=to_bytes, read=from_bytes)
     if found:
         reason = f"the GPU {profile.device!r} does not compute as defined (wrong: {', '.join(found)})"
         fix = "update NVIDIA's driver, and report the rows; until then choose another GPU or backend"

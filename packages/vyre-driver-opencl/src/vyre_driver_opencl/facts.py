@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from vyre_driver.pipeline.facts import device_facts, recall
+from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.tune.candidate import Candidate, Variant
@@ -25,10 +25,10 @@ def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench
 
     Spellings are timed only where what is found is kept: it takes a second.
     """
-    store = shared_store()
+    known = DeviceSignatureTable(shared_store())
 
     def find() -> Proven:
-        if store is None or not store.keeps:
+        if not known.keeps:
             return prove_device(backend, bench, reported)
         from vyre_driver_opencl.choice import choose  # lowers and prints, which nobody needs whose store has the facts
 
@@ -37,8 +37,8 @@ def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench
 
     stamp = source_stamp("vyre_foundation", "vyre_driver_opencl")
     questions = (__version__, stamp, sorted(reported.extensions), reported.options)
-    identity = device_facts(device_identity(backend, device), repr(questions))
-    return recall(store, identity, find, write=to_bytes, read=from_bytes)
+    signature = DeviceSignature(device_identity(backend, device), repr(questions))
+    return known.recall(signature, find, write=to_bytes, read=from_bytes)
 
 
 def to_bytes(proven: Proven) -> bytes:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ResidentDispatchStep,
         ResidentReadRange,
         Resource,
+        default_dispatch_with_device_buffers,
         validate_buffer_ownership,
     )
     from vyre_driver.backend.results import (
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     )
     from vyre_driver.lower.legalize import legalize
     from vyre_driver.lower.lowered import Lowered
-    from vyre_driver.lower.target import Target
+    from vyre_driver.lower.target import SubgroupCaps, SubgroupOp, Target
     from vyre_driver.observe.builds import (
         CompiledPipelineBuild,
         compile_owned,
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode, hex_short
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
+    from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
     from vyre_driver.plan.admission import validate_program_for_backend
     from vyre_driver.plan.binding import (
         BackendLayoutClass,
@@ -177,7 +179,7 @@ _MODULES = {
     "backend.registration": "Availability BackendRegistration Selection",
     "backend.resources": """
         DEVICE_BUFFER_FEATURE DeviceBuffer HostShimBuffer ResidentDispatchStep ResidentReadRange Resource
-        validate_buffer_ownership
+        default_dispatch_with_device_buffers validate_buffer_ownership
     """,
     "backend.results": """
         Memory MemoryRef OutputBuffers ResidentSequenceTiming TimedDispatchResult borrowed_input_slices
@@ -195,7 +197,7 @@ _MODULES = {
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
-    "lower.target": "Target",
+    "lower.target": "SubgroupCaps SubgroupOp Target",
     "observe.builds": """
         CompiledPipelineBuild compile_owned compile_owned_with_telemetry compile_shared
         compile_shared_with_telemetry compile_with_telemetry
@@ -214,6 +216,7 @@ _MODULES = {
     "pipeline.fingerprint": "PipelineDeviceFingerprint PipelineFeatureFlags hex_encode hex_short",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
     "pipeline.misses": "PipelineCacheMissEvidence PipelineCacheMissReason",
+    "pipeline.signature": "DeviceSignature DeviceSignatureTable",
     "plan.admission": "validate_program_for_backend",
     "plan.binding": """
         BackendLayoutClass BackendLayoutFingerprint BackendLayoutSlot Binding BindingPlan BindingRole
@@ -284,6 +287,8 @@ __all__ = [
     "DeviceOutOfMemory",
     "DevicePort",
     "DeviceProfile",
+    "DeviceSignature",
+    "DeviceSignatureTable",
     "DeviceTimingQuality",
     "Diagnostic",
     "DiagnosticCode",
@@ -357,6 +362,8 @@ __all__ = [
     "SpecMap",
     "SpecValue",
     "StaleHandle",
+    "SubgroupCaps",
+    "SubgroupOp",
     "Target",
     "TimedDispatchResult",
     "Trapped",
@@ -382,6 +389,7 @@ __all__ = [
     "compile_shared_with_telemetry",
     "compile_with_telemetry",
     "core_supported_ops",
+    "default_dispatch_with_device_buffers",
     "dispatch_configs_share_launch_shape",
     "dispatch_element_count",
     "dispatch_element_count_for_program",

@@ -19,6 +19,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Arrangement, Target
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.pipeline.store import Store
 from vyre_driver.policy.native import ALL_ARGUMENTS, ANY_ERROR, Measured
 from vyre_driver.tune.native import values
@@ -90,19 +91,21 @@ def test_a_function_that_the_device_has_not(device: SimpleNamespace) -> None:
 def test_kept_for_later_processes_with_text_and_device(tmp_path: Path) -> None:
     store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     spelled = {(RAMP, f32): "ramp({0})"}
-    Natives(spelled, ("fake", "one"), store).keep((RAMP, f32), MEASURED)
-    assert Natives(spelled, ("fake", "one"), store).taken(2) == {(RAMP, f32)}
-    assert Natives(spelled, ("fake", "other"), store).taken(2) == frozenset()
-    assert Natives({(RAMP, f32): "fast_ramp({0})"}, ("fake", "one"), store).taken(2) == frozenset()
-    assert Natives({(RAMP, f64): "ramp({0})"}, ("fake", "one"), store).taken(2) == frozenset()
+    known = DeviceSignatureTable(store)
+    Natives(spelled, ("fake", "one"), known).keep((RAMP, f32), MEASURED)
+    assert Natives(spelled, ("fake", "one"), known).taken(2) == {(RAMP, f32)}
+    assert Natives(spelled, ("fake", "other"), known).taken(2) == frozenset()
+    assert Natives({(RAMP, f32): "fast_ramp({0})"}, ("fake", "one"), known).taken(2) == frozenset()
+    assert Natives({(RAMP, f64): "ramp({0})"}, ("fake", "one"), known).taken(2) == frozenset()
     store.close()
 
 
 def test_what_can_not_be_read_is_not_known(tmp_path: Path) -> None:
     store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
-    natives = Natives({(RAMP, f32): "ramp({0})"}, ("fake", "one"), store)
-    store.put(natives._identity((RAMP, f32)), b'{"error": 2}', 0)
+    known = DeviceSignatureTable(store)
+    natives = Natives({(RAMP, f32): "ramp({0})"}, ("fake", "one"), known)
+    store.put(natives._signature((RAMP, f32)).entry(), b'{"error": 2}', 0)
     assert natives.measured((RAMP, f32)) is None
     natives.keep((RAMP, f32), replace(MEASURED, error=1))
-    assert Natives(natives.spelled, ("fake", "one"), store).measured((RAMP, f32)) == replace(MEASURED, error=1)
+    assert Natives(natives.spelled, ("fake", "one"), known).measured((RAMP, f32)) == replace(MEASURED, error=1)
     store.close()

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from vyre_driver.device.queue import Queue
-from vyre_driver.engine.queueing import RUNS, QueueChoice, Rate
-from vyre_driver.plan.cost import Cost
+from vyre_driver.engine.queueing import MOVED, NS_PER_UNIT, RUNS, QueueChoice, Rate
+from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
+from vyre_driver.pipeline.store import Store
+from vyre_driver.plan.cost import ESTIMATE, Cost
 from vyre_driver.testing.target import generous_profile
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -122,3 +126,26 @@ def test_one_queue_is_never_timed(engine: Engine) -> None:
     e.backend.dispatch(doubling(), [np.arange(8, dtype=np.uint32)])
     (kept,) = e.backend._dispatcher.launches._by_shape.values()
     assert kept.choice is None
+
+
+def test_what_was_learned_is_kept_for_later_processes(tmp_path: Path) -> None:
+    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
+    known, device = DeviceSignatureTable(store), ("fake", "one")
+    rate = Rate.of(known, device)
+    assert rate.ns_per_unit == NS_PER_UNIT
+    for _ in range(20):
+        rate.learn(LARGE, 10 * LARGE.units * NS_PER_UNIT)
+    assert rate.ns_per_unit > 5 * NS_PER_UNIT
+    later = Rate.of(known, device).ns_per_unit
+    assert 1 / MOVED < later / rate.ns_per_unit < MOVED
+    assert Rate.of(known, ("fake", "other")).ns_per_unit == NS_PER_UNIT
+    store.close()
+
+
+@pytest.mark.parametrize("kept", [b"", b"fast", b"nan", b"0", b"1e9"])
+def test_a_rate_that_can_not_be_believed_is_forgotten(tmp_path: Path, kept: bytes) -> None:
+    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
+    known, device = DeviceSignatureTable(store), ("fake", "one")
+    known.put(DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}"), kept)
+    assert Rate.of(known, device).ns_per_unit == NS_PER_UNIT
+    store.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vyre_driver.lower import Groups, SourceText, c_casts, c_operators
+from vyre_driver.lower.target import SubgroupCaps
+from vyre_driver.testing.target import generous_target
 from vyre_foundation.dtype import bool_, f32, i32, u8, u32, u64
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
 
@@ -67,3 +69,14 @@ def test_places_of_lines_are_counted_from_one():
     text = SourceText("a\nb\n", ("main",), ("", "main body[0]"))
     assert text.place(2) == "main body[0]"
     assert text.place(0) == text.place(3) == ""
+
+
+def test_collectives_are_native_for_an_op_a_type_and_a_size() -> None:
+    caps = SubgroupCaps(frozenset((16, 32)), frozenset([(SubgroupOp.REDUCE_ADD, u32)]))
+    assert caps.is_usable
+    assert caps.has(SubgroupOp.REDUCE_ADD, u32, 16)
+    assert not caps.has(SubgroupOp.REDUCE_ADD, u32, 8)
+    assert not caps.has(SubgroupOp.REDUCE_ADD, f32, 16)
+    assert not caps.has(SubgroupOp.REDUCE_MIN, u32, 16)
+    assert not SubgroupCaps(frozenset((16,)), frozenset()).is_usable
+    assert generous_target().subgroups == SubgroupCaps(frozenset(), frozenset())

@@ -22,6 +22,7 @@ from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_room
+from vyre_driver.plan.params import dispatch_param_words
 from vyre_foundation.ir.buffer import Buffer, Memory
 
 
@@ -157,7 +158,7 @@ class Binding:
     def args(self, entry: Entry) -> Args:
         """The arguments of a kernel."""
         memories = [self.allocations[name].memory for name in entry.buffers]
-        return (*memories, *(self.lengths[name] for name in entry.lengths))
+        return (*memories, *dispatch_param_words(entry.lengths, self.lengths))
 
     def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
         """The zeros that every dispatch begins with."""

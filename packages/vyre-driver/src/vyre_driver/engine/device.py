@@ -21,6 +21,7 @@ from vyre_driver.lower.target import Target
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.key import PipelineCacheIdentity
+from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import Store
 from vyre_driver.plan.cost import Cost, estimate
@@ -59,9 +60,10 @@ class Device:
         self.generation = next_generation()
         self.profile = port.probe()
         self.target = port.target()
-        self.natives = Natives(port.natives(), self.profile.identity, store)
+        known = DeviceSignatureTable(store)
+        self.natives = Natives(port.natives(), self.profile.identity, known)
         self._emitter = _emitter(port)
-        self.rate = Rate()
+        self.rate = Rate.of(known, self.profile.identity)
         self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit)
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, self)

@@ -6,9 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from vyre_driver.pipeline.entry import EntryIdentity
-from vyre_driver.pipeline.facts import device_facts
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.policy.native import Measured, NativeVerdict, judge_native
 from vyre_foundation.dtype import DType
 
@@ -19,9 +17,9 @@ Native = tuple[str, DType]
 class Natives:
     """The functions of one open device. `spelled` are its texts: another text is another function."""
 
-    def __init__(self, spelled: Mapping[Native, str], device: tuple[str, ...], store: Store | None) -> None:
+    def __init__(self, spelled: Mapping[Native, str], device: tuple[str, ...], known: DeviceSignatureTable) -> None:
         self.spelled = spelled
-        self._device, self._store = device, store
+        self._device, self._known = device, known
         self._measured: dict[Native, Measured | None] = {}
 
     def taken(self, ulp_budget: int) -> frozenset[Native]:
@@ -37,29 +35,18 @@ class Natives:
     def measured(self, native: Native) -> Measured | None:
         """What a process has measured and kept, or this one."""
         if native not in self._measured:
-            self._measured[native] = self._recalled(native)
+            self._measured[native] = self._known.get(self._signature(native), lambda kept: Measured(**json.loads(kept)))
         return self._measured[native]
 
     def keep(self, native: Native, measured: Measured) -> None:
         """Know this of a function from now on, and in later processes."""
         self._measured[native] = measured
-        if self._store is not None:
-            self._store.put(self._identity(native), json.dumps(asdict(measured)).encode(), 0)
+        self._known.put(self._signature(native), json.dumps(asdict(measured)).encode())
 
     def forget(self, native: Native) -> None:
         """Know nothing of a function, so that it can be measured again."""
         self._measured[native] = None
 
-    def _recalled(self, native: Native) -> Measured | None:
-        kept = None if self._store is None else self._store.get(self._identity(native))
-        if self._store is None or kept is None:
-            return None
-        try:
-            return Measured(**json.loads(kept))
-        except (ValueError, TypeError) as error:
-            self._store.discard(self._identity(native), f"it can not be read: {error}")
-            return None
-
-    def _identity(self, native: Native) -> EntryIdentity:
+    def _signature(self, native: Native) -> DeviceSignature:
         op, dtype = native
-        return device_facts(self._device, f"the error of {op} of {dtype} as {self.spelled[native]}")
+        return DeviceSignature(self._device, f"the error of {op} of {dtype} as {self.spelled[native]}")

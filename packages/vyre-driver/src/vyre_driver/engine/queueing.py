@@ -7,11 +7,12 @@ saved until then has paid for that; what it then takes decides for good.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from vyre_driver.device.queue import Queue
-from vyre_driver.plan.cost import Cost
+from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
+from vyre_driver.plan.cost import ESTIMATE, Cost
 from vyre_driver.policy.queue import at_best_ns, choose_queue, review_queue
 
 RUNS = 3
@@ -25,17 +26,45 @@ TRUST = 0.25
 """How far one measurement moves the rate, as a power."""
 
 
+MOVED = 1.2
+"""A rate is kept for later processes when it has changed by this factor since it was last kept."""
+
+
 @dataclass(slots=True)
 class Rate:
-    """What one worker of a device takes for a unit of estimated work, learned from what was measured."""
+    """What one worker of a device takes for a unit of estimated work, learned from what was measured.
+
+    `keep` is told of it when it has moved."""
 
     ns_per_unit: float = NS_PER_UNIT
+    keep: Callable[[float], None] = lambda ns_per_unit: None
+    _kept: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = self.ns_per_unit
+
+    @classmethod
+    def of(cls, known: DeviceSignatureTable, device: tuple[str, ...]) -> Rate:
+        """The rate that earlier processes have learned on this device, and that later ones begin with."""
+        signature = DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}")
+        ns_per_unit = known.get(signature, _believable) or NS_PER_UNIT
+        return cls(ns_per_unit, lambda learned: known.put(signature, repr(learned).encode()))
 
     def learn(self, cost: Cost, work_ns: float) -> None:
         """Enter a launch that took `work_ns` of one worker."""
         if cost.is_certain and cost.units > 0 and work_ns >= LEAST_WORK_NS:
             seen = min(max(work_ns / cost.units, FASTEST), SLOWEST)
             self.ns_per_unit *= (seen / self.ns_per_unit) ** TRUST
+            if not 1 / MOVED < self.ns_per_unit / self._kept < MOVED:
+                self._kept = self.ns_per_unit
+                self.keep(self.ns_per_unit)
+
+
+def _believable(kept: bytes) -> float:
+    rate = float(kept)
+    if not FASTEST <= rate <= SLOWEST:
+        raise ValueError(f"{rate} ns is no rate")
+    return rate
 
 
 class QueueChoice:

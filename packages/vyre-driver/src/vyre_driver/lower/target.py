@@ -7,7 +7,8 @@ from enum import Enum
 
 from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
-from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
+from vyre_foundation.ir.stmt import AtomicOp
+from vyre_foundation.ir.stmt import SubgroupOp as SubgroupOp
 
 
 class Groups(Enum):
@@ -31,6 +32,23 @@ class Arrangement:
     def __str__(self) -> str:
         how = "one work item runs a workgroup" if self.as_loops else "every invocation is a work item"
         return f"{how}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupCaps:
+    """The collectives that a target has itself, and the sizes of subgroups for which they are right."""
+
+    sizes: frozenset[int]
+    ops: frozenset[tuple[SubgroupOp, DType]]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is any."""
+        return bool(self.sizes and self.ops)
+
+    def has(self, op: SubgroupOp, dtype: DType, size: int) -> bool:
+        """Whether `op` on values of `dtype` needs no composition in subgroups of this size."""
+        return size in self.sizes and (op, dtype) in self.ops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +78,11 @@ class Target:
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
+
+    @property
+    def subgroups(self) -> SubgroupCaps:
+        """What the target does in subgroups without help."""
+        return SubgroupCaps(self.subgroup_sizes, self.subgroup_ops)
 
     def spells(self, op: str, operand: DType) -> bool:
         return (op, operand) in self.ops

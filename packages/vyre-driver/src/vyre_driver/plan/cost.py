@@ -21,6 +21,9 @@ from vyre_foundation.ir.walk import expressions, postorder
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.intervals import apply
 
+ESTIMATE = 1
+"""Changes with what a unit is: times that were learned for another are worth nothing."""
+
 # fmt: off
 OPS = {
     "div": 20, "rem": 20, "mul_high": 4, "sqrt": 6,

@@ -35,7 +35,7 @@ def lower_subgroups(program: Program, target: Target) -> Program:
 class _Lowering:
     def __init__(self, program: Program, size: int, target: Target) -> None:
         self._program, self._size, self._target = program, size, target
-        self._native = size in target.subgroup_sizes
+        self._caps = target.subgroups
         self._fresh = Fresh(program)
         self._index = Local(self._fresh("local_index"), u32)
         self._lane = Local(self._fresh("lane"), u32)
@@ -77,8 +77,7 @@ class _Lowering:
         if stmt.result is None:
             return ()
         dtype = stmt.value.dtype
-        native = self._native and dtype in self._target.arithmetic and (stmt.op, dtype) in self._target.subgroup_ops
-        if native:
+        if dtype in self._target.arithmetic and self._caps.has(stmt.op, dtype, self._size):
             return stmt if stmt.lane is None else replace(stmt, lane=self._masked(stmt.lane))
         exchange = self._exchange(stmt)
         value = exchange.bind(stmt.result, stmt.value)
@@ -111,7 +110,7 @@ class _Lowering:
         dtype = stmt.value.dtype
         if stmt.op is SubgroupOp.BALLOT:
             dtype = u32 if self._size <= 32 else u64
-        carrier = Shuffle.carrier(dtype, self._target) if self._native else None
+        carrier = Shuffle.carrier(dtype, self._target) if self._size in self._caps.sizes else None
         if carrier is not None:
             return Shuffle(self._fresh, [], carrier)
         if dtype not in self._arrays:
