@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from vyre_conform.address import Query
-from vyre_conform.case import AsEvaluated, Case, Exactly, Spec
+from vyre_conform.case import Alike, AsEvaluated, Case, Exactly, Spec
 from vyre_conform.cases import GROUPS, specs
 from vyre_conform.oracle import settle
 from vyre_conform.oracle.array_ops import array_opinion
@@ -98,7 +98,9 @@ def test_witnesses_come_first() -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_opinions_agree(group: str) -> None:
-    quarrels = {str(s.address): settle(built(s)).disagreements for s in SPECS if s.address.group == group}
+    cases = [spec for spec in SPECS if spec.address.group == group]
+    some = cases[:: 1 + len(cases) // 60]  # a run of the suite itself asks about all of them
+    quarrels = {str(spec.address): settle(built(spec)).disagreements for spec in some}
     assert not {case: found for case, found in quarrels.items() if found}
 
 
@@ -119,7 +121,7 @@ def test_parts_are_all_the_elements_once() -> None:
         case = built(spec)
         if spec.parts:
             assert [part.address for part in case.parts] == list(spec.parts)
-            assert isinstance(case.expected, Exactly | AsEvaluated)
+            assert isinstance(case.expected, Exactly | Alike | AsEvaluated)
             for buffer in case.launch.program.outputs:
                 own = [part.rows for part in case.parts if not part.outputs or buffer.name in part.outputs]
                 rows = [n for part in own for n in part]

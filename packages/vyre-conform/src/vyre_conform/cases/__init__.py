@@ -13,6 +13,7 @@ from vyre_conform.cases import (
     calls,
     casts,
     control,
+    corpus,
     entries,
     floats,
     grid,
@@ -55,6 +56,7 @@ GROUPS: dict[str, Group] = {
     "claims":     entries.claims,
     "entries":    entries.specs,
     "programs":   programs,
+    "corpus":     corpus.specs,
 }
 # fmt: on
 
