@@ -6,6 +6,7 @@ Every pass is IR to IR, so the reference can execute what it gives, and tests co
 from __future__ import annotations
 
 from vyre_driver.lower.bounds import guard_accesses
+from vyre_driver.lower.cut_loops import cut_loops
 from vyre_driver.lower.expand import expand_calls
 from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
@@ -54,7 +55,8 @@ def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms, wan
     guarded = guard_accesses(counted, ranges, forms.target)
     grouped, arrangement = arranged(guarded, ranges, forms.target, wanted)
     filled = fill_with_zeros(grouped, source)
-    decided = decide_before(filled, ranges, forms.target)
+    cut = cut_loops(filled, ranges, forms.target)
+    decided = decide_before(cut, ranges, forms.target)
     addressed = widen_indices(decided, ranges, forms.target)
     spelled = to_registers(addressed, ranges, forms)
     return Kernel(spelled.name, spelled, lengths_read(spelled), arrangement)
