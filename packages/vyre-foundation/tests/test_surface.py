@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import vyre_foundation
 import vyre_foundation.ir
 
@@ -40,6 +42,29 @@ def test_bfloat16_is_loaded_when_it_is_asked_for() -> None:
         "import vyre_foundation as v, sys; print('ml_dtypes' in sys.modules, v.bf16.numpy, 'ml_dtypes' in sys.modules)"
     )
     assert python(code).split() == ["False", "bfloat16", "True"]
+
+
+def test_what_few_processes_use_is_loaded_when_it_is_asked_for() -> None:
+    code = """
+import sys, vyre_foundation as v
+late = ("vyre_foundation.text", "vyre_foundation.validate.determinism", "vyre_foundation.optimize")
+loaded = lambda: print(*[name in sys.modules for name in late])
+with v.program("p") as p:
+    p.write("out", v.u32, 1)[0] = 1
+facts = p.build().validate()
+loaded()
+facts.determinism
+loaded()
+v.parse
+loaded()
+"""
+    assert python(code).splitlines() == ["False False False", "False True False", "True True False"]
+
+
+def test_there_is_nothing_else() -> None:
+    with pytest.raises(AttributeError, match="'vyre_foundation' has no attribute 'prase'"):
+        vyre_foundation.prase  # noqa: B018
+    assert {"parse", "u32", "__version__"} <= set(dir(vyre_foundation))
 
 
 def test_version() -> None:

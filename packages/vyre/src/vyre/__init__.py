@@ -11,14 +11,19 @@ with vy.program("xor", workgroup_size=64) as p:
 vy.run(p.build(), a=x, b=y)["out"]
 """
 
+from typing import TYPE_CHECKING, Any
+
+import vyre_foundation as _foundation
 from vyre.run import backend_for, run
 from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
-from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_foundation.functions import __all__ as _functions
 from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
+
+if TYPE_CHECKING:
+    from vyre_foundation import *  # noqa: F403
 
 __version__ = "0.1.0"
 
@@ -32,3 +37,15 @@ __all__ = [
     *_functions,
     *_elementary,
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the language, which may be imported only now."""
+    if name not in _language:
+        raise AttributeError(f"module 'vyre' has no attribute {name!r}")
+    value = globals()[name] = getattr(_foundation, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -95,7 +95,6 @@ from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers
 from vyre_foundation.validate.convergence import check_convergence, needs_convergence
 from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
-from vyre_foundation.validate.determinism import find_determinism
 from vyre_foundation.validate.facts import (
     Determinism,
     Facts,
@@ -157,6 +156,12 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     nodes = program.code.nodes
     uniformity = Later(lambda: analysis().uniformity())
     ranges = Later(lambda: find_ranges(program, nodes))
+
+    def determinism() -> Determinism:
+        from vyre_foundation.validate.determinism import find_determinism  # few programs are asked about
+
+        return find_determinism(program, outline, nodes, ranges.now, uniformity.now)
+
     return Facts(
         program=program,
         features=features(program),
@@ -165,5 +170,5 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
         usage=buffer_usage(program),
         uniformity=uniformity,
         ranges=ranges,
-        prove_determinism=cache(lambda: find_determinism(program, outline, nodes, ranges.now, uniformity.now)),
+        prove_determinism=cache(determinism),
     )

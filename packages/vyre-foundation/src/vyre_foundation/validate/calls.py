@@ -8,7 +8,6 @@ from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import Tier
-from vyre_foundation.text import format_expr
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -77,7 +76,7 @@ def _foreign(node: Expr, formal: list[Local]) -> str | None:
         case Cast() if not node.checked:
             return "an unchecked cast, which is for legalizers"
         case Id() | Load() | Length():
-            return f"{format_expr(node)}, which is no operand"
+            return f"{node!r}, which is no operand"
         case Local() if node not in formal:
             return f"the local {node.name!r}, which is no operand"
         case _:
