@@ -1,8 +1,9 @@
 """Programs that are written as text, with what they must give beside them.
 
 The comments of a file say how its program is run: ``# run: NAME`` begins a run, with ``grid=X,Y,Z``,
-``workgroup=X,Y,Z`` and ``iterations=N`` behind the name, and then lines of ``in BUFFER = VALUES``, ``out BUFFER = VALUES``,
-``out BUFFER ~ VALUES`` (in any order), or ``trap "TAG" code=N invocation=N``. Outputs that are not named are empty.
+``workgroup=X,Y,Z`` and ``iterations=N`` behind the name. Then come lines of ``in BUFFER = VALUES``,
+``out BUFFER = VALUES``, ``out BUFFER ~ VALUES`` (in any order), or ``trap "TAG" code=N invocation=N``. Outputs that are
+not named are empty.
 """
 
 from __future__ import annotations
