@@ -1,0 +1,394 @@
+"""Launches, sequences, kernels and copies on a GPU, beside CuPy and CUDA C++ by hand in the same run.
+
+    python packages/vyre-driver-cuda/tools/gpu_bench.py FILE [--rehearse]
+
+The kernels by hand are those of `benchmarks/native/*.cl`, with the words of CUDA C++ for those of OpenCL C, compiled
+with the same exact flags. Each number is the median of several runs; every result is checked. `--rehearse` runs the
+half that needs no CuPy, on the emulation with toy sizes; its times say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from workloads import WORKLOADS, Work  # noqa: E402
+
+from vyre_driver import DispatchConfig, acquire, compile  # noqa: E402
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange  # noqa: E402
+from vyre_driver.engine.backend import EngineBackend  # noqa: E402
+from vyre_foundation import Program, program, u32  # noqa: E402
+
+Row = dict[str, Any]
+SAMPLES = 9
+NAMES = (
+    *("copy", "xor", "saxpy", "polynomial", "stencil", "stencil 2d", "hash chain", "sha256"),
+    *("reduction", "prefix sum", "histogram", "transpose", "matmul", "blocked matmul"),
+)
+GOALS = {
+    **dict.fromkeys(("copy", "xor", "saxpy", "polynomial", "stencil", "stencil 2d", "hash chain"), 1.05),
+    **dict.fromkeys(("reduction", "prefix sum", "matmul", "histogram"), 1.10),
+}
+"""The most that a kernel of ours may take for each second of the one by hand."""
+SIZES = {
+    "hash chain": 2**24,
+    "polynomial": 2**24,
+    "matmul": 2048,
+    "blocked matmul": 2048,
+    "transpose": 8192,
+    "stencil 2d": 8192,
+    "sha256": 2**20,
+}
+LARGE = 2**27
+"""Elements of workloads in one dimension: more than the caches hold."""
+STEPS = 100
+
+
+class ByHand:
+    """The kernels of a domain by hand, compiled by CuPy."""
+
+    WORDS = (
+        (r"__kernel __attribute__\(\(reqd_work_group_size\((.*?), (.*?), (.*?)\)\)\)\s+void", r"KERNEL_OF(\1, \2, \3)"),
+        (r"__kernel void", "KERNEL"),
+        (r"__local (\w+) \*", r"\1 *"),
+        (r"__global const (\w+) \*", r"const \1 *__restrict__ "),
+        (r"__global ", ""),
+        (r"^(?=(?:u?int|void|float) \w+\()", "__device__ "),
+        (r"__builtin_fmaf|\bfma\b", "fmaf"),
+        (r"\bxor\(", "xor_("),
+    )
+    HEAD = """
+    #define KERNEL extern "C" __global__ void
+    #define KERNEL_OF(x, y, z) extern "C" __global__ void __launch_bounds__((x) * (y) * (z))
+    #define __local __shared__
+    #define __constant __constant__
+    #define barrier(flags) __syncthreads()
+    #define atomic_inc(place) atomicAdd(place, 1u)
+    #define atomic_add atomicAdd
+    typedef unsigned int uint; typedef unsigned char uchar; typedef unsigned long long ulong;
+    __device__ inline unsigned get_local_id(int n) { return n == 0 ? threadIdx.x : n == 1 ? threadIdx.y : threadIdx.z; }
+    __device__ inline unsigned get_group_id(int n) { return n == 0 ? blockIdx.x : n == 1 ? blockIdx.y : blockIdx.z; }
+    __device__ inline unsigned get_local_size(int n) { return n == 0 ? blockDim.x : n == 1 ? blockDim.y : blockDim.z; }
+    __device__ inline unsigned get_global_id(int n) { return get_group_id(n) * get_local_size(n) + get_local_id(n); }
+    """
+
+    def __init__(self, name: str, work: Work) -> None:
+        import cupy
+
+        self.cupy, self.work = cupy, work
+        text = self.text(name)
+        options = ("--std=c++17", "--fmad=false", *(f"-D{key}={value}" for key, value in work.defines.items()))
+        self.module = cupy.RawModule(code=text, options=options)
+        given = {key: cupy.asarray(array) for key, array in (work.inputs | work.tables).items()}
+        self.memory = given | {key: cupy.empty(size, cupy.uint8) for key, size in work.scratch.items()}
+        self.memory["out"] = cupy.empty(work.wanted.nbytes, cupy.uint8)
+        every = ("out",) if work.in_place else (*work.inputs, "out")
+        self.launches = [
+            (
+                self.module.get_function("xor_" if launch.kernel == "xor" else launch.kernel),
+                launch.groups,
+                launch.invocations,
+                tuple(self.memory[a] if isinstance(a, str) else np.uint32(a) for a in launch.arguments or every),
+            )
+            for launch in work.launches
+        ]
+
+    @classmethod
+    def text(cls, name: str) -> str:
+        """The file of the workload's domain in the words of CUDA C++."""
+        text = (ROOT / f"benchmarks/native/{WORKLOADS[name].domain}.cl").read_text("utf-8")
+        for word, other in cls.WORDS:
+            text = re.sub(word, other, text, flags=re.MULTILINE)
+        return cls.HEAD + text
+
+    def seconds(self) -> float:
+        """The GPU's time for all launches, one after the other."""
+        start, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
+        start.record()
+        for kernel, groups, invocations, arguments in self.launches:
+            kernel(groups, invocations, arguments)
+        end.record()
+        end.synchronize()
+        return float(self.cupy.cuda.get_elapsed_time(start, end)) / 1e3
+
+    def is_right(self) -> bool:
+        return self.work.is_met_by(self.cupy.asnumpy(self.memory["out"]).view(self.work.wanted.dtype))
+
+
+def kernels(backend: EngineBackend, *, toy: bool, copied: float) -> list[Row]:
+    """Each workload as a program of ours and by hand. `copied`: bytes a second that a copy moves."""
+    rows = []
+    for name in NAMES:
+        load = WORKLOADS[name]
+        size = load.toy if toy else SIZES.get(name, LARGE if load.size == 2**24 else load.size)
+        work = load.make(size)
+        config = DispatchConfig(grid_override=work.grid)
+        pipeline, inputs = compile(backend, work.program, config), list(work.inputs.values())
+        (result,) = pipeline.dispatch(inputs)
+        row: Row = {"kernel": name, "size": size, "right": work.is_met_by(np.frombuffer(result, work.wanted.dtype))}
+        ours = _median(lambda p=pipeline, i=inputs: (p.dispatch_timed(i).device_ns or 0) / 1e9, 1 if toy else SAMPLES)
+        row |= {"ours µs": _micro(ours), "GB/s": round(work.bytes / ours / 1e9, 1)}
+        if not toy:
+            hand = ByHand(name, work)
+            hand.seconds()
+            theirs = _median(hand.seconds, SAMPLES)
+            row |= {"by hand µs": _micro(theirs), "right by hand": hand.is_right(), "ratio": round(ours / theirs, 3)}
+            row |= {"goal": GOALS.get(name, ""), "of the copy's bandwidth": round(work.bytes / ours / copied, 3)}
+        pipeline.close()
+        rows.append(row)
+    return rows
+
+
+def stepping(name: str) -> Program:
+    with program(name, workgroup_size=64) as p:
+        x = p.read_write("x", u32)
+        i = p.global_id(0)
+        x[i] = x[i] * 3 + 1
+    return p.build()
+
+
+def launches(backend: EngineBackend) -> list[Row]:
+    """What a warm launch of a kernel that does next to nothing costs the host, beside `RawKernel`'s."""
+    import cupy
+
+    with backend._gate.session() as device:
+        port, source = device.port, stepping("launched")
+        from vyre_driver.engine.lowering import lowered_for
+        from vyre_driver.engine.port import EmitOptions
+
+        unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+        module, memory = port.compile(unit), port.allocate(4 * 64)
+        args = (memory, 64)
+
+        def ours(count: int) -> None:
+            for _ in range(count):
+                port.launch(module, unit.kernels[0], (1, 1, 1), (64, 1, 1), args)
+            port.wait(port.launch(module, unit.kernels[0], (1, 1, 1), (64, 1, 1), args))
+
+        raw = cupy.RawKernel(unit.text, unit.kernels[0], options=("--std=c++17", "--fmad=false"))
+        array, length = cupy.zeros(64, cupy.uint32), np.uint32(64)
+
+        def theirs(count: int) -> None:
+            for _ in range(count + 1):
+                raw((1,), (64,), (array, length))
+            cupy.cuda.get_current_stream().synchronize()
+
+        rows = [{"what": "port.launch", "µs": _each(ours)}, {"what": "CuPy RawKernel", "µs": _each(theirs)}]
+        rows.append({"what": "ratio", "µs": round(rows[0]["µs"] / rows[1]["µs"], 3), "goal": 1.2})
+        port.free(memory)
+    pipeline, given = compile(backend, stepping("dispatched")), [np.zeros(64, np.uint32)]
+    rows.append(
+        {"what": "dispatch, bytes to bytes", "µs": _each(lambda n: [pipeline.dispatch(given) for _ in range(n)])}
+    )
+
+    def by_cupy(count: int) -> None:
+        for _ in range(count):
+            array.set(given[0])
+            raw((1,), (64,), (array, length))
+            array.get()
+
+    rows.append({"what": "the same by CuPy", "µs": _each(by_cupy)})
+    return rows
+
+
+def sequences(backend: EngineBackend, *, toy: bool) -> list[Row]:
+    """A row of resident dispatches, recorded and one by one."""
+    x, resource = np.arange(64, dtype=np.uint32), backend.allocate_resident(256)
+    backend.upload_resident(resource, x)
+    steps = [ResidentDispatchStep(program=stepping("stepped"), resources=(resource,))] * STEPS
+    ranges, got = [ResidentReadRange(resource=resource, byte_offset=0, byte_len=256)], np.zeros_like(x)
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            backend.dispatch_resident_sequence_read_ranges_into(steps, ranges, [got])
+
+    def one_by_one(count: int) -> None:
+        for _ in range(count):
+            for step in steps:
+                backend.dispatch_resident_timed(step.program, step.resources)
+
+    run(4)
+    count = 1 if toy else 50
+    rows = [{"what": f"{STEPS} steps, recorded", "µs a step": round(_each(run, count) / STEPS, 3)}]
+    rows.append(
+        {"what": "dispatched one by one", "µs a step": round(_each(one_by_one, max(1, count // 10)) / STEPS, 3)}
+    )
+    if not toy:
+        rows += _sequences_of_launches(backend)
+    backend.free_resident(resource)
+    return rows
+
+
+def _sequences_of_launches(backend: EngineBackend) -> list[Row]:
+    """The same by the port's primitives: a replay, and separate launches with one wait."""
+    from vyre_driver.engine.lowering import lowered_for
+    from vyre_driver.engine.port import EmitOptions
+
+    with backend._gate.session() as device:
+        port, source = device.port, stepping("recorded")
+        unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+        module, memory = port.compile(unit), port.allocate(4 * 64)
+        args = (memory, 64)
+
+        def separate() -> None:
+            for _ in range(STEPS):
+                port.launch(module, unit.kernels[0], (1, 1, 1), (64, 1, 1), args)
+
+        recording = port.record(separate)
+
+        def replayed(count: int) -> None:
+            for _ in range(count):
+                port.wait(port.replay(recording))
+
+        def launched(count: int) -> None:
+            for _ in range(count):
+                separate()
+                port.wait(port.launch(module, unit.kernels[0], (1, 1, 1), (64, 1, 1), args))
+
+        fast, slow = _each(replayed, 50) / STEPS, _each(launched, 50) / STEPS
+        port.forget(recording)
+        port.free(memory)
+    return [
+        {"what": "port.replay", "µs a step": round(fast, 3)},
+        {"what": "port.launch, one by one", "µs a step": round(slow, 3)},
+        {"what": "times faster", "µs a step": round(slow / fast, 2), "goal": 3},
+    ]
+
+
+def copies() -> tuple[float, list[Row]]:
+    """Bytes a second, read and written, of a copy on the GPU; and the way in and out."""
+    import cupy
+
+    source = cupy.arange(2**27, dtype=cupy.uint32)
+    target, host = cupy.empty_like(source), np.zeros(2**26, np.uint8)
+
+    def on_the_gpu() -> float:
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        target.data.copy_from_device_async(source.data, source.nbytes, cupy.cuda.get_current_stream())
+        end.record()
+        end.synchronize()
+        return float(cupy.cuda.get_elapsed_time(start, end)) / 1e3
+
+    on_the_gpu()
+    rate = 2 * source.nbytes / _median(on_the_gpu, SAMPLES)
+    rows: list[Row] = [{"what": "copy on the GPU", "GB/s": round(rate / 1e9, 1)}]
+    backend = acquire("cuda")
+    assert isinstance(backend, EngineBackend)
+    with backend._gate.session() as device:
+        memory = device.port.allocate(host.nbytes)
+        done = np.zeros(1, np.uint8)
+
+        def into() -> float:
+            started = time.perf_counter()
+            device.port.copy_in(memory, host.data)
+            device.port.copy_out(memory, done.data)
+            return time.perf_counter() - started
+
+        def out() -> float:
+            started = time.perf_counter()
+            device.port.copy_out(memory, host.data)
+            return time.perf_counter() - started
+
+        rows += [{"what": name, "GB/s": round(host.nbytes / _median(way, SAMPLES) / 1e9, 2)}
+                 for name, way in (("64 MiB in", into), ("64 MiB out", out))]  # fmt: skip
+        device.port.free(memory)
+    array = cupy.empty(host.nbytes, cupy.uint8)
+    for name, call in (
+        ("64 MiB in by CuPy", lambda: array.set(host)),
+        ("64 MiB out by CuPy", lambda: array.get(out=host)),
+    ):
+        rows.append({"what": name, "GB/s": round(host.nbytes / (_each(lambda n, c=call: c(), 1) / 1e6) / 1e9, 2)})
+    backend.shutdown()
+    return rate, rows
+
+
+def starts() -> list[Row]:
+    """A process that runs one program, with an empty store and with a full one."""
+    script = (
+        "import time; began = time.perf_counter()\n"
+        "import numpy as np, vyre_driver as v\n"
+        "from vyre_foundation import program, u32\n"
+        "with program('started', 64) as p:\n"
+        "    x = p.read_write('x', u32); x[p.global_id(0)] = x[p.global_id(0)] + 1\n"
+        "b = v.acquire('cuda'); b.prepare(); opened = time.perf_counter()\n"
+        "b.dispatch(p.build(), [np.zeros(64, np.uint32)]); ended = time.perf_counter()\n"
+        "print(1e3 * (opened - began), 1e3 * (ended - opened))\n"
+    )
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for state in ("empty", "full", "full"):
+            environment = os.environ | {"VYRE_CACHE": folder}
+            words = [sys.executable, "-c", script]
+            said = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+            opened, dispatched = map(float, said.split())
+            rows.append(
+                {"store": state, "import and open ms": round(opened, 1), "first dispatch ms": round(dispatched, 2)}
+            )
+    return rows
+
+
+def _each(run: Callable[[int], object], count: int = 2000) -> float:
+    """Microseconds of one of `count`, the median of several runs."""
+    run(count)
+    times = []
+    for _ in range(SAMPLES):
+        started = time.perf_counter()
+        run(count)
+        times.append(time.perf_counter() - started)
+    return round(1e6 * median(times) / count, 3)
+
+
+def _median(run: Callable[[], float], samples: int) -> float:
+    return median(run() for _ in range(samples))
+
+
+def _micro(seconds: float) -> float:
+    return round(1e6 * seconds, 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--rehearse", action="store_true")
+    options = parser.parse_args()
+    results: dict[str, list[Row]] = {}
+
+    def add(name: str, rows: list[Row]) -> None:
+        results[name] = rows
+        options.file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+
+    if options.rehearse:
+        from cuda_emulation.rehearsal import rehearsed
+
+        backend = rehearsed()
+        add("kernels", kernels(backend, toy=True, copied=1.0))
+        add("sequences", sequences(backend, toy=True))
+        return
+    rate, rows = copies()
+    add("copies", rows)
+    backend = acquire("cuda")
+    assert isinstance(backend, EngineBackend)
+    add("launches", launches(backend))
+    add("sequences", sequences(backend, toy=False))
+    add("starts", starts())
+    add("kernels", kernels(backend, toy=False, copied=rate))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,359 @@
+"""Everything that only a GPU can show, part by part, as evidence: one file of facts and one page to read.
+
+    python packages/vyre-driver-cuda/tools/gpu_evidence.py run --out FOLDER [--seconds 540] [--resume FILE] [PART ...]
+    python packages/vyre-driver-cuda/tools/gpu_evidence.py keep FILE            # into evidence/cuda and evidence/math
+
+`run` does the parts that are named, or all, in their order, as long as there is time for the next, and writes after
+each of them. With `--resume` it goes on from the file of an earlier run: what is done there is not done again. A part
+that fails is part of the evidence, and the exit code says so. `--rehearse` runs it on the emulation with toy sizes: to
+see that everything runs before a GPU is at hand. What it writes says nothing about a GPU, and `keep` refuses it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+TOOLS = Path(__file__).parent
+EMULATION = ROOT / "packages/vyre-driver-cuda/tests/emulation"
+DISTRIBUTIONS = (
+    *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-driver-cuda"),
+    *("vyre-conform", "numpy", "cupy-cuda13x", "cupy-cuda12x", "cuda-bindings", "nvidia-cuda-nvrtc", "pyopencl"),
+)
+TAIL = 3000
+"""Characters of a part's output that are kept."""
+OPENCL_LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib")
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How parts are run. `backend` is what the proof gets, `out` where intermediate files go."""
+
+    out: Path
+    rehearse: bool
+
+    @property
+    def backend(self) -> str:
+        return "cuda_emulation:rehearsal" if self.rehearse else "cuda"
+
+    def environment(self) -> dict[str, str]:
+        if not self.rehearse:
+            return dict(os.environ)
+        path = os.pathsep.join(filter(None, (str(EMULATION), os.environ.get("PYTHONPATH"))))
+        return os.environ | {"PYTHONPATH": path, "VYRE_CUDA_REHEARSAL": "1"}
+
+    def command(self, *words: str, seconds: float, **environment: str) -> Facts:
+        """A command to its end: its status, its time, the end of what it said."""
+        started = time.perf_counter()
+        try:
+            done = subprocess.run(
+                words, cwd=ROOT, env=self.environment() | environment, capture_output=True, text=True,
+                check=False, timeout=seconds,
+            )  # fmt: skip
+            status, said = done.returncode, done.stdout + done.stderr
+        except subprocess.TimeoutExpired as error:
+            status, said = 124, f"{_text(error.stdout)}{_text(error.stderr)}\nit took longer than {seconds:.0f} s"
+        took = round(time.perf_counter() - started, 1)
+        return {"command": _shown(words), "status": status, "seconds": took, "said": said[-TAIL:]}
+
+    def python(self, *words: str, seconds: float, **environment: str) -> Facts:
+        return self.command(sys.executable, *words, seconds=seconds, **environment)
+
+
+# ── parts ──
+
+
+def environment(run: Run) -> Facts:
+    """What everything else was found on."""
+    facts: Facts = {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "versions": {name: found for name in DISTRIBUTIONS if (found := _version(name))},
+        "sources": run.python(str(TOOLS / "sources.py"), seconds=60)["said"].strip(),
+    }
+    for name, words in (("gpu", ("nvidia-smi", "-q")), ("nvcc", ("nvcc", "--version"))):
+        if shutil.which(words[0]):
+            facts[name] = run.command(*words, seconds=60)["said"]
+    described = run.python(str(TOOLS / "sources.py"), "device", seconds=300)
+    facts["device"] = json.loads(described["said"].splitlines()[-1]) if described["status"] == 0 else described
+    return {"status": described["status"], **facts}
+
+
+def tests(run: Run) -> Facts:
+    """The tests that need a GPU."""
+    words = ("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "packages/vyre-driver-cuda/tests/gpu")
+    return run.python(*words, seconds=400)
+
+
+def conform(run: Run) -> Facts:
+    """The whole corpus against the evaluators, every byte."""
+    return _proven(run, run.backend, ["subgroups:*"] if run.rehearse else _groups(run), "conform")
+
+
+def fuzz(run: Run) -> Facts:
+    """Random programs against the evaluators, from several seeds."""
+    seeds, count = (1, 5) if run.rehearse else (8, 250)
+    reports = _at_once([lambda seed=seed: _report(run, run.backend, "fuzz:*", f"fuzz.{seed}", "--fuzz", str(count),
+                                                   "--seed", str(seed)) for seed in range(seeds)])  # fmt: skip
+    return _together(reports)
+
+
+def conform_opencl(run: Run) -> Facts:
+    """The same corpus through NVIDIA's OpenCL, where its library is found."""
+    if run.rehearse:
+        return {"status": 0, "said": "not rehearsed"}
+    found = [p for folder in OPENCL_LIBRARIES for p in sorted(Path(folder).glob("libnvidia-opencl.so*"))]
+    if not found:
+        return {"status": 0, "said": f"no libnvidia-opencl.so in {', '.join(OPENCL_LIBRARIES)}: not run"}
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "nvidia.icd").write_text(f"{found[0]}\n", "utf-8")
+        named = {"OCL_ICD_VENDORS": folder, "VYRE_OPENCL_DEVICE": "nvidia"}
+        return _proven(run, "opencl", _groups(run), "opencl", **named) | {"library": str(found[0])}
+
+
+def math(run: Run) -> Facts:
+    """Elementary functions over all 2**32 inputs: digests against those of the evidence."""
+    if run.rehearse:
+        return {"status": 0, "said": "not rehearsed: 2**32 inputs"}
+    names = sorted(p.name.removesuffix(".opencl.json") for p in (ROOT / "evidence/math").glob("*.opencl.json"))
+    folder = run.out / "math"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copy(ROOT / f"evidence/math/{name}.opencl.json", folder)
+    tool = "packages/vyre-math/tools/exhaust.py"
+    ask = ("--backend", "cuda", "--like", "opencl", "--evidence", str(folder))
+    done = _at_once([lambda name=name: run.python(tool, *ask, name, seconds=500) for name in names], workers=12)
+    found = {p.name: json.loads(p.read_text("utf-8")) for p in sorted(folder.glob("*.cuda.json"))}
+    said = "\n".join(f"{name}: {facts['said'].strip()[-300:]}" for name, facts in zip(names, done, strict=True))
+    return {"status": max((f["status"] for f in done), default=1), "functions": names, "evidence": found, "said": said}
+
+
+def bench(run: Run) -> Facts:
+    """Launches, sequences, kernels and copies, beside CuPy and CUDA C++ by hand in the same run."""
+    file = run.out / "bench.json"
+    facts = run.python(str(TOOLS / "gpu_bench.py"), str(file), *(["--rehearse"] if run.rehearse else []), seconds=420)
+    return facts | {"results": json.loads(file.read_text("utf-8")) if file.exists() else None}
+
+
+def sanitizer(run: Run) -> Facts:
+    """compute-sanitizer over a sample of the corpus: accesses, races, barriers."""
+    sample = str(TOOLS / "sample.py")
+    if run.rehearse:
+        return run.python(sample, run.backend, "subgroups:ballot:*", seconds=200)
+    if not shutil.which("compute-sanitizer"):
+        return {"status": 0, "said": "compute-sanitizer is not on the search path: not run"}
+    asked = {"memcheck": ("programs", "memory", "barriers"), "racecheck": ("barriers", "programs"),
+             "synccheck": ("barriers", "subgroups")}  # fmt: skip
+    done = _at_once(
+        [lambda tool=tool, cases=cases: run.command(
+            "compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, sample, "cuda", *cases,
+            seconds=480) for tool, cases in asked.items()],
+        workers=3,
+    )  # fmt: skip
+    return {"status": max(f["status"] for f in done), "tools": dict(zip(asked, done, strict=True))}
+
+
+PARTS: dict[str, tuple[Callable[[Run], Facts], float]] = {
+    "environment": (environment, 30),
+    "tests": (tests, 90),
+    "conform": (conform, 150),
+    "bench": (bench, 200),
+    "sanitizer": (sanitizer, 240),
+    "math": (math, 400),
+    "fuzz": (fuzz, 200),
+    "conform-opencl": (conform_opencl, 200),
+}
+"""By name, with the seconds that must be left for it to begin."""
+
+
+# ── conformance ──
+
+
+def _groups(run: Run) -> list[str]:
+    """The groups of the corpus."""
+    words = [sys.executable, "-c", "from vyre_conform.testing import cells; print(*{s.address.group for s in cells()})"]
+    done = subprocess.run(words, cwd=ROOT, env=run.environment(), capture_output=True, text=True, check=True)
+    return sorted(done.stdout.split())
+
+
+def _proven(run: Run, backend: str, queries: list[str], name: str, **environment: str) -> Facts:
+    asked = [lambda q=q: _report(run, backend, q, f"{name}.{re.sub('[^a-z]', '', q)}", **environment) for q in queries]
+    return _together(_at_once(asked))
+
+
+def _report(run: Run, backend: str, query: str, name: str, *words: str, **environment: str) -> Facts:
+    file = run.out / f"{name}.json"
+    call = "import sys; from vyre_conform.cli import conform; conform(sys.argv[1:], 'vyre-conform')"
+    facts = run.python(
+        "-c", call, "run", "--backend", backend, "--cases", query, "--json", str(file),
+        "--reproducers", str(run.out / "reproducers"), *words, seconds=500, **environment,
+    )  # fmt: skip
+    return facts | {"query": query, "report": json.loads(file.read_text("utf-8")) if file.exists() else None}
+
+
+def _together(reports: list[Facts]) -> Facts:
+    """Counts by state, and every cell that is not exact."""
+    cells = [cell for facts in reports if facts["report"] for cell in facts["report"]["cells"]]
+    states = Counter(cell["state"] for cell in cells)
+    missing = [facts["said"] for facts in reports if not facts["report"]]
+    return {
+        "status": max(facts["status"] for facts in reports),
+        "command": reports[0]["command"],
+        "states": dict(states),
+        "others": [cell for cell in cells if cell["state"] != "pass-exact"][:50],
+        "said": "\n".join(missing)[-TAIL:],
+    }
+
+
+def _at_once(calls: list[Callable[[], Facts]], workers: int = 6) -> list[Facts]:
+    """Several commands side by side, their results in order."""
+    with ThreadPoolExecutor(min(workers, max(1, (os.cpu_count() or 2) - 1))) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+# ── the file and the page ──
+
+
+def page(evidence: Facts) -> str:
+    """The evidence to read."""
+    parts = evidence["parts"]
+    device = parts.get("environment", {}).get("device", {})
+    title = "Rehearsal on the emulation: nothing here was run on a GPU" if evidence["rehearsal"] else "CUDA: evidence"
+    lines = [f"# {title}", "", f"{evidence['date']}, {device.get('device', 'unknown device')}.", ""]
+    for name, value in device.items():
+        lines.append(f"- {name}: {value}")
+    lines += ["", "| part | status | seconds |", "|---|---|---|"]
+    lines += [f"| {n} | {_word(f)} | {f.get('took', '')} |" for n, f in parts.items()]
+    for name, facts in parts.items():
+        if "states" in facts:
+            counted = ", ".join(f"{count} {state}" for state, count in facts["states"].items()) or "nothing"
+            lines += ["", f"## {name}", "", f"{counted}.", ""]
+            lines += [f"- {cell['address']}: {cell['state']}: {cell.get('reason', '')}" for cell in facts["others"]]
+        if facts.get("results"):
+            lines += ["", f"## {name}", ""]
+            for table, rows in facts["results"].items():
+                lines += [f"### {table}", "", *_table(rows), ""]
+        if facts.get("evidence"):
+            lines += ["", f"## {name}", "", "| function | digest |", "|---|---|"]
+            lines += [f"| {f['function']} | `{f['digest'][:16]}` |" for f in facts["evidence"].values()]
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: list[Facts]) -> list[str]:
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    head = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return head + ["| " + " | ".join(str(row.get(column, "")) for column in columns) + " |" for row in rows]
+
+
+def _word(facts: Facts) -> str:
+    status = facts["status"]
+    return "passed" if status == 0 and "not run" not in facts.get("said", "")[-200:] else f"status {status}"
+
+
+def _write(evidence: Facts, out: Path) -> None:
+    (out / "evidence.json").write_text(json.dumps(evidence, indent=1) + "\n", "utf-8")
+    (out / "evidence.md").write_text(page(evidence), "utf-8")
+
+
+def _run(options: argparse.Namespace) -> int:
+    out, started = options.out, time.monotonic()
+    if options.rehearse and "evidence" in out.resolve().parts:
+        raise SystemExit("a rehearsal is no evidence. Fix: name another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    evidence = json.loads(options.resume.read_text("utf-8")) if options.resume else {"parts": {}}
+    evidence |= {"rehearsal": options.rehearse, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
+    scratch = Path(tempfile.mkdtemp())
+    run = Run(scratch, options.rehearse)
+    for name in options.parts or PARTS:
+        do, needed = PARTS[name]
+        left = options.seconds - (time.monotonic() - started)
+        if evidence["parts"].get(name, {"status": 1})["status"] == 0:
+            continue
+        if left < needed and not options.rehearse:
+            print(f"{name}: needs {needed:.0f} s, {left:.0f} are left: go on with --resume", flush=True)
+            continue
+        began = time.monotonic()
+        try:
+            facts = do(run)
+        except Exception as error:
+            facts = {"status": 1, "said": f"the part itself failed: {error!r}"}
+        evidence["parts"][name] = facts | {"took": round(time.monotonic() - began, 1)}
+        _write(evidence, out)
+        print(f"{name}: status {facts['status']}, {evidence['parts'][name]['took']} s", flush=True)
+        if facts["status"]:
+            print(facts.get("said", "")[-800:], flush=True)
+    shutil.rmtree(scratch)
+    return int(any(facts["status"] for facts in evidence["parts"].values()))
+
+
+def _keep(options: argparse.Namespace) -> int:
+    evidence = json.loads(options.file.read_text("utf-8"))
+    if evidence["rehearsal"]:
+        raise SystemExit("this is a rehearsal on the emulation, no evidence. Fix: run it on a GPU")
+    device = evidence["parts"]["environment"]["device"]["device"]
+    name = f"{evidence['date']}-{re.sub('[^0-9a-z]+', '-', device.casefold()).strip('-')}"
+    folder = ROOT / "evidence/cuda"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(evidence, indent=1) + "\n", "utf-8")
+    (folder / f"{name}.md").write_text(page(evidence), "utf-8")
+    for file, record in evidence["parts"].get("math", {}).get("evidence", {}).items():
+        (ROOT / "evidence/math" / file).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+    print(folder / f"{name}.md")
+    return 0
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _shown(words: tuple[str, ...]) -> str:
+    return " ".join(["python" if word == sys.executable else word.removeprefix(f"{ROOT}/") for word in words])
+
+
+def _text(said: bytes | str | None) -> str:
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else said or ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser("run")
+    run.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
+    run.add_argument("--out", type=Path, required=True, help="where evidence.json and evidence.md go")
+    run.add_argument("--seconds", type=float, default=540.0, help="how long all of it may take")
+    run.add_argument("--resume", type=Path, help="the evidence.json of an earlier run")
+    run.add_argument("--rehearse", action="store_true")
+    run.set_defaults(do=_run)
+    keep = commands.add_parser("keep")
+    keep.add_argument("file", type=Path)
+    keep.set_defaults(do=_keep)
+    options = parser.parse_args()
+    found: int = options.do(options)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
