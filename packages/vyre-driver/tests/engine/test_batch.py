@@ -46,7 +46,7 @@ def test_a_long_batch_waits_seldom(lazy: SimpleNamespace, monkeypatch: pytest.Mo
 
 
 def test_a_large_batch_waits_before_it_fills_the_device(lazy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MAX_SPARE_BYTES", 3 * 40 - 1)
+    monkeypatch.setattr(batch, "MAX_BYTES_IN_FLIGHT", 3 * 40 - 1)
     assert firsts(lazy.pipeline.dispatch_batched(inputs(*range(7)))) == list(range(0, 14, 2))
     assert lazy.backend.backend_metric_snapshot()["waits"] == 3
 

@@ -124,7 +124,7 @@ def test_the_output_budget(engine: Engine, way: Any) -> None:
 @EVERY_WAY
 def test_the_timeout(engine: Engine, way: Any) -> None:
     e = engine(double, hangs=True)
-    with pytest.raises(DispatchTimeout, match=r"slow: the timeout of 0\.01 s passed during the kernels"):
+    with pytest.raises(DispatchTimeout, match=r"slow: the timeout of 0\.01 s passed during "):
         way(e.backend, doubling(), DispatchConfig(timeout=0.01, label="slow"))
     e.ports[0].hangs = False
     assert way(e.backend, doubling(), DispatchConfig(timeout=60.0)) == DOUBLED

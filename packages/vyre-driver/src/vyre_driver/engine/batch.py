@@ -9,13 +9,15 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.kept import Kept
-from vyre_driver.engine.launches import MAX_SPARE_BYTES, Launches
+from vyre_driver.engine.launches import Launches
 from vyre_driver.engine.prepared import Prepared
 from vyre_driver.engine.request import Request, deadline_of
 from vyre_driver.engine.slots import Slots, targets
 from vyre_driver.engine.transfer import Form, Targets
 
 MAX_IN_FLIGHT = 64
+MAX_BYTES_IN_FLIGHT = 16 * 2**20
+"""Dispatches, and the bytes of their buffers: more of them hide no more of the host's work."""
 
 
 class Begun(NamedTuple):
@@ -29,8 +31,11 @@ class Begun(NamedTuple):
 
 
 class Batch:
-    """See the module. Each dispatch in flight has a launch of its own. With a timeout, which counts for each, they go
-    one by one, and so does the first of a launch that is still to be timed."""
+    """See the module. Each dispatch in flight has a launch of its own.
+
+    One by one go those that have a timeout, which counts for each; those that the calling thread runs; and the first of
+    a launch that is still to be timed.
+    """
 
     def __init__(self, backend: str, launches: Launches, program: Any, config: DispatchConfig) -> None:
         self._backend, self._launches, self._program, self._config = backend, launches, program, config
@@ -44,7 +49,7 @@ class Batch:
         results: list[Any] = []
         try:
             for n, inputs in enumerate(batch):
-                if len(self._begun) >= MAX_IN_FLIGHT or self._bytes > MAX_SPARE_BYTES:
+                if len(self._begun) >= MAX_IN_FLIGHT or self._bytes > MAX_BYTES_IN_FLIGHT:
                     results += self._landed(device)
                 self._begin(device, inputs, None if slots is None else slots[n])
             results += self._landed(device)
@@ -56,7 +61,8 @@ class Batch:
         launches = self._launches
         kept, views, deadline = self._kept(device, inputs)
         is_to_be_timed = kept.choice is not None and not kept.is_settled and kept not in self._timed
-        if deadline is not None or is_to_be_timed or not isinstance(kept.launch, Prepared):
+        goes_alone = deadline is not None or is_to_be_timed or device.works_at_once(kept.queue)
+        if goes_alone or not isinstance(kept.launch, Prepared):
             self._timed.add(kept)
             outputs = launches.run(device, kept, views, deadline, Form.BYTES, timed=False)
             self._begun.append(Begun(kept, None, outputs=outputs))
@@ -69,7 +75,7 @@ class Batch:
             kept.holds += 1
         wanted = None if slots is None else targets(launch, views, slots)
         event = launches.begin(device, kept, launch, views, None, wanted)
-        self._bytes += launch.size
+        self._bytes += kept.bytes_each
         self._begun.append(Begun(kept, launch, event, wanted))
 
     def _kept(self, device: Device, inputs: Inputs) -> tuple[Kept, Sequence[memoryview], Any]:

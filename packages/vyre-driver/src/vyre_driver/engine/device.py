@@ -74,6 +74,11 @@ class Device:
         """Which of several queues the launches of `plan` take; None where there is nothing to choose."""
         return QueueChoice(self.profile.queues, estimate(plan), self.rate) if len(self.profile.queues) > 1 else None
 
+    def works_at_once(self, queue: int) -> bool:
+        """Whether the thread that launches does the work: nothing is ever in flight then."""
+        queues = self.profile.queues
+        return bool(queues) and not queues[queue].is_interruptible
+
     def queue_for(self, cost: Cost) -> int:
         """The queue that is expected to be done first with this much work; the first where there is no choice."""
         queues = self.profile.queues

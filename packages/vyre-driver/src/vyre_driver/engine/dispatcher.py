@@ -21,6 +21,7 @@ from vyre_driver.backend.results import (
     OutputBuffers,
     Outputs,
     TimedDispatchResult,
+    replace_output_buffers_preserving_slots,
 )
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements
 from vyre_driver.engine.batch import Batch
@@ -40,6 +41,9 @@ from vyre_foundation.ir.program import Program
 if TYPE_CHECKING:
     from vyre_driver.backend.typed import Array
 
+SMALL = 2**16
+"""Bytes of all outputs of a dispatch."""
+
 
 class Dispatcher:
     """Dispatches programs over launches that it keeps.
@@ -58,6 +62,7 @@ class Dispatcher:
         self._backend, self._gate, self._expected = backend, gate, expected
         self.launches = Launches(backend, gate, persistent)
         self._recent, self._resident = self.launches.recent, self.launches.resident
+        self._last_resident: tuple[tuple[Resource, ...], Kept | None] = (), None
 
     # ── from host memory to host memory ──────────────────────────────────────────────────────────────────────────────
 
@@ -98,8 +103,15 @@ class Dispatcher:
             return result
 
     def dispatch_into(self, program: Program, inputs: Inputs, config: DispatchConfig, slots: OutputBuffers) -> None:
-        """The same into slots of the caller: where a slot fits, the kernels or the copies write to it."""
-        self.dispatch_batched_into(program, [inputs], config, [slots])
+        """The same into slots of the caller: where a slot fits, the kernels or the copies write to it.
+
+        Outputs that are small are copied: that takes less than finding out whether a slot can be used.
+        """
+        recent = self._recent.get(id(program))
+        if recent is not None and recent.output_bytes <= SMALL:
+            replace_output_buffers_preserving_slots(slots, self.dispatch(program, inputs, config))
+        else:
+            self.dispatch_batched_into(program, [inputs], config, [slots])
 
     def dispatch_batched(self, program: Program, batch: Sequence[Inputs], config: DispatchConfig) -> list[Outputs]:
         """Several dispatches in order, which are in flight together: the host waits once for many."""
@@ -141,12 +153,15 @@ class Dispatcher:
 
     def dispatch_resident(self, program: Program, resources: Sequence[Resource], config: DispatchConfig) -> None:
         """One dispatch over memory that stays on the device."""
-        key = id(program), tuple(resources)
-        kept = self._resident.get(key)
-        is_known = kept is not None and (kept.request.config is config or kept.request.config == config)
-        if kept is not None and is_known and self._again(kept, (), Form.BYTES) is not None:
-            return
-        self._over_residents(program, resources, config, timed=False)
+        given = tuple(resources)
+        last, kept = self._last_resident
+        if given != last or kept is None or kept.request.program is not program:
+            kept = self._resident.get((id(program), given))
+        if kept is not None and (kept.request.config is config or kept.request.config == config):
+            self._last_resident = given, kept
+            if self._again(kept, (), Form.BYTES) is not None:
+                return
+        self._over_residents(program, given, config, timed=False)
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig
@@ -174,6 +189,7 @@ class Dispatcher:
         self.launches.is_closed = True
         self._recent.clear()
         self._resident.clear()
+        self._last_resident = (), None
         with suppress(StaleHandle, DeviceLost), self._gate.session(expected=self._expected) as device:
             self.launches.release(device)
 
@@ -188,25 +204,18 @@ class Dispatcher:
 
     def _again(self, kept: Kept, inputs: Sequence[Any], form: Form) -> list[Any] | None:
         """A dispatch like the last one. None if there is more to do, such as to time it, or to prepare it again."""
-        gate = self._gate
-        if gate.is_busy or gate.queued:
-            with gate.turn():
-                return self._rerun(gate, kept, inputs, form)
-        with gate.lock:
-            return self._rerun(gate, kept, inputs, form)
-
-    def _rerun(self, gate: Gate, kept: Kept, inputs: Sequence[Any], form: Form) -> list[Any] | None:
-        device = kept.device
-        if not kept.is_settled or gate.device is not device or gate.lost or device.has_abandoned:
-            return None
-        gate.is_busy = True
-        try:
-            outputs = kept.launch.run(inputs, None, form)
-        except BaseException as error:
-            self.launches.failed(device, kept, error)
-            raise
-        finally:
-            gate.is_busy = False
-        counters = device.counters
-        counters.dispatches = kept.used = counters.dispatches + 1
-        return outputs
+        gate, device = self._gate, kept.device
+        with gate.turn() if gate.is_busy or gate.queued else gate.lock:
+            if not kept.is_settled or gate.device is not device or gate.lost or device.has_abandoned:
+                return None
+            gate.is_busy = True
+            try:
+                outputs = kept.launch.run(inputs, None, form)
+            except BaseException as error:
+                self.launches.failed(device, kept, error)
+                raise
+            finally:
+                gate.is_busy = False
+            counters = device.counters
+            counters.dispatches = kept.used = counters.dispatches + 1
+            return outputs

@@ -44,6 +44,11 @@ class Kept:
     spare: list[Prepared] = field(default_factory=list)
 
     @property
+    def bytes_each(self) -> int:
+        """About what one dispatch holds while it is in flight."""
+        return sum(self.plan.byte_length(buffer.name) for buffer in self.plan.program.buffers if buffer.memory.is_bound)
+
+    @property
     def prepared(self) -> Prepared:
         """The launch of a shape that is known not to be empty."""
         assert isinstance(self.launch, Prepared)

@@ -116,7 +116,7 @@ class Launches:
         """Take back what `another` gave; its dispatch has ended well."""
         is_same = isinstance(kept.launch, Prepared) and kept.launch.code is launch.code
         is_kept = self._by_shape.get(kept.request.shape) is kept
-        if is_kept and is_same and (len(kept.spare) + 1) * launch.size <= MAX_SPARE_BYTES:
+        if is_kept and is_same and (len(kept.spare) + 1) * kept.bytes_each <= MAX_SPARE_BYTES:
             kept.spare.append(launch)
         else:
             device.free(launch.owned)

@@ -13,31 +13,42 @@ from vyre_driver.engine.kept import Kept
 MAX_ENQUEUED = 8192
 """Launches that are enqueued before the host waits: runtimes keep something for each."""
 
+WORTHWHILE = 64
+"""Launches that a recording of a short part is made to have."""
+
 Resolve = Callable[[ResidentDispatchStep], Kept]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """`steps` with their `launches`; None for one that is found when it is reached. `runs` counts those before."""
+    """`steps` with their `launches`; None for one that is found when it is reached. `runs` counts those before.
+
+    A `recording` is of so many `rounds` that it is long enough to be worth a call.
+    """
 
     steps: Sequence[ResidentDispatchStep]
     launches: Sequence[Kept | None]
     recording: Any = None
+    rounds: int = 1
     recorded: int = 0
     runs: int = 0
 
     def play(self, device: Device, times: int, resolve: Resolve) -> Any:
         """Enqueue everything that often: the last event, None if there was none."""
-        event = None
         if device.port.records and times + self.runs > 1 and self.recording is None and self._is_fixed():
-            self._record(device, resolve)
+            self._record(device, resolve, min(times, max(1, WORTHWHILE // len(self.steps))))
         self.runs += times
-        for turn in range(1, times + 1):
-            event = self._replay(device) if self.recording is not None else self._enqueue(resolve)
-            if event is not None and turn < times and turn % max(1, MAX_ENQUEUED // len(self.steps)) == 0:
+        event, enqueued = None, 0
+        while times > 0 and self.steps:
+            is_replayed = self.recording is not None and self.rounds <= times
+            event = self._replay(device) if is_replayed else self._enqueue(resolve)
+            rounds = self.rounds if is_replayed else 1
+            times, enqueued = times - rounds, enqueued + rounds * len(self.steps)
+            if event is not None and times and enqueued >= MAX_ENQUEUED:
                 device.counters.waits += 1
                 device.port.wait(event)
+                enqueued = 0
         return event
 
     def forget(self, device: Device) -> None:
@@ -65,12 +76,13 @@ class Part:
             events += (kept or resolve(step)).prepared.enqueue_timed((), None)
         return events
 
-    def _record(self, device: Device, resolve: Resolve) -> None:
+    def _record(self, device: Device, resolve: Resolve, rounds: int) -> None:
         counters = device.counters
         launched, filled = counters.launches, counters.fills
-        self.recording = device.port.record(lambda: self._enqueue(resolve))
+        self.recording = device.port.record(lambda: [self._enqueue(resolve) for _ in range(rounds)])
+        self.rounds = rounds
         self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled
-        for kept in set(self.launches):
+        for kept in dict.fromkeys(self.launches):
             assert kept is not None
             kept.parts.append(self)
 

@@ -61,7 +61,8 @@ class EnginePipeline(CompiledPipeline):
         return self._dispatcher.dispatch_async(self._program, inputs, chosen, is_borrowed=False)
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
-        self._dispatcher.dispatch_resident(self._program, resources, pipeline_config(self._config, config))
+        chosen = self._config if config is None else pipeline_config(self._config, config)
+        self._dispatcher.dispatch_resident(self._program, resources, chosen)
 
     def dispatch_resident_timed(
         self, resources: Sequence[Resource], config: DispatchConfig | None = None

@@ -87,11 +87,6 @@ class Prepared:
     def owned(self) -> tuple[Allocation, ...]:
         return self.transfer.owned
 
-    @property
-    def size(self) -> int:
-        """Bytes of device memory that it holds between dispatches."""
-        return sum(allocation.size for allocation in self.owned)
-
     def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
         transfer = self.transfer
         if self.is_single and deadline is None and not transfer.reads:

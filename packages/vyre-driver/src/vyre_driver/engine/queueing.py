@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from vyre_driver.device.queue import Queue
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.plan.cost import ESTIMATE, Cost
 from vyre_driver.policy.queue import at_best_ns, choose_queue, review_queue
 
-RUNS = 3
-"""How many runs are measured after the first one, which also compiles and faults memory in."""
+RUNS = 5
+"""How many runs are measured after the first one, which also compiles and faults memory in. Their median counts: what a
+launch takes at best, while nobody else needs the processor, is not what it takes."""
 NS_PER_UNIT = 0.02
 SLOWEST, FASTEST = 2.0, 0.005
 """What one worker takes for a unit of the estimate, before anything was measured, and the ends of what is believed."""
@@ -70,13 +72,25 @@ def _believable(kept: bytes) -> float:
 class QueueChoice:
     """The verdict for one shape of one program. While `is_watching`, every run is to be timed and entered."""
 
-    __slots__ = ("_cost", "_first", "_measured", "_queues", "_rate", "_runs", "_wait", "is_watching", "verdict")
+    __slots__ = (
+        "_cost",
+        "_first",
+        "_measured",
+        "_queues",
+        "_rate",
+        "_runs",
+        "_times",
+        "_wait",
+        "is_watching",
+        "verdict",
+    )
 
     def __init__(self, queues: Sequence[Queue], cost: Cost, rate: Rate) -> None:
         self._queues, self._cost, self._rate = queues, cost, rate
         self.verdict = choose_queue(queues, cost, rate.ns_per_unit)
         self.is_watching = len(queues) > 1
         self._measured: dict[int, float] = {}
+        self._times: list[int] = []
         self._runs, self._first, self._wait = 0, 0, 0.0
 
     def took(self, ns: int) -> bool:
@@ -86,7 +100,8 @@ class QueueChoice:
         if self._runs == 1:
             self._first = ns
             return False
-        self._measured[here] = min(ns, self._measured.get(here, math.inf))
+        self._times = [*self._times[-2 * RUNS :], ns]
+        self._measured[here] = median(self._times)
         if self._runs <= RUNS or self._runs < self._wait:
             return False
         if self._runs == RUNS + 1:
@@ -106,6 +121,7 @@ class QueueChoice:
             return False
         self.verdict = verdict
         self.is_watching = is_untried
+        self._times = []
         self._runs, self._first, self._wait = 0, 0, 0.0
         return verdict.queue != here
 

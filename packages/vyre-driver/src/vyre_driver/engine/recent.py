@@ -21,13 +21,14 @@ class Recent:
     Only for calls without a timeout, with inputs that have elements, and a grid that does not come with them.
     """
 
-    __slots__ = ("config", "kept", "names", "sizes", "types")
+    __slots__ = ("config", "kept", "names", "output_bytes", "sizes", "types")
 
     def __init__(self, kept: Kept) -> None:
         program = kept.request.program
         self.kept, self.config = kept, kept.request.config
         self.sizes = kept.request.shape.byte_lengths
         self.types = [(b.name, np.dtype(b.dtype.numpy), n) for b, n in zip(program.inputs, self.sizes, strict=True)]
+        self.output_bytes = sum(layout.size for layout in kept.plan.outputs)
         self.names = [buffer.name for buffer in program.outputs]
 
     @staticmethod
