@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from vyre_driver_cuda.compiler import Compiled
+from vyre_driver_cuda.architecture import Architecture
+from vyre_driver_cuda.compiler import Compiled, compile_text
+from vyre_driver_cuda.spelling import NATIVES, OPTIONS
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType, bool_, f32, f64, i32, i64, u32, u64
 from vyre_foundation.ir.program import Program
@@ -154,3 +156,11 @@ def test_a_trap_is_a_64_bit_atomic_minimum(compiled: Compile) -> None:
             p.trap(a[p.global_id()], "too large")
         out[p.global_id()] = a[p.global_id()]
     assert re.search(r"(atom|red)\.global\.min\.u64", compiled(p.build()).ptx)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_elementary_functions_of_the_gpu_are_ones_that_the_compiler_knows() -> None:
+    """No program has them without a budget; see `vyre natives`."""
+    uses = "".join(f"    x[{n}] = {template.format(f'x[{n}]')};\n" for n, template in enumerate(NATIVES.values()))
+    code = compile_text(f'extern "C" __global__ void k(float *x) {{\n{uses}}}\n', Architecture(9, 0), OPTIONS)
+    assert code.ptx.count("st.global.f32") == len(NATIVES) == 19
