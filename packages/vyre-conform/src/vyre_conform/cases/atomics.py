@@ -35,8 +35,9 @@ def specs() -> Iterator[Spec]:
         for memory in (Memory.STORAGE, Memory.WORKGROUP):
             for op in COMMUTATIVE:
                 yield seeded(address("atomics", op, dtype=dtype, memory=memory.value), _contended, op, dtype, memory)
-            yield seeded(address("atomics", "old_values", dtype=dtype, memory=memory.value), _old_values, dtype, memory)
             yield fixed(address("atomics", "tickets", dtype=dtype, memory=memory.value), _tickets, dtype, memory)
+        for memory in (Memory.STORAGE, Memory.WORKGROUP, Memory.SCRATCH, Memory.PERSISTENT):
+            yield seeded(address("atomics", "old_values", dtype=dtype, memory=memory.value), _old_values, dtype, memory)
         yield fixed(address("atomics", "exchange_chain", dtype=dtype), _exchange_chain, dtype)
         yield fixed(address("atomics", "compare_exchange_once", dtype=dtype), _once, dtype)
         yield fixed(address("atomics", "out_of_bounds", dtype=dtype), _out_of_bounds, dtype)
@@ -85,7 +86,15 @@ def _old_values(dtype: DType, memory: Memory, rng: Random) -> tuple[Launch, Expe
     with program(f"old_values_{dtype}_{memory.value}", 16) as p:
         start, x, guess = p.read("start", dtype), p.read("x", dtype), p.read("guess", dtype)
         old, left = p.write("old", dtype, like=start), p.write("left", dtype, like=start)
-        cells = p.workgroup("cells", dtype, 16) if memory is Memory.WORKGROUP else p.scratch("cells", dtype, like=start)
+        match memory:
+            case Memory.WORKGROUP:
+                cells = p.workgroup("cells", dtype, 16)
+            case Memory.SCRATCH:
+                cells = p.scratch("cells", dtype, like=start)
+            case Memory.PERSISTENT:
+                cells = p.persistent("cells", dtype, like=start)
+            case _:
+                cells = p.read_write("cells", dtype, like=start)
         i = p.let(p.global_id(0))
         own = p.local_id(0) if memory is Memory.WORKGROUP else i
         cells[own] = start[i]
@@ -107,8 +116,11 @@ def _old_values(dtype: DType, memory: Memory, rng: Random) -> tuple[Launch, Expe
         else:
             results.append(value if op == "exchange" else wrap(dtype, COMMUTATIVE[op](found, value)))
     inputs = {"start": pack(dtype, starts), "x": pack(dtype, xs), "guess": pack(dtype, guesses)}
-    outputs = (pack(dtype, starts), pack(dtype, results))
-    return Launch(program=p.build(), inputs=inputs), Exactly(outputs, ("start", "x", "guess"))
+    outputs = [pack(dtype, starts), pack(dtype, results)]
+    if memory is Memory.STORAGE:
+        inputs["cells"] = bytes(count * dtype.size)
+        outputs.append(outputs[1])
+    return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs), ("start", "x", "guess"))
 
 
 def _tickets(dtype: DType, memory: Memory) -> tuple[Launch, Expected]:

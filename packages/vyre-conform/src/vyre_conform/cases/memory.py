@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+import numpy as np
+
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases import bounds
@@ -44,18 +46,25 @@ def _through(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
         out = p.write("out", dtype, like=x)
         shared, own = p.workgroup("shared", dtype, 16), p.private("own", dtype, 2)
         scratch, both = p.scratch("scratch", dtype, like=x), p.read_write("both", dtype)
+        kept, table = p.persistent("kept", dtype, like=x), p.uniform("table", dtype)
+        data = np.frombuffer(pack_bits(dtype, patterns), dtype.numpy)
+        constants, copies = p.constant("constants", dtype, data), p.write("copies", dtype, like=x)
+        embedded = p.write("embedded", dtype, like=x)
         i, local = p.let(p.global_id(0)), p.local_id(0)
         own[1] = x[i]
         shared[local] = own[1]
         p.barrier()
         scratch[i] = shared[local]
-        both[i] = scratch[i]
+        kept[i] = scratch[i]
+        both[i] = kept[i]
         variable = p.var(both[i])
         out[i] = variable
+        copies[i] = table[i]
+        embedded[i] = constants[i]
     values = pack(dtype, [from_bits(dtype, bits) for bits in patterns])
     old = pack_bits(dtype, [random_bits(rng, dtype) for _ in range(count)])
-    inputs = {"x": pack_bits(dtype, patterns), "both": old}
-    return Launch(program=p.build(), inputs=inputs), Exactly((values, values), ("x",))
+    inputs = {"x": pack_bits(dtype, patterns), "both": old, "table": pack_bits(dtype, patterns)}
+    return Launch(program=p.build(), inputs=inputs), Exactly((values, values, values, values), ("x",))
 
 
 def _zero(memory: Memory) -> tuple[Launch, Expected]:

@@ -1,0 +1,85 @@
+"""Stability: wire bytes, emitted code and cache keys are the same in every process.
+
+An order that comes from hashing would show only in another process, so each sweep asks several, with different seeds of
+Python's hashes, for the digests of the same cases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+
+from vyre_conform.address import Query
+from vyre_conform.case import Case, Refusal
+from vyre_conform.run import digest_of
+from vyre_conform.suite import Suite
+from vyre_driver.errors import BackendError
+from vyre_driver.pipeline.compile import compile
+from vyre_driver.registry.aot import emit_aot_target
+from vyre_driver.registry.backends import acquire
+from vyre_foundation.optimize import optimize
+from vyre_foundation.validate import validate
+
+SEEDS = ("0", "1", "4294967295")
+SECONDS = 300.0
+
+Digests = dict[str, str]
+
+
+def sweep(
+    queries: Sequence[str], *, targets: Sequence[str] = (), backends: Sequence[str] = (), seeds: Iterable[str] = SEEDS
+) -> dict[str, list[Digests]]:
+    """What differs between processes: by case, the digests that each of them has. Empty if all agree.
+
+    `targets` are those of emitters ahead of time, `backends` are asked for the keys of compiled programs.
+    """
+    command = [sys.executable, "-m", __name__, *queries]
+    command += [f"--target={target}" for target in targets] + [f"--key={backend}" for backend in backends]
+    found = []
+    for seed in seeds:
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=SECONDS)
+        found.append(json.loads(done.stdout))
+    return {
+        case: [one[case] for one in found] for case in found[0] if any(one[case] != found[0][case] for one in found)
+    }
+
+
+def digests(queries: Sequence[str], targets: Sequence[str], backends: Sequence[str]) -> dict[str, Digests]:
+    """The digests of the cases in this process."""
+    specs = Suite(queries=tuple(Query.parse(query) for query in queries)).specs(0)
+    cases = [spec.case() for spec in specs]
+    return {str(c.address): _of(c, targets, backends) for c in cases if not isinstance(c.expected, Refusal)}
+
+
+def _of(case: Case, targets: Sequence[str], backends: Sequence[str]) -> Digests:
+    program = case.launch.program
+    found = {
+        "wire": digest_of(program.encode()),
+        "optimized": digest_of(optimize(validate(program)).program.encode()),
+        "inputs": digest_of(*(data for _, data in sorted(case.launch.inputs.items()))),
+    }
+    for target in targets:
+        try:
+            found[target] = digest_of(emit_aot_target(target, program))
+        except BackendError as error:
+            found[target] = type(error).__name__
+    for name in backends:
+        with compile(acquire(name), program) as pipeline:
+            found[f"key {name}"] = pipeline.id()
+    return found
+
+
+def main(words: Sequence[str]) -> None:
+    """Print the digests as JSON."""
+    options = [word.partition("=") for word in words if word.startswith("--")]
+    targets = [value for option, _, value in options if option == "--target"]
+    backends = [value for option, _, value in options if option == "--key"]
+    json.dump(digests([word for word in words if not word.startswith("--")], targets, backends), sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

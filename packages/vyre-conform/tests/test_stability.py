@@ -1,0 +1,44 @@
+"""Nothing that is kept or sent depends on how Python hashes."""
+
+from pathlib import Path
+
+import pytest
+
+import vyre_conform.stability
+from vyre_conform.stability import digests, sweep
+from vyre_driver.registry.aot import registered_aot_emitters
+
+CASES = [
+    "memory:lengths", "memory:through:dtype=f16", "floats:contraction:dtype=f32", "grid:everything_lives_across",
+    "atomics:old_values:dtype=i64,memory=workgroup", "subgroups:*:size=8,dtype=u32", "corpus:traps",
+    "programs:byte_code", "control:nested_jumps", "entries:compiled",
+]  # fmt: skip
+
+
+def test_processes_with_other_hashes_agree() -> None:
+    targets = [emitter.target for emitter in registered_aot_emitters() if emitter.target.endswith("-c")]
+    assert sweep(CASES, targets=targets, backends=["reference"]) == {}
+
+
+def test_a_case_has_a_digest_of_everything() -> None:
+    found = digests(["corpus:traps"], ["no such target"], ["reference"])
+    assert set(found) == {f"corpus:traps:run={run}" for run in ("none", "one", "lowest_of_several", "other_statement")}
+    (parts,) = {tuple(one) for one in found.values()}
+    assert parts == ("wire", "optimized", "inputs", "no such target", "key reference")
+    one = found["corpus:traps:run=one"]
+    assert one["no such target"] == "UnsupportedFeature"
+    assert len(one["wire"]) == 64
+    assert one["inputs"] != found["corpus:traps:run=none"]["inputs"]
+
+
+def test_an_order_that_hashing_decides_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As if the wire form were written in the order of a set."""
+    (tmp_path / "unstable.py").write_text(
+        "from vyre_conform import stability\n"
+        "whole = stability.digest_of\n"
+        "stability.digest_of = lambda *parts: whole(*parts, repr({'a', 'b', 'c', 'd', 'e', 'f'}).encode())\n"
+        "stability.main(__import__('sys').argv[1:])\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(vyre_conform.stability, "__name__", "unstable")
+    assert set(sweep(["corpus:traps:run=one"])) == {"corpus:traps:run=one"}
