@@ -68,6 +68,20 @@ def test_backends_are_listed_by_rank() -> None:
     assert invoke("backends").exit_code == 0
 
 
+def test_a_backend_that_can_not_run_here_is_listed_with_its_remedy() -> None:
+    gone = Availability.unavailable("there is no driver", "install one")
+    absent = BackendRegistration(id="absent", precedence=1, contract=1, factory=MockBackend, probe=lambda: gone)
+    with registered(absent):
+        (listed,) = [row for row in answer("backends")["backends"] if row["id"] == "absent"]
+        judged = answer("doctor")["unavailable"]["absent"]
+        shown = " ".join(invoke("backends").stdout.split())
+    assert listed["available"] is False
+    assert listed["reason"] == "there is no driver"
+    assert listed["fix"] == "install one"
+    assert judged == {"reason": "there is no driver", "fix": "install one"}
+    assert "absent" in shown
+
+
 def test_doctor_runs_every_available_backend() -> None:
     result = invoke("doctor", "--json")
     document = json.loads(result.stdout)
