@@ -3,10 +3,12 @@
 import os
 import sys
 import time
+from dataclasses import replace
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.registration import Availability, BackendRegistration
 from vyre_driver.backend.results import Inputs, Outputs
+from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.dtype import f64
@@ -63,6 +65,18 @@ class Forgetful(Right, contract=1):
         return [memoryview(bytes(view.nbytes)) for view in outputs] if self.calls % 2 == 0 else outputs
 
 
+class CountsCores(Right, contract=1):
+    """Wrong where it may use more than one core."""
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), device=f"{len(os.sched_getaffinity(0))} cores")
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        outputs = super().dispatch(program, inputs, config)
+        several = len(os.sched_getaffinity(0)) > 1
+        return [memoryview(bytes(view.nbytes)) for view in outputs] if several else outputs
+
+
 def registered(backend: type[Right], id: str) -> BackendRegistration:
     def factory() -> Right:
         return backend() if backend is Forgetful else backend(id)
@@ -73,6 +87,7 @@ def registered(backend: type[Right], id: str) -> BackendRegistration:
 RIGHT = registered(Right, "right")
 TALKATIVE = registered(Talkative, "talkative")
 FRAGILE = registered(Fragile, "fragile")
+COUNTS_CORES = registered(CountsCores, "counts-cores")
 FORGETFUL = registered(Forgetful, "forgetful")
 ABSENT = BackendRegistration(
     id="absent", precedence=900, contract=1, factory=Right,

@@ -1,0 +1,79 @@
+"""Determinism: the same launch in processes that may use one core, two, or all of them, again and again.
+
+Runtimes that compute on the host take as many threads as they have cores, and share out workgroups by luck. What a
+program computes depends on neither. Devices of their own are asked several times all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vyre_conform.case import Case, Exactly, Spec
+from vyre_conform.compare import Difference, difference
+from vyre_conform.oracle import settle
+from vyre_conform.outcome import Outcome
+from vyre_conform.worker import Worker
+
+REPEATS = 4
+_CONFINED = """
+import os, runpy, sys
+os.sched_setaffinity(0, [int(core) for core in sys.argv.pop(1).split(",")])
+runpy.run_module("vyre_conform.worker", run_name="__main__")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A case that did not give what it must, and how many cores the process had."""
+
+    case: str
+    cores: int
+    difference: Difference
+
+
+def core_counts() -> tuple[int, ...]:
+    """How many cores processes are given here; no choice where the system can not confine them."""
+    if not hasattr(os, "sched_getaffinity"):
+        return (os.cpu_count() or 1,)
+    available = len(os.sched_getaffinity(0))
+    return tuple(sorted({1, min(2, available), available}))
+
+
+def deviations(
+    backend: str, specs: Iterable[Spec], seed: int = 0, *, counts: Sequence[int] | None = None, repeats: int = REPEATS
+) -> list[Deviation]:
+    """What deviates, over all numbers of cores. Cases with a result that the schedule decides are compared as sets."""
+    settled = [(case, settle(case).expected) for case in (spec.case(seed) for spec in specs)]
+    found = []
+    for cores in core_counts() if counts is None else counts:
+        with Worker(backend, command=confined(cores)) as worker:
+            for case, expected in settled:
+                wrong = difference(case.launch, expected, _asked(worker, case, expected, repeats))
+                if wrong is not None:
+                    found.append(Deviation(str(case.address), cores, wrong))
+    return found
+
+
+def _asked(worker: Worker, case: Case, expected: object, repeats: int) -> Outcome:
+    """Repeated, unless repetitions may differ."""
+    may_differ = isinstance(expected, Exactly) and bool(expected.unordered)
+    return worker.ask(case.launch, 1 if may_differ else repeats)
+
+
+def confined(cores: int) -> tuple[str, ...]:
+    """The command of a worker that may use the first `cores` cores of those that this process has."""
+    if not hasattr(os, "sched_getaffinity"):
+        return (sys.executable, "-m", "vyre_conform.worker")
+    mine = sorted(os.sched_getaffinity(0))[:cores]
+    return (sys.executable, "-c", _CONFINED, ",".join(map(str, mine)))
+
+
+def by_cores(found: Iterable[Deviation]) -> Mapping[int, list[str]]:
+    """The cases that deviate, by the number of cores."""
+    table: dict[int, list[str]] = {}
+    for deviation in found:
+        table.setdefault(deviation.cores, []).append(deviation.case)
+    return table
