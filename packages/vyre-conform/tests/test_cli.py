@@ -39,7 +39,17 @@ def test_a_run_that_proves(tmp_path: Path) -> None:
 
 def test_a_run_that_fails_says_how_to_repeat_it(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
-    words = ("run", "--backend", "backends:FRAGILE", "--cases", "ops:rem:dtype=u8,values=random", "--seed", "9", "--json", str(file))
+    words = (
+        "run",
+        "--backend",
+        "backends:FRAGILE",
+        "--cases",
+        "ops:rem:dtype=u8,values=random",
+        "--seed",
+        "9",
+        "--json",
+        str(file),
+    )
     result = call(*words)
     assert result.exit_code == 1
     again = "vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8,values=random --seed 9"

@@ -86,7 +86,10 @@ def test_known_gaps_may_fail_and_must(tmp_path: Path) -> None:
         '[[gap]]\ncells = "ops:add:*"\nreason = "long repaired"\nupstream = "issue 8"\n'
         '[[gap]]\ncells = "*"\nbackend = "another"\nreason = "not ours"\nupstream = "issue 9"\n'
     )
-    report = prove(["backends:FRAGILE"], suite("ops:rem:dtype=u8,values=small", "ops:add:dtype=u8,values=small", gaps=read_gaps(gaps)))
+    report = prove(
+        ["backends:FRAGILE"],
+        suite("ops:rem:dtype=u8,values=small", "ops:add:dtype=u8,values=small", gaps=read_gaps(gaps)),
+    )
     cells = {str(cell.address): cell for cell in report.cells}
     assert cells["ops:rem:dtype=u8,values=small"].state is State.XFAIL
     assert cells["ops:rem:dtype=u8,values=small"].reason.startswith("zeros (out[")

@@ -36,8 +36,8 @@ MAX_MINIMISED = 3
 class Watch:
     """Who wants to know how far a run is; does nothing by itself."""
 
-    def began(self, cases: int, backends: Sequence[Hello]) -> None:
-        """The run has this many cases, on these backends."""
+    def began(self, cases: int, cells: int, backends: Sequence[Hello]) -> None:
+        """The run has this many cases, with this many cells on each of these backends."""
 
     def settled(self, case: Case, verdict: Verdict) -> None:
         """The opinions have been asked about a case."""
@@ -116,7 +116,7 @@ class _Proof:
             self.result, self.journal = _begin(task, hellos, path, resume)
             earlier = self.result.seconds
             try:
-                self.watch.began(len(specs), hellos)
+                self.watch.began(len(specs), sum(len(spec.cells) for spec in specs), hellos)
                 self._work_through(specs, benches)
             finally:
                 self.result.seconds = earlier + time.perf_counter() - started

@@ -13,9 +13,10 @@ from rich.table import Table
 
 from vyre_conform.case import Case
 from vyre_conform.cell import Cell, State
+from vyre_conform.controls import FAULTS
 from vyre_conform.oracle import Verdict
 from vyre_conform.prove import Watch
-from vyre_conform.report import Report
+from vyre_conform.report import Kill, Report
 from vyre_conform.run import Run
 from vyre_conform.worker import Hello
 
@@ -48,10 +49,10 @@ class Live(Watch):
         self._bars: dict[str, TaskID] = {}
         self._bad: Counter[str] = Counter()
 
-    def began(self, cases: int, backends: Sequence[Hello]) -> None:
+    def began(self, cases: int, cells: int, backends: Sequence[Hello]) -> None:
         for hello in backends:
             if not hello.problem:
-                self._bars[hello.backend] = self._progress.add_task(hello.backend, total=cases, bad="")
+                self._bars[hello.backend] = self._progress.add_task(hello.backend, total=cells, bad="")
         self._bars["opinions"] = self._progress.add_task("opinions", total=cases, bad="")
         self._progress.start()
 
@@ -66,6 +67,27 @@ class Live(Watch):
         self._progress.update(self._bars[name], advance=1, bad=f"[red]{self._bad[name]}" if self._bad[name] else "")
 
     def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+
+class Hunt:
+    """A progress bar for planted faults."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("planted faults"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[last]}"))
+        self._progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self._bar = self._progress.add_task("", total=len(FAULTS), last="")
+
+    def caught(self, kill: Kill) -> None:
+        """A hunt has ended."""
+        last = kill.fault if kill.by is not None else f"[red]{kill.fault} survived"
+        self._progress.update(self._bar, advance=1, last=last)
+
+    def __enter__(self) -> Hunt:
+        self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,9 +153,10 @@ def command(cell: Cell, seed: int) -> str:
 
 
 def _kills(report: Report, console: Console) -> None:
-    table = Table("planted fault", "killed by")
+    table = Table("layer", "planted fault", "killed by")
     for kill in report.kills:
-        table.add_row(f"{kill.fault}: {kill.summary}", kill.by or "[bold red]survived[/]")
+        by = escape(kill.by) if kill.by is not None else "[bold red]survived[/]"
+        table.add_row(kill.layer, escape(f"{kill.fault}: {kill.summary}"), by)
     console.print(table)
 
 

@@ -25,7 +25,7 @@ def main(backend_id: str) -> int:
     faulthandler.enable()
     commands, answers = _private_streams()
     try:
-        backend = _acquire(backend_id)
+        backend = open_backend(backend_id)
         send(answers, hello_message(_hello(backend_id, backend)))
     except VyreError as error:
         send(answers, hello_message(Hello(backend_id, problem=error.message, fix=error.fix)))
@@ -62,7 +62,7 @@ def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
     return Returned(tuple(bytes(view) for view in outputs), changed_inputs=tuple(changed))
 
 
-def _acquire(backend_id: str) -> VyreBackend:
+def open_backend(backend_id: str) -> VyreBackend:
     """The backend of that id, or of the registration that ``module:attribute`` names."""
     if ":" not in backend_id:
         return acquire(backend_id)

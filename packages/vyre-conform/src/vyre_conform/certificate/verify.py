@@ -1,0 +1,83 @@
+"""Verification by replay: cells are judged again, here and now, and have to end as certified.
+
+A signature says who has seen it; a replay shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from vyre_conform.address import Query
+from vyre_conform.case import Size, Spec
+from vyre_conform.cell import Cell
+from vyre_conform.certificate.document import Certificate, cell_digest
+from vyre_conform.judge import judge
+from vyre_conform.oracle import settle
+from vyre_conform.suite import Suite
+from vyre_conform.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How many cells were judged again; those that ended otherwise, those whose case is not there any more, and
+    whether the list of cells is still that of the installed corpus."""
+
+    backend: str
+    replayed: int
+    certified: int
+    differing: list[Cell] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    is_same_corpus: bool = True
+
+    @property
+    def holds(self) -> bool:
+        return self.replayed > 0 and not self.differing and not self.missing
+
+
+def verify(
+    certificate: Certificate,
+    backend: str,
+    *,
+    on: str | None = None,
+    sample: int | None = None,
+    watch: Callable[[Cell], None] = lambda cell: None,
+) -> Verification:
+    """Judge the cells of a certified `backend` again, all or a `sample` of cases that the certificate decides, on the
+    backend `on` (by default the same one)."""
+    certified: dict[str, str] = certificate.body["cells"][backend]
+    task = certificate.body["task"]
+    specs = _specs(task)
+    known = {str(address) for spec in specs for address in spec.cells}
+    missing = sorted(certified.keys() - known)
+    chosen = [spec for spec in specs if any(str(address) in certified for address in spec.cells)]
+    if sample is not None and sample < len(chosen):
+        chosen = Random(certificate.digest).sample(chosen, sample)
+    cells = list(_replayed(chosen, on or backend, task))
+    differing = []
+    for cell in cells:
+        if certified.get(str(cell.address)) != cell_digest(cell):
+            differing.append(cell)
+        watch(cell)
+    return Verification(backend, len(cells), len(certified), differing, missing, known == certified.keys())
+
+
+def _specs(task: dict[str, Any]) -> list[Spec]:
+    """The cases of the certified task, as the installed suite has them."""
+    suite = Suite(
+        queries=tuple(Query.parse(query) for query in task["queries"]),
+        size=Size[task["size"].upper()],
+        fuzz=task["fuzz"],
+    )
+    return suite.specs(task["seed"])
+
+
+def _replayed(specs: Iterable[Spec], backend: str, task: dict[str, Any]) -> Iterable[Cell]:
+    seconds = task["milliseconds"] / 1000
+    with Worker(backend, seconds) as worker:
+        for spec in specs:
+            case = spec.case(task["seed"])
+            verdict = settle(case, seconds=seconds)
+            yield from judge(case, verdict, backend, worker.ask(case.launch, task["repeats"]))

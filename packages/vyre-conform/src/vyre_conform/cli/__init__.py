@@ -1,0 +1,29 @@
+"""The command: ``vyre-conform``, and ``vyre conform`` where the front door is installed."""
+
+from __future__ import annotations
+
+import click
+
+import vyre_conform
+from vyre_conform.cli.results import certify, diff, merge, report, verify
+from vyre_conform.cli.running import controls, list_, replay, run, show_
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(vyre_conform.__version__, prog_name="vyre-conform")
+def conform() -> None:
+    """Prove that backends answer as the language says, byte for byte.
+
+    \b
+    Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs), 2 wrong usage,
+    3 a backend is not available, 4 the opinions about a case disagree.
+    """
+
+
+for _command in (run, list_, show_, replay, controls, report, diff, merge, certify, verify):
+    conform.add_command(_command)
+
+
+def main() -> None:
+    """The entry point."""
+    conform(prog_name="vyre-conform")

@@ -1,0 +1,102 @@
+"""What several commands share: options, files, and errors of their use."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from vyre_conform.certificate import certify, sign, write_certificate
+from vyre_conform.html import write_page
+from vyre_conform.junit import write_junit
+from vyre_conform.report import Kill, Report
+from vyre_conform.show import command
+from vyre_foundation.errors import VyreError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+IN = click.Path(path_type=Path, exists=True, dir_okay=False)
+OUT = click.Path(path_type=Path, dir_okay=False)
+
+backends = click.option(
+    "--backend", "backends", multiple=True, metavar="ID", help="Judge this backend; may be repeated. [all]"
+)
+seed = click.option("--seed", default=0, show_default=True, help="Of random values and random programs.")
+seconds = click.option("--seconds", default=60.0, show_default=True, help="What one launch may take.")
+
+jobs = click.option(
+    "--jobs", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
+)
+
+
+def written(function: F) -> F:
+    """The options of what a report is written as; `write` takes them."""
+    for option in (
+        click.option("--sign", "key", type=IN, metavar="KEY", help="Sign the certificate with this PEM key."),
+        click.option("--certificate", type=OUT, metavar="FILE", help="Certify, or say why not."),
+        click.option("--html", type=OUT, metavar="FILE", help="Write one page with everything in it."),
+        click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML."),
+        click.option("--json", "json_file", type=OUT, metavar="FILE", help="Write the report as JSON."),
+    ):
+        function = option(function)
+    return function
+
+
+def write(
+    report: Report,
+    argv: list[str],
+    *,
+    json_file: Path | None,
+    junit: Path | None,
+    html: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+) -> None:
+    """Write a report in the forms that were asked for. A run that can not be certified is an error after all else."""
+    if json_file is not None:
+        _write_json(report, json_file)
+    if junit is not None:
+        write_junit(report.run, junit)
+    if html is not None:
+        write_page(report, html)
+    if certificate is not None:
+        with usage():
+            document = certify(report, argv)
+            write_certificate(sign(document, key) if key is not None else document, certificate)
+
+
+def _write_json(report: Report, path: Path) -> None:
+    facts = report.to_json()
+    for cell, plain in zip(report.run.cells, facts["cells"], strict=True):
+        if cell.state.is_bad:
+            plain["command"] = command(cell, report.run.task.seed)
+    path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read_kills(path: Path | None) -> list[Kill]:
+    """What ``controls --json`` has written; none without a file."""
+    if path is None:
+        return []
+    try:
+        return [Kill(**facts) for facts in json.loads(path.read_text("utf-8"))]
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(f"{path} holds no kills: {error}. Fix: write it by `controls --json`") from error
+
+
+def write_kills(kills: list[Kill], path: Path) -> None:
+    path.write_text(json.dumps([asdict(kill) for kill in kills], indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """Errors of vyre as errors of usage: message and remedy, no traceback, status 2."""
+    try:
+        yield
+    except VyreError as error:
+        raise click.UsageError(str(error)) from error

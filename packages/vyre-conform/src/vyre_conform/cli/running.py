@@ -1,0 +1,170 @@
+"""Commands that run cases, or show them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from vyre_conform.address import BadQuery, Query, address
+from vyre_conform.case import AsEvaluated, Case, Size
+from vyre_conform.cli import options
+from vyre_conform.controls import run_controls
+from vyre_conform.gaps import read_gaps
+from vyre_conform.judge import judge
+from vyre_conform.oracle import settle
+from vyre_conform.prove import prove, task_of
+from vyre_conform.report import Report
+from vyre_conform.reproducer import read_reproducer
+from vyre_conform.run import Exit, Run
+from vyre_conform.show import Hunt, Live, show
+from vyre_conform.suite import Suite
+from vyre_conform.worker import Worker
+from vyre_driver.registry.backends import availability, registered_backends
+
+SIZES = click.Choice([size.name.lower() for size in Size])
+
+
+def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise click.BadParameter("Fix: write PART/PARTS, as in 2/3")
+    return int(part), int(parts)
+
+
+@click.command()
+@options.backends
+@click.option("--cases", "queries", multiple=True, metavar="QUERY", help="Only these, as in ops:add:dtype=u32,*. [*]")
+@click.option("--size", type=SIZES, default="ci", show_default=True, help="How much of the corpus.")
+@options.seed
+@click.option("--fuzz", type=click.IntRange(min=0), metavar="N", help="Random programs. [none; nightly: 100,000]")
+@options.seconds
+@click.option("--repeats", default=2, show_default=True, help="Dispatches of each case, which must agree.")
+@options.jobs
+@click.option("--shard", default="1/1", callback=_shard, metavar="N/M", help="Only the N-th of M parts.")
+@click.option("--known-gaps", type=options.IN, metavar="FILE",
+              help="Cells that fail, and why, as TOML; one that passes is a failure.")  # fmt: skip
+@click.option("--journal", type=options.OUT, metavar="FILE", help="The file of the run, for later commands.")
+@click.option("--resume", is_flag=True, help="Go on with the run in that file.")
+@click.option("--reproducers", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              default=Path("conform-failures"), show_default=True,
+              help="Where failing random programs go.")  # fmt: skip
+@click.option("--controls/--no-controls", default=False, help="Also show that the suite finds planted faults.")
+@options.written
+def run(
+    backends: tuple[str, ...],
+    queries: tuple[str, ...],
+    size: str,
+    seed: int,
+    fuzz: int | None,
+    seconds: float,
+    repeats: int,
+    jobs: int,
+    shard: tuple[int, int],
+    known_gaps: Path | None,
+    journal: Path | None,
+    resume: bool,
+    reproducers: Path,
+    controls: bool,
+    **files: Any,
+) -> None:
+    """Run cases on backends and compare every byte."""
+    console = Console()
+    if resume and journal is None:
+        raise click.UsageError("there is nothing to go on with. Fix: name the file of the run by --journal")
+    with options.usage():
+        suite = Suite(
+            queries=tuple(Query.parse(query) for query in queries or ("*",)),
+            size=Size[size.upper()],
+            fuzz=fuzz if fuzz is not None or size == "nightly" else 0,
+            seconds=seconds,
+            repeats=repeats,
+            gaps=read_gaps(known_gaps) if known_gaps else (),
+            shard=shard,
+        )
+        if not suite.specs(seed):
+            raise BadQuery(f"no case matches {', '.join(queries)}", fix="`vyre-conform list` shows the cases")
+        with Live(console) as live:
+            found = prove(backends or _available(), suite, seed, watch=live, reproducers=reproducers,
+                          journal=journal, resume=resume, jobs=jobs)  # fmt: skip
+    report = Report(found)
+    if controls:
+        specs = Suite().specs(seed)
+        with Hunt(console) as hunt:
+            report.kills = run_controls(specs, seed, jobs=jobs, watch=hunt.caught)
+    show(report, console)
+    options.write(report, sys.argv[1:], **files)
+    sys.exit(report.exit)
+
+
+@click.command("list")
+@click.argument("queries", nargs=-1)
+@click.option("--size", type=SIZES, default="ci", show_default=True, help="How much of the corpus.")
+@click.option("--cells", is_flag=True, help="Every cell, not every case.")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON list.")
+def list_(queries: tuple[str, ...], size: str, cells: bool, as_json: bool) -> None:
+    """Print the addresses of the cases that QUERIES mean (all without one)."""
+    with options.usage():
+        suite = Suite(queries=tuple(Query.parse(query) for query in queries or ("*",)), size=Size[size.upper()])
+    found = [str(a) for spec in suite.specs(0) for a in (spec.cells if cells else (spec.address,))]
+    click.echo(json.dumps(found, indent=1) if as_json else "\n".join(found))
+
+
+@click.command("show")
+@click.argument("query")
+@options.seed
+def show_(query: str, seed: int) -> None:
+    """Print the program of the first case that QUERY means."""
+    with options.usage():
+        specs = Suite(queries=(Query.parse(query),), size=Size.NIGHTLY, fuzz=0).specs(seed)
+    if not specs:
+        raise click.UsageError(f"no case matches {query}. Fix: `vyre-conform list` shows the cases")
+    click.echo(f"# {specs[0].address}")
+    click.echo(str(specs[0].case(seed).launch.program), nl=False)
+
+
+@click.command()
+@click.argument("file", type=options.IN)
+@options.backends
+@options.seconds
+def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
+    """Launch a reproducer again and compare every byte with the evaluators."""
+    console = Console()
+    with options.usage():
+        launch = read_reproducer(file)
+    case = Case(address=address("fuzz", file.stem), launch=launch, expected=AsEvaluated())
+    verdict = settle(case, seconds=seconds)
+    found = Run(task=task_of(Suite(queries=()), 0))
+    for backend in backends or _available():
+        with Worker(backend, seconds) as worker:
+            (cell,) = judge(case, verdict, backend, worker.ask(launch))
+        found.cells.append(cell)
+        console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False, soft_wrap=True)
+    for opinion, quarrel in verdict.disagreements.items():
+        console.print(f"opinions disagree: {opinion}: {quarrel}", markup=False)
+    sys.exit(Exit.DISAGREEMENT if verdict.disagreements else found.exit)
+
+
+@click.command()
+@options.seed
+@options.jobs
+@click.option("--json", "json_file", type=options.OUT, metavar="FILE", help="Write the kills as JSON.")
+def controls(seed: int, jobs: int, json_file: Path | None) -> None:
+    """Show that the suite finds every planted fault."""
+    console = Console()
+    report = Report(Run(task=task_of(Suite(), seed)))
+    with Hunt(console) as hunt:
+        report.kills = run_controls(Suite().specs(seed), seed, jobs=jobs, watch=hunt.caught)
+    if json_file is not None:
+        options.write_kills(report.kills, json_file)
+    show(report, console)
+    sys.exit(report.exit)
+
+
+def _available() -> tuple[str, ...]:
+    """Every registered backend that can run here."""
+    return tuple(r.id for r in registered_backends() if availability(r.id).is_available)

@@ -1,0 +1,63 @@
+"""What a person wants to see of a cell that failed: the launch, both results, the source, how to repeat it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from vyre_conform.cell import Cell
+from vyre_conform.html.emit import emitted
+from vyre_conform.html.ulp import ulps
+from vyre_conform.run import Run
+from vyre_conform.show import command
+from vyre_conform.suite import find
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.program import Program
+from vyre_foundation.text import print_program
+
+SHOWN_BYTES = 256
+"""Of each input: the rest is what the command gives."""
+_HEX = re.compile(r"\(0x([0-9a-f]+)\)")
+
+
+def details(cell: Cell, run: Run) -> dict[str, Any]:
+    """The facts of one cell, for the page."""
+    facts: dict[str, Any] = {
+        "output": cell.output, "index": cell.index, "got": cell.got, "expected": cell.expected,
+        "differing": cell.differing, "log": cell.log, "command": command(cell, run.task.seed),
+    }  # fmt: skip
+    try:
+        launch = find(_case_of(cell, run)).case(run.task.seed).launch
+    except VyreError as error:
+        return facts | {"program": str(error)}
+    return facts | {
+        "ulp": _ulp(cell, launch.program),
+        "program": print_program(launch.program),
+        "launch": {"grid": launch.grid, "workgroup": launch.workgroup, "iterations": launch.iterations},
+        "inputs": [
+            {"name": b.name, "type": str(b.dtype), "bytes": len(launch.inputs[b.name]),
+             "hex": launch.inputs[b.name][:SHOWN_BYTES].hex(" ", b.dtype.size)}
+            for b in launch.program.inputs
+        ],
+        "source": emitted(cell.backend, launch.program),
+    }  # fmt: skip
+
+
+def _case_of(cell: Cell, run: Run) -> str:
+    """The address of the case of which the cell is a part: that has fewer keys."""
+    text = str(cell.address)
+    while text:
+        try:
+            find(text)
+        except VyreError:
+            text = text.rpartition("," if "," in text else ":")[0]
+        else:
+            return text
+    return str(cell.address)
+
+
+def _ulp(cell: Cell, program: Program) -> int | None:
+    found = [_HEX.search(text) for text in (cell.got, cell.expected)]
+    if not cell.output or found[0] is None or found[1] is None:
+        return None
+    return ulps(program.buffer(cell.output).dtype, int(found[0][1], 16), int(found[1][1], 16))

@@ -1,0 +1,196 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const at = (id) => document.getElementById(id);
+const PAGE = 200;
+const BAD = new Set(["fail", "crashed", "timeout"]);
+const MARKS = {"pass-exact": "✓", unsupported: "–", skipped: "?", xfail: "✕", fail: "✗", crashed: "☠", timeout: "⏱"};
+
+/** An element with attributes and children; text is always text. */
+function make(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child != null));
+  return node;
+}
+
+const groupOf = (address) => address.slice(0, address.indexOf(":"));
+const cells = data.cells.map(([address, backend, state, time], number) => ({
+  number, address: data.addresses[address], group: groupOf(data.addresses[address]),
+  backend: data.backends[backend].id, state: data.states[state], time,
+}));
+const groups = [...new Set(cells.map((cell) => cell.group))];
+const backends = data.backends.filter((backend) => !backend.problem).map((backend) => backend.id);
+const states = data.states.filter((state) => cells.some((cell) => cell.state === state));
+const chosen = {text: "", group: "", backend: "", states: new Set(states.some((s) => BAD.has(s)) ? states.filter((s) => BAD.has(s)) : states)};
+let shown = PAGE;
+
+// ── head ──
+
+function head() {
+  const bad = cells.filter((cell) => BAD.has(cell.state)).length;
+  const survived = data.kills.filter((kill) => kill[3] === null).length;
+  const verdicts = {0: "Proven", 1: "Failed", 3: "A backend is missing", 4: "The opinions disagree"};
+  at("verdict").textContent = verdicts[data.exit] ?? "Failed";
+  at("verdict").className = data.exit === 0 ? "well" : "bad";
+  const parts = [`${cells.length.toLocaleString("en")} cells on ${backends.length} backend${backends.length === 1 ? "" : "s"}`];
+  parts.push(bad ? `${bad.toLocaleString("en")} of them wrong` : "none of them wrong");
+  if (data.kills.length) parts.push(`${data.kills.length - survived} of ${data.kills.length} planted faults found`);
+  if (data.disagreements.length) parts.push(`${data.disagreements.length} cases in doubt`);
+  at("summary").textContent = parts.join(", ");
+  document.title = `${at("verdict").textContent}: vyre conformance`;
+  for (const backend of data.backends) {
+    const facts = backend.problem ? `${backend.problem}. Fix: ${backend.fix}` : Object.values(backend.facts).filter(Boolean).join(", ");
+    at("backends").append(make("dt", {}, backend.version && backend.version !== "unspecified" ? `${backend.id} ${backend.version}` : backend.id), make("dd", {}, facts));
+  }
+}
+
+// ── matrix ──
+
+function matrix() {
+  const tally = new Map();
+  for (const cell of cells) {
+    const key = `${cell.group}\n${cell.backend}`;
+    if (!tally.has(key)) tally.set(key, new Map());
+    tally.get(key).set(cell.state, (tally.get(key).get(cell.state) ?? 0) + 1);
+  }
+  const body = make("tbody");
+  for (const group of groups) {
+    const row = make("tr", {}, make("th", {scope: "row"}, group));
+    for (const backend of backends) row.append(make("td", {}, bar(group, backend, tally.get(`${group}\n${backend}`))));
+    body.append(row);
+  }
+  at("matrix").style.setProperty("--backends", backends.length);
+  const titles = backends.map((backend) => make("th", {scope: "col"}, backend));
+  at("matrix").append(make("thead", {}, make("tr", {}, make("th", {scope: "col"}, "group"), ...titles)), body);
+  for (const state of states) at("legend").append(make("li", {}, make("span", {class: `swatch s-${state}`}), `${MARKS[state]} ${state}`));
+}
+
+function bar(group, backend, counts) {
+  if (!counts) return make("span", {class: "where"}, "–");
+  const total = [...counts.values()].reduce((a, b) => a + b, 0);
+  const fill = make("span", {class: "fill", "aria-hidden": "true"});
+  for (const state of states) if (counts.has(state)) fill.append(make("i", {class: `s-${state}`, style: `flex:${counts.get(state)}`}));
+  const words = states.filter((state) => counts.has(state)).map((state) => `${counts.get(state)} ${state}`).join(", ");
+  const wrong = [...BAD].reduce((sum, state) => sum + (counts.get(state) ?? 0), 0);
+  const number = make("span", {class: "number"}, wrong ? make("b", {}, `${wrong} wrong`) : null, `${wrong ? " / " : ""}${total.toLocaleString("en")}`);
+  const pick = () => choose(group, backend);
+  return make("button", {type: "button", class: "bar", title: words, "aria-label": `${group} on ${backend}: ${words}`, "aria-pressed": "false",
+    "data-key": `${group}\n${backend}`, onclick: pick}, fill, number);
+}
+
+function choose(group, backend) {
+  const same = chosen.group === group && chosen.backend === backend;
+  chosen.group = at("group").value = same ? "" : group;
+  chosen.backend = at("backend").value = same ? "" : backend;
+  if (!matching().length) chosen.states = new Set(states);
+  chips();
+  list();
+}
+
+// ── filter ──
+
+function controls() {
+  for (const [id, label, values] of [["group", "all groups", groups], ["backend", "all backends", backends]]) {
+    at(id).append(make("option", {value: ""}, label), ...values.map((value) => make("option", {value}, value)));
+    at(id).addEventListener("change", () => { chosen[id] = at(id).value; list(); });
+  }
+  at("text").addEventListener("input", () => { chosen.text = at("text").value; list(); });
+  at("filter").addEventListener("submit", (event) => event.preventDefault());
+  at("more").addEventListener("click", () => { shown += PAGE; list(true); });
+  chips();
+}
+
+function chips() {
+  at("states").replaceChildren(...states.map((state) => make("label", {class: `chip s-${state}`},
+    make("input", {type: "checkbox", checked: chosen.states.has(state), onchange: (event) => {
+      if (event.target.checked) chosen.states.add(state); else chosen.states.delete(state);
+      list();
+    }}), make("span", {}, `${MARKS[state]} ${state}`))));
+}
+
+function matching() {
+  const words = chosen.text.toLowerCase().split(/\s+/).filter(Boolean);
+  return cells.filter((cell) => chosen.states.has(cell.state) && (!chosen.group || cell.group === chosen.group)
+    && (!chosen.backend || cell.backend === chosen.backend)
+    && words.every((word) => cell.address.toLowerCase().includes(word) || (data.reasons[cell.number] ?? "").toLowerCase().includes(word)));
+}
+
+// ── cells ──
+
+function list(keep = false) {
+  if (!keep) shown = PAGE;
+  const found = matching();
+  at("count").textContent = `${found.length.toLocaleString("en")} of ${cells.length.toLocaleString("en")} cells`;
+  at("list").replaceChildren(...found.slice(0, shown).map(row));
+  at("more").hidden = found.length <= shown;
+  for (const button of document.querySelectorAll(".bar")) {
+    button.setAttribute("aria-pressed", String(button.dataset.key === `${chosen.group}\n${chosen.backend}`));
+  }
+}
+
+function row(cell) {
+  const time = cell.time >= 1000 ? `${(cell.time / 1000).toFixed(1)} ms` : `${cell.time} µs`;
+  const summary = make("summary", {}, make("span", {class: `state s-${cell.state}`}, `${MARKS[cell.state]} ${cell.state}`),
+    make("span", {class: "mono"}, cell.address), make("span", {class: "where"}, cell.backend), make("span", {class: "time"}, time));
+  const node = make("details", {}, summary);
+  node.addEventListener("toggle", () => { if (node.open && node.children.length === 1) node.append(inside(cell)); });
+  return node;
+}
+
+function part(title, ...children) {
+  return make("div", {}, make("h3", {}, title), ...children);
+}
+
+function inside(cell) {
+  const facts = data.details[cell.number] ?? {};
+  const node = make("div", {class: "inside"});
+  if (data.reasons[cell.number]) node.append(part("Reason", make("p", {}, data.reasons[cell.number])));
+  if (facts.got) {
+    const pairs = make("dl", {class: "pair mono"}, make("dt", {}, "where"), make("dd", {}, `${facts.output}[${facts.index}]`),
+      make("dt", {}, "got"), make("dd", {class: "got"}, facts.got), make("dt", {}, "expected"), make("dd", {class: "wanted"}, facts.expected));
+    if (facts.ulp) pairs.append(make("dt", {}, "apart"), make("dd", {}, `${facts.ulp.toLocaleString("en")} ULP`));
+    if (facts.differing > 1) pairs.append(make("dt", {}, "differing"), make("dd", {}, `${facts.differing.toLocaleString("en")} elements`));
+    node.append(part("Result", pairs));
+  }
+  const again = `vyre-conform run --backend ${cell.backend} --cases '${cell.address}' --seed ${data.seed}`;
+  node.append(part("Again", make("pre", {tabindex: "0"}, facts.command ?? again)));
+  if (facts.log) node.append(part("Last words of the process", make("pre", {tabindex: "0"}, facts.log)));
+  for (const input of facts.inputs ?? []) {
+    const title = `Input ${input.name}: ${input.type}, ${input.bytes.toLocaleString("en")} bytes`;
+    node.append(part(title, make("pre", {tabindex: "0"}, wrapped(input.hex) + (input.hex.replaceAll(" ", "").length / 2 < input.bytes ? " …" : ""))));
+  }
+  if (facts.program) node.append(part("Program", make("pre", {tabindex: "0"}, facts.program)));
+  if (facts.source) node.append(part("Emitted source", make("pre", {tabindex: "0"}, facts.source)));
+  return node;
+}
+
+const wrapped = (hex) => hex.replace(/(.{1,72})( |$)/g, "$1\n").trimEnd();
+
+// ── the rest ──
+
+function faults() {
+  at("kills").hidden = !data.kills.length;
+  const head = make("thead", {}, make("tr", {}, ...["layer", "fault", "found by"].map((title) => make("th", {scope: "col"}, title))));
+  const rows = data.kills.map(([layer, id, summary, by, how]) => make("tr", {}, make("td", {class: "where"}, layer),
+    make("td", {}, summary, make("br"), make("code", {class: "where"}, id)),
+    make("td", {}, by === null ? make("b", {class: "state s-fail"}, "✗ survived") : make("code", {title: how}, by))));
+  at("faults").append(head, make("tbody", {}, ...rows));
+}
+
+function facts() {
+  for (const [name, value] of data.facts) at("facts").append(make("dt", {}, name), make("dd", {class: "mono"}, value));
+  for (const quarrel of data.disagreements) {
+    at("facts").append(make("dt", {}, "in doubt"), make("dd", {class: "mono"}, `${quarrel.case}: ${quarrel.opinion}: ${quarrel.quarrel}`));
+  }
+}
+
+head();
+matrix();
+controls();
+list();
+faults();
+facts();

@@ -1,0 +1,197 @@
+"""What is certified can be judged again; what proves nothing is not certified."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vyre_conform import Cell, Query, Run, State, Suite, prove
+from vyre_conform.address import address
+from vyre_conform.cell import Disagreement
+from vyre_conform.certificate import (
+    BadCertificate,
+    Certificate,
+    NotCertifiable,
+    certify,
+    read_certificate,
+    read_trust,
+    sign,
+    signers,
+    verify,
+    write_certificate,
+)
+from vyre_conform.certificate.signature import BadKey
+from vyre_conform.report import Kill, Report
+from vyre_driver.observe.provenance import SourceProvenance
+
+pytestmark = pytest.mark.usefixtures("backends")
+
+CLEAN = SourceProvenance(
+    git={"commit": "c0ffee", "dirty": "false"}, source_fingerprint="f", source_tree_fingerprint="t"
+)
+DIRTY = replace(CLEAN, git={"commit": "c0ffee", "dirty": "true"})
+SUITE = Suite(queries=(Query.parse("traps:*"), Query.parse("ops:rem:dtype=u8"), Query.parse("ops:add:dtype=u8")))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    for name in ("VYRE_SHADOW", "VYRE_OBSERVE", "VYRE_TEST_BACKEND", "VYRE_ACCEPT"):
+        monkeypatch.delenv(name, raising=False)
+    return prove(["backends:RIGHT"], SUITE)
+
+
+@pytest.fixture
+def certificate(run: Run) -> Certificate:
+    return certify(Report(run, [Kill("f", "host", "it lies", "traps:one")]), ["run"], CLEAN)
+
+
+def test_a_certificate_says_what_was_judged_and_where(run: Run, certificate: Certificate) -> None:
+    body = certificate.body
+    assert len(body["cells"]["backends:RIGHT"]) == len(run.cells) > 10
+    assert body["run"] == run.digest
+    assert body["counts"] == {"backends:RIGHT pass-exact": len(run.cells)}
+    assert body["kills"] == {"f": "traps:one"}
+    assert {"vyre-conform", "vyre-driver", "numpy"} <= set(body["distributions"])
+    assert body["sources"]["git"] == {"commit": "c0ffee", "dirty": "false"}
+
+
+def test_a_file_is_read_as_it_was_written_and_only_so(certificate: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "a" / "certificate.json"
+    write_certificate(certificate, path)
+    assert read_certificate(path) == certificate
+    document = json.loads(path.read_text("utf-8"))
+    document["certificate"]["counts"]["backends:RIGHT pass-exact"] += 1
+    path.write_text(json.dumps(document), "utf-8")
+    with pytest.raises(BadCertificate, match="not what its digest stands for"):
+        read_certificate(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "vyre-conform certificate 0"}'])
+def test_other_files_are_no_certificates(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(text)
+    with pytest.raises(BadCertificate, match="Fix: "):
+        read_certificate(path)
+
+
+# ── refusals ──
+
+
+def test_nothing_is_certified_that_proves_nothing(run: Run) -> None:
+    bad = replace(run.cells[0], state=State.FAIL, reason="it lies")
+    quarrel = Disagreement(address("traps", "one"), "numpy", "it is 4")
+    wrong = {
+        "no cell was judged": replace(run, cells=[]),
+        "the run is not complete": replace(run, is_complete=False),
+        "it is one shard of a run": replace(run, task=replace(run.task, shard=(1, 2))),
+        "1 cells failed": replace(run, cells=[bad, *run.cells[1:]]),
+        "the opinions disagree about 1 cases": replace(run, disagreements=[quarrel]),
+        "VYRE_SHADOW is set": replace(run, host={**run.host, "VYRE_SHADOW": "always"}),
+        "the reference alone": replace(run, backends=[replace(run.backends[0], backend="reference")]),
+        "did not run: no device": replace(run, backends=[*run.backends, replace(run.backends[0], problem="no device")]),
+        "passes no cell": replace(run, cells=[replace(c, state=State.UNSUPPORTED) for c in run.cells]),
+    }
+    for reason, found in wrong.items():
+        with pytest.raises(NotCertifiable, match=reason):
+            certify(Report(found), ["run"], CLEAN)
+
+
+def test_dirty_sources_and_surviving_faults_are_reasons_too(run: Run) -> None:
+    with pytest.raises(NotCertifiable, match=r"planted faults survived: f; the sources have changes") as caught:
+        certify(Report(run, [Kill("f", "host", "it lies", None)]), ["run"], DIRTY)
+    assert caught.value.code == "E1212"
+
+
+def test_settings_that_change_nothing_are_allowed(run: Run) -> None:
+    settings = {"VYRE_CACHE": "off", "VYRE_MINE_DEVICE": "second"}
+    assert (
+        certify(Report(replace(run, host={**run.host, **settings})), ["run"], CLEAN).body["host"]["VYRE_CACHE"] == "off"
+    )
+
+
+# ── replay ──
+
+
+def test_a_replay_gives_the_same_on_any_right_backend(certificate: Certificate) -> None:
+    seen: list[Cell] = []
+    result = verify(certificate, "backends:RIGHT", on="reference", watch=seen.append)
+    assert result.holds
+    assert result.replayed == result.certified == len(seen)
+    assert result.is_same_corpus
+
+
+def test_a_replay_finds_a_backend_that_lies(certificate: Certificate) -> None:
+    result = verify(certificate, "backends:RIGHT", on="backends:FRAGILE")
+    assert not result.holds
+    assert {cell.address.name for cell in result.differing} == {"rem"}
+
+
+def test_a_sample_is_decided_by_the_certificate(certificate: Certificate) -> None:
+    first, second = (verify(certificate, "backends:RIGHT", sample=3) for _ in range(2))
+    assert first.holds
+    assert first == second
+    assert 3 <= first.replayed < first.certified
+
+
+def test_cells_that_are_not_in_the_corpus_do_not_hold(certificate: Certificate) -> None:
+    cells = {**certificate.body["cells"]["backends:RIGHT"], "traps:of_old": "00"}
+    older = Certificate({**certificate.body, "cells": {"backends:RIGHT": cells}})
+    result = verify(older, "backends:RIGHT", sample=1)
+    assert result.missing == ["traps:of_old"]
+    assert not result.holds
+
+
+# ── signatures ──
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> tuple[Path, str]:
+    """A private key in a file, and the public one in hex."""
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    private = ed25519.Ed25519PrivateKey.generate()
+    pem = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (tmp_path / "key.pem").write_bytes(pem)
+    public = private.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return tmp_path / "key.pem", public.hex()
+
+
+def test_a_signature_holds_for_what_was_signed_alone(certificate: Certificate, key: tuple[Path, str]) -> None:
+    private, public = key
+    signed = sign(certificate, private)
+    assert signers(signed, {public: "me"}) == ["me"]
+    assert signers(signed, {"00" * 32: "somebody else"}) == []
+    assert signed.digest == certificate.digest
+    with pytest.raises(BadCertificate, match=public):
+        signers(replace(signed, body={**signed.body, "run": "another"}), {public: "me"})
+
+
+def test_a_trust_store_is_text(tmp_path: Path, key: tuple[Path, str]) -> None:
+    path = tmp_path / "trust"
+    path.write_text(f"# whom we trust\n{key[1]}  the release key # of this year\n\n")
+    assert read_trust(path) == {key[1]: "the release key"}
+    path.write_text("ab  nobody\n")
+    with pytest.raises(BadKey, match="64 hex digits"):
+        read_trust(path)
+
+
+def test_a_file_without_a_key_is_refused(certificate: Certificate, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    (tmp_path / "key.pem").write_text("no key")
+    with pytest.raises(BadKey, match="openssl genpkey"):
+        sign(certificate, tmp_path / "key.pem")
+
+
+def test_a_key_of_openssl_signs(certificate: Certificate, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    made = tmp_path / "key.pem"
+    try:
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", made], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no openssl here")
+    (public,) = sign(certificate, made).signatures
+    assert len(public) == 64

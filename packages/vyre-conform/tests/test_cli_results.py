@@ -1,0 +1,84 @@
+"""Commands over runs that have ended."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from vyre_conform.cli import conform
+from vyre_driver.observe.provenance import SourceProvenance
+
+pytestmark = pytest.mark.usefixtures("backends")
+CASES = ("--cases", "ops:rem:dtype=u8", "--cases", "traps:one")
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(conform, words)
+
+
+@pytest.fixture
+def journals(tmp_path: Path) -> tuple[str, str]:
+    """Two runs of the same cases: one right, one with a failure."""
+    paths = tmp_path / "right.jsonl", tmp_path / "wrong.jsonl"
+    for path, backend in zip(paths, ("RIGHT", "FRAGILE"), strict=True):
+        call("run", "--backend", f"backends:{backend}", *CASES, "--journal", str(path))
+    return str(paths[0]), str(paths[1])
+
+
+def test_a_run_is_shown_again_and_written_in_every_form(journals: tuple[str, str], tmp_path: Path) -> None:
+    files = {name: tmp_path / "out" / f"run.{name}" for name in ("json", "junit", "html")}
+    (tmp_path / "out").mkdir()
+    result = call("report", journals[1], *(word for name, path in files.items() for word in (f"--{name}", str(path))))
+    assert result.exit_code == 1, result.output
+    assert "✗ fail ops:rem:dtype=u8" in result.output
+    assert json.loads(files["json"].read_text("utf-8"))["exit"] == 1
+    assert "<failure" in files["junit"].read_text("utf-8")
+    assert files["html"].read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_a_difference_for_the_worse_is_status_1(journals: tuple[str, str]) -> None:
+    same = call("diff", journals[0], journals[0])
+    assert (same.exit_code, same.output) == (0, "0 cells differ\n")
+    other = call("diff", *journals)
+    assert other.exit_code == 1
+    assert "worse ops:rem:dtype=u8" in other.output
+    pairs = json.loads(call("diff", *journals, "--json").output)
+    assert {None} < {pair[0] and pair[0]["state"] for pair in pairs}
+
+
+def test_a_failed_run_is_not_certified(journals: tuple[str, str], tmp_path: Path) -> None:
+    target = tmp_path / "certificate.json"
+    result = call("certify", journals[1], "--certificate", str(target))
+    assert result.exit_code == 2
+    assert "cells failed" in result.output
+    assert not target.exists()
+
+
+def test_shards_are_merged(tmp_path: Path) -> None:
+    parts = [str(tmp_path / f"{n}.jsonl") for n in (1, 2)]
+    for n, part in enumerate(parts, 1):
+        call("run", "--backend", "backends:RIGHT", "--cases", "traps:*", "--shard", f"{n}/2", "--journal", part)
+    result = call("merge", *parts, "--journal", str(tmp_path / "whole.jsonl"))
+    assert result.exit_code == 0, result.output
+    assert "13 cells" in result.output
+
+
+@pytest.mark.parametrize("words", [("--resume",), ("--shard", "3/2"), ("--shard", "one")])
+def test_options_that_mean_nothing_are_status_2(words: tuple[str, ...]) -> None:
+    result = call("run", "--backend", "backends:RIGHT", "--cases", "traps:one", *words)
+    assert result.exit_code == 2
+    assert "Fix:" in result.output
+
+
+def test_a_certificate_is_verified_by_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clean = SourceProvenance(git={"dirty": "false"}, source_fingerprint="f", source_tree_fingerprint="t")
+    monkeypatch.setattr(SourceProvenance, "capture", classmethod(lambda cls, root=None: clean))
+    target = tmp_path / "certificate.json"
+    result = call("run", "--backend", "backends:RIGHT", "--cases", "traps:*", "--certificate", str(target))
+    assert result.exit_code == 0, result.output
+    verified = call("verify", str(target), "--sample", "2")
+    assert verified.exit_code == 0, verified.output
+    assert verified.output.endswith("it holds\n")
+    facts = json.loads(call("verify", str(target), "--on", "reference", "--json").output)
+    assert (facts["holds"], facts["backends"][0]["on"], facts["backends"][0]["differing"]) == (True, "reference", [])
