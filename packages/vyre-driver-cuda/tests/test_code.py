@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from vyre_driver_cuda.architecture import Architecture
@@ -164,3 +165,14 @@ def test_elementary_functions_of_the_gpu_are_ones_that_the_compiler_knows() -> N
     uses = "".join(f"    x[{n}] = {template.format(f'x[{n}]')};\n" for n, template in enumerate(NATIVES.values()))
     code = compile_text(f'extern "C" __global__ void k(float *x) {{\n{uses}}}\n', Architecture(9, 0), OPTIONS)
     assert code.ptx.count("st.global.f32") == len(NATIVES) == 19
+
+
+@pytest.mark.parametrize(("count", "space"), [(16384, "const"), (16385, "global")])
+def test_tables_of_constants_fit_where_they_are(count: int, space: str, compiled: Compile) -> None:
+    with program("look_up", 64) as p:
+        values = p.constant("values", u32, np.arange(count, dtype=np.uint32))
+        out = p.write("out", u32, 64)
+        out[p.global_id()] = values[p.global_id()]
+    ptx = compiled(p.build()).ptx
+    assert f".{space} .align 4 .b8 values[{4 * count}]" in ptx
+    assert re.search(rf"ld\.{space}(\.nc)?\.[bu]32", ptx)
