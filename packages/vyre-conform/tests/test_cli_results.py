@@ -28,7 +28,6 @@ def journals(tmp_path: Path) -> tuple[str, str]:
 
 def test_a_run_is_shown_again_and_written_in_every_form(journals: tuple[str, str], tmp_path: Path) -> None:
     files = {name: tmp_path / "out" / f"run.{name}" for name in ("json", "junit", "html")}
-    (tmp_path / "out").mkdir()
     result = call("report", journals[1], *(word for name, path in files.items() for word in (f"--{name}", str(path))))
     assert result.exit_code == 1, result.output
     assert "✗ fail ops:rem:dtype=u8" in result.output

@@ -76,6 +76,7 @@ def _write_json(report: Report, path: Path) -> None:
     for cell, plain in zip(report.run.cells, facts["cells"], strict=True):
         if cell.state.is_bad:
             plain["command"] = command(cell, report.run.task.seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

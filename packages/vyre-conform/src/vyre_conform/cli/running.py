@@ -88,6 +88,8 @@ def run(
         )
         if not suite.specs(seed):
             raise BadQuery(f"no case matches {', '.join(queries)}", fix="`vyre-conform list` shows the cases")
+        if journal is not None:
+            journal.parent.mkdir(parents=True, exist_ok=True)
         with Live(console) as live:
             found = prove(backends or _available(), suite, seed, watch=live, reproducers=reproducers,
                           journal=journal, resume=resume, jobs=jobs)  # fmt: skip
