@@ -185,7 +185,7 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         self._number += 1
         return Mark(self._number, start, end)
 
-    def record(self, enqueue: Callable[[], None]) -> Any:
+    def record(self, enqueue: Callable[[], object]) -> Any:
         """A graph, captured from the stream."""
         with self._current:
             self._stream.begin_capture()
