@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from vyre_conform.address import address
@@ -13,15 +13,20 @@ from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Break, Store
 
+ENTRIES = ("borrowed", "timed", "into", "asynchronous", "awaited", "compiled", "batched", "threads")
+"""Ways in that have to refuse what a plain dispatch refuses."""
+
 
 def specs() -> Iterator[Spec]:
-    yield fixed(address("refusals", "fixed_length"), _copy, 4, 12)
-    yield fixed(address("refusals", "too_long"), _copy, 4, 20)
-    yield fixed(address("refusals", "half_an_element"), _copy, None, 14)
-    yield fixed(address("refusals", "unlike"), _unlike)
-    yield fixed(address("refusals", "invalid_program"), _invalid)
-    yield fixed(address("refusals", "store_to_an_input"), _store_to_an_input)
-    yield fixed(address("refusals", "override_that_splits_a_subgroup"), _splits_a_subgroup)
+    for name, (build, *args) in CASES.items():
+        yield fixed(address("refusals", name), build, *args)
+        for entry in ENTRIES:
+            yield fixed(address("refusals", name, entry=entry), _through, entry, build, *args)
+
+
+def _through(entry: str, build: Callable[..., tuple[Launch, Expected]], *args: object) -> tuple[Launch, Expected]:
+    launch, expected = build(*args)
+    return replace(launch, entry=entry), expected
 
 
 def _copier(count: int | None) -> Program:
@@ -63,3 +68,14 @@ def _splits_a_subgroup() -> tuple[Launch, Expected]:
         out = p.write("out", u32, 16)
         out[p.global_id(0)] = p.subgroup("reduce_add", p.global_id(0))
     return Launch(program=p.build(), inputs={}, workgroup=(12, 1, 1)), Refusal("InvalidProgram")
+
+
+CASES: dict[str, tuple[Callable[..., tuple[Launch, Expected]], *tuple[object, ...]]] = {
+    "fixed_length": (_copy, 4, 12),
+    "too_long": (_copy, 4, 20),
+    "half_an_element": (_copy, None, 14),
+    "unlike": (_unlike,),
+    "invalid_program": (_invalid,),
+    "store_to_an_input": (_store_to_an_input,),
+    "override_that_splits_a_subgroup": (_splits_a_subgroup,),
+}
