@@ -96,7 +96,7 @@ def environment(run: Run) -> Facts:
             facts[name] = run.command(*words, seconds=60)["said"]
     described = run.python(str(TOOLS / "sources.py"), "device", seconds=300)
     facts["device"] = json.loads(described["said"].splitlines()[-1]) if described["status"] == 0 else described
-    return {"status": described["status"], **facts}
+    return {"status": described["status"], "said": described["said"] if described["status"] else "", **facts}
 
 
 def tests(run: Run) -> Facts:

@@ -1,7 +1,8 @@
 """Arrays of other libraries on the same GPU, used where they are.
 
-Two protocols are known. With `__cuda_array_interface__` the array says which stream its bytes are ready on, and our
-stream waits for that. With DLPack our stream is handed over, and the other library makes the bytes ready for it.
+Two protocols are known. With DLPack our stream is handed over, and the other library makes the bytes ready for it.
+`__cuda_array_interface__` says which stream the bytes are ready on, and ours waits for that; before its version 3 it
+did not say, and then ours waits for the default stream.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from vyre_driver_cuda.memory import Memory
 
 ON_CUDA = (2, 13)
 """Kinds of DLPack devices whose memory a GPU's kernels reach: its own, and managed memory."""
+DEFAULT_STREAM = 1
 
 
 def wrapped(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
     """The memory of `foreign`, which it keeps alive; None if it is elsewhere, read-only or not contiguous."""
-    try:
-        interface = getattr(foreign, "__cuda_array_interface__", None)
-    except Exception:  # some libraries raise where they can not, as for arrays that record gradients
-        interface = None
-    if interface is not None:
-        return _of_interface(cupy, stream, device, foreign, interface)
+    memory = _of_dlpack(cupy, stream, device, foreign)
+    return _of_interface(cupy, stream, device, foreign) if memory is None else memory
+
+
+def _of_dlpack(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
     kind = getattr(foreign, "__dlpack_device__", None)
     if kind is None or tuple(map(int, kind())) not in [(k, device) for k in ON_CUDA]:
         return None
@@ -33,13 +34,17 @@ def wrapped(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | No
     return Memory(int(array.data.ptr), (array, foreign)) if array.flags.c_contiguous and array.nbytes else None
 
 
-def _of_interface(cupy: Any, stream: Any, device: int, foreign: object, interface: dict[str, Any]) -> Memory | None:
+def _of_interface(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
+    try:
+        interface = getattr(foreign, "__cuda_array_interface__", None)
+    except Exception:  # some libraries raise where they can not, as for arrays that record gradients
+        return None
+    if interface is None or not _is_contiguous(interface):
+        return None
     address, is_read_only = interface["data"]
-    if not address or is_read_only or not _is_contiguous(interface):
+    if not address or is_read_only or cupy.cuda.runtime.pointerGetAttributes(address).device != device:
         return None
-    if cupy.cuda.runtime.pointerGetAttributes(address).device != device:
-        return None
-    _wait_for_producer(cupy, stream, interface.get("stream"))
+    _wait_for_producer(cupy, stream, interface.get("stream", None if interface["version"] > 2 else DEFAULT_STREAM))
     return Memory(int(address), foreign)
 
 

@@ -329,6 +329,26 @@ def test_an_array_of_another_library_is_used_where_it_is(port: RehearsedPort, fa
     assert array.tolist() == [5, 6, 7, 8]
 
 
+def test_dlpack_gets_our_stream_and_comes_first(port: RehearsedPort, fake: FakeCupy) -> None:
+    array = np.zeros(4, np.uint32)
+    given = SimpleNamespace(data=SimpleNamespace(ptr=array.ctypes.data), nbytes=16, flags=array.flags)
+    fake.from_dlpack = lambda foreign: fake.called("from_dlpack") or given
+    foreign = interface(array)
+    foreign.__dlpack_device__ = lambda: (2, 0)
+    memory = port.wrap(foreign)
+    assert memory is not None
+    assert memory.address == array.ctypes.data
+    assert fake.log[-2:] == ["current stream", "from_dlpack"]
+
+
+@pytest.mark.parametrize(("version", "waits"), [(2, True), (3, False)])
+def test_an_interface_that_names_no_stream(port: RehearsedPort, fake: FakeCupy, version: int, waits: bool) -> None:
+    foreign = interface(np.zeros(4, np.uint32), version=version)
+    del foreign.__cuda_array_interface__["stream"]
+    assert port.wrap(foreign) is not None
+    assert ("streamWaitEvent" in fake.log) == waits
+
+
 @pytest.mark.parametrize(
     ("strides", "shape", "is_wrapped"),
     [

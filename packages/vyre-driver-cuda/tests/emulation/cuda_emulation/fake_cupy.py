@@ -76,6 +76,7 @@ class FakeStream:
         return FakeGraph(self.fake, calls)
 
     def __enter__(self) -> FakeStream:
+        self.fake.called("current stream")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -131,7 +131,7 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
         self._do(partial(self._run, module, kernel, grid, workgroup_size, args))
         return time.perf_counter_ns() - started
 
-    def record(self, enqueue: Callable[[], None]) -> Recording:
+    def record(self, enqueue: Callable[[], object]) -> Recording:
         recording = self._recording = []
         try:
             enqueue()
