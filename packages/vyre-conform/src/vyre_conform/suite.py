@@ -22,7 +22,7 @@ PROFILES: dict[str, tuple[Profile, int]] = {
 }
 
 
-PROGRAMS = {Size.CI: 300, Size.FULL: 1_000, Size.NIGHTLY: 100_000}
+PROGRAMS = {Size.CI: 100, Size.FULL: 500, Size.NIGHTLY: 100_000}
 """Random programs of a run of each size."""
 
 
