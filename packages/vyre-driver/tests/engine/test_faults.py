@@ -50,6 +50,8 @@ SUM = (A + B).tobytes()
 FAULTS = [
     Fault("emit", UnsupportedFeature("it", backend="fake")),
     Fault("compile", KernelCompileFailed("fake", "log")),
+    Fault("emit", KeyboardInterrupt()),
+    Fault("compile", KeyboardInterrupt()),
     Fault("allocate", DispatchFailed("no", backend="fake")),
     Fault("allocate", DispatchFailed("no", backend="fake"), nth=3),
     Fault("copy_in", DispatchFailed("no", backend="fake")),
@@ -75,7 +77,7 @@ def test_nothing_stays_behind(engine: Engine, fault: Fault) -> None:
     assert e.backend.dispatch(source, [A, B]) == [SUM]
 
 
-@pytest.mark.parametrize("fault", FAULTS[4:], ids=lambda f: f"{f.call}-{f.nth}-{type(f.error).__name__}")
+@pytest.mark.parametrize("fault", FAULTS[6:], ids=lambda f: f"{f.call}-{f.nth}-{type(f.error).__name__}")
 def test_a_warm_launch_that_fails_is_forgotten(engine: Engine, fault: Fault) -> None:
     e, source = engine(add), adding()
     e.backend.dispatch(source, [A, B])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,6 +17,25 @@ PAUSE, PATIENCE = 5e-5, 5e-2
 """Seconds."""
 
 
+_gates: weakref.WeakSet[Gate] = weakref.WeakSet()
+_forked: dict[str, Device] = {}
+"""In a forked process: the backends whose device its parent had opened. The runtime's threads and locks are not here, so
+nothing may be called, not even to give the device back: it is kept."""
+
+
+def _leave_behind() -> None:
+    """In a new process: no device that is open belongs to it, and whoever held a lock is not here."""
+    for gate in tuple(_gates):
+        if gate.device is not None:
+            _forked[gate.backend] = gate.device
+        gate.device = None
+        gate.lock, gate.is_busy, gate.queued = threading.RLock(), False, []
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_behind)
+
+
 class Gate:
     """Whoever holds `lock` may ask for the device, which is opened by the first who does.
 
@@ -22,7 +43,7 @@ class Gate:
     somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
     """
 
-    __slots__ = ("_open", "backend", "device", "is_busy", "is_shut_down", "lock", "lost", "queued")
+    __slots__ = ("__weakref__", "_open", "backend", "device", "is_busy", "is_shut_down", "lock", "lost", "queued")
 
     def __init__(self, backend: str, open_device: Callable[[], Device]) -> None:
         self.backend, self._open = backend, open_device
@@ -32,6 +53,7 @@ class Gate:
         self.is_shut_down = False
         self.is_busy = False
         self.queued: list[None] = []
+        _gates.add(self)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -87,6 +109,10 @@ class Gate:
             raise StaleHandle(f"backend {self.backend!r}", "it was shut down", fix="acquire it again")
         if self.lost is not None:
             raise DeviceLost(self.backend, str(self.lost.fields["reason"]))
+        if self.backend in _forked:
+            reason = "its device was opened before this process was forked"
+            fix = "start the process with multiprocessing's 'spawn' method, or open the backend in the child alone"
+            raise StaleHandle(f"backend {self.backend!r}", reason, fix=fix)
         if self.device is None:
             self.device = self._open()
         return self.device
