@@ -19,8 +19,8 @@ PAUSE, PATIENCE = 5e-5, 5e-2
 
 _gates: weakref.WeakSet[Gate] = weakref.WeakSet()
 _forked: dict[str, Device] = {}
-"""In a forked process: the backends whose device its parent had opened. The runtime's threads and locks are not here, so
-nothing may be called, not even to give the device back: it is kept."""
+"""In a forked process: the backends whose device its parent had opened. The threads and locks of the runtime are not
+here, so nothing may be called, not even to give the device back: it is kept."""
 
 
 def _leave_behind() -> None:
