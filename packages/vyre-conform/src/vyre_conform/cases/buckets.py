@@ -158,8 +158,9 @@ def _ties(dtype: DType) -> list[Pattern]:
         return []
     found = []
     for precision in (8, 11, 24, 53):
-        for whole in (1 << precision, (1 << precision) + 1, (1 << precision) + 3, 3 << (precision - 1)):
-            for value in (2 * whole - 1, 2 * whole + 1, 4 * whole + 1, 4 * whole + 3, 2 * whole):
+        least = 1 << (precision - 1)  # the least integer that takes all bits of the significand
+        for whole in (least, least + 1, 3 * least // 2, 2 * least - 1):
+            for value in (2 * whole + 1, 4 * whole + 1, 4 * whole + 3, 4 * whole + 2, 2 * whole):
                 if dtype.is_float:
                     found += _floats(dtype, [float(value), -value * 2.0**-40])
                 elif value <= dtype.highest:
