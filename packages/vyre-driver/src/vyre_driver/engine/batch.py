@@ -33,8 +33,8 @@ class Begun(NamedTuple):
 class Batch:
     """See the module. Each dispatch in flight has a launch of its own.
 
-    One by one go those that have a timeout, which counts for each; those that the calling thread runs; and the first of
-    a launch that is still to be timed.
+    One by one go those that have a timeout, which counts for each; those that the calling thread runs, unless there are
+    slots to write to; and the first of a launch that is still to be timed.
     """
 
     def __init__(self, backend: str, launches: Launches, program: Any, config: DispatchConfig) -> None:
@@ -61,7 +61,8 @@ class Batch:
         launches = self._launches
         kept, views, deadline = self._kept(device, inputs)
         is_to_be_timed = kept.choice is not None and not kept.is_settled and kept not in self._timed
-        goes_alone = deadline is not None or is_to_be_timed or device.works_at_once(kept.queue)
+        is_never_in_flight = slots is None and device.works_at_once(kept.queue)
+        goes_alone = deadline is not None or is_to_be_timed or is_never_in_flight
         if goes_alone or not isinstance(kept.launch, Prepared):
             self._timed.add(kept)
             outputs = launches.run(device, kept, views, deadline, Form.BYTES, timed=False)
