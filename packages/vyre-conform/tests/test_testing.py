@@ -30,7 +30,16 @@ def test_a_wrong_backend_does_not() -> None:
         require(MockBackend(off_by_one), spec)  # type: ignore[arg-type]
 
 
-PYTEST_ARGUMENTS = ("-q", "-p", "no:cacheprovider", "-p", "vyre_conform.pytest_plugin", "--import-mode=importlib")
+PYTEST_ARGUMENTS = (
+    "-q",
+    "-W",
+    "error",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "vyre_conform.pytest_plugin",
+    "--import-mode=importlib",
+)
 
 
 def judged(pytester_path: Path, text: str, *arguments: str) -> str:

@@ -12,7 +12,6 @@ this process by `require`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +25,7 @@ from vyre_conform.judge import forgive, judge
 from vyre_conform.oracle import settle
 from vyre_conform.outcome import Outcome
 from vyre_conform.suite import Suite
-from vyre_conform.worker import Worker
+from vyre_conform.worker import Hello, Worker
 from vyre_conform.worker.serve import run
 from vyre_driver.backend.contract import VyreBackend
 
@@ -42,6 +41,8 @@ class Conformance:
     seed: ClassVar[int] = 0
     seconds: ClassVar[float] = 60.0
     known_gaps: ClassVar[Path | None] = None
+    _worker: ClassVar[Worker | None] = None
+    _hello: ClassVar[Hello]
 
     @classmethod
     def pytest_generate_tests(cls, metafunc: pytest.Metafunc) -> None:
@@ -51,21 +52,31 @@ class Conformance:
         backends = metafunc.config.getoption("vyre_backends", []) or ([cls.backend] if cls.backend else [])
         queries = metafunc.config.getoption("vyre_cases", []) or cls.queries
         suite = Suite(queries=tuple(Query.parse(query) for query in queries), size=cls.size, fuzz=cls.fuzz)
-        metafunc.parametrize("vyre_worker", backends, indirect=True, scope="class")
+        metafunc.parametrize("vyre_backend", backends, scope="class")
         metafunc.parametrize("vyre_spec", suite.specs(cls.seed), ids=str)
 
-    @pytest.fixture(scope="class")
-    def vyre_worker(self, request: pytest.FixtureRequest) -> Iterator[Worker]:
-        """The backend in its process."""
-        with Worker(request.param, type(self).seconds) as worker:
-            hello = worker.start()
-            if hello.problem:
-                pytest.fail(f"{request.param} can not run here: {hello.problem}. Fix: {hello.fix}")
-            yield worker
+    @classmethod
+    def teardown_class(cls) -> None:
+        """End the process of the last backend."""
+        if cls._worker is not None:
+            cls._worker.stop()
+            cls._worker = None
 
-    def test_case(self, vyre_worker: Worker, vyre_spec: Spec) -> None:
+    @classmethod
+    def _working(cls, backend: str) -> Worker:
+        """The backend in its process, or a failure with the reason why it can not run here."""
+        if cls._worker is None or cls._worker.backend != backend:
+            cls.teardown_class()
+            cls._worker = Worker(backend, cls.seconds)
+            cls._hello = cls._worker.start()
+        if cls._hello.problem:
+            pytest.fail(f"{backend} can not run here: {cls._hello.problem}. Fix: {cls._hello.fix}", pytrace=False)
+        return cls._worker
+
+    def test_case(self, vyre_backend: str, vyre_spec: Spec) -> None:
         """Every byte of every output, twice in a row."""
-        cells = _judged(vyre_spec, vyre_worker.backend, self.seed, lambda launch: vyre_worker.ask(launch, 2))
+        worker = self._working(vyre_backend)
+        cells = _judged(vyre_spec, vyre_backend, self.seed, lambda launch: worker.ask(launch, 2))
         if self.known_gaps is not None:
             gaps = read_gaps(self.known_gaps)
             cells = [forgive(cell, gaps) for cell in cells]

@@ -1,0 +1,5 @@
+from vyre_conform.testing import Conformance
+
+
+class TestConformance(Conformance):
+    backend = "abacus"
