@@ -12,18 +12,19 @@ import pytest
 from vyre_conform.case import Spec
 from vyre_conform.testing import cells
 from vyre_driver.plan.launch import with_workgroup_size
-from vyre_driver_cuda.compiler import Compiled
+from vyre_driver_cuda.architecture import Architecture
+from vyre_driver_cuda.compiler import compile_unit
 from vyre_driver_cuda.emit import CudaSource
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 
 Source = Callable[..., CudaSource]
-Compile = Callable[..., Compiled]
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 SAMPLE = 48
 """Of so many cases one is compiled by the tests."""
 SUITE = cells(fuzz=24, seed=6)
+PARTS = 8
 
 
 def programs(specs: list[Spec]) -> Iterator[tuple[str, Program]]:
@@ -39,24 +40,35 @@ def programs(specs: list[Spec]) -> Iterator[tuple[str, Program]]:
 
 
 @pytest.mark.parametrize("number", range(len(ARCHITECTURES)), ids=ARCHITECTURES.__getitem__)
-def test_a_sample_compiles(number: int, source: Source, compiled: Compile) -> None:
+@pytest.mark.usefixtures("compiled")
+def test_a_sample_compiles(number: int, source: Source) -> None:
     specs = SUITE[number * SAMPLE // len(ARCHITECTURES) :: SAMPLE]
-    for address, program in programs(specs):
-        require(address, program, ARCHITECTURES[number], source, compiled)
+    require_all(specs, ARCHITECTURES[number], source)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("part", range(8))
-def test_everything_compiles(part: int, architecture: str, source: Source, compiled: Compile) -> None:
-    for address, program in programs(cells(fuzz=200, seed=6)[part::8]):
-        require(address, program, architecture, source, compiled)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.usefixtures("compiled")
+def test_everything_compiles(part: int, architecture: str, source: Source) -> None:
+    specs = cells(fuzz=200, seed=6)
+    require_all(specs[part * len(specs) // PARTS : (part + 1) * len(specs) // PARTS], architecture, source)
 
 
-def require(address: str, program: Program, architecture: str, source: Source, compiled: Compile) -> None:
-    """Machine code with every kernel in it, fused where a text says so and nowhere else."""
-    unit = source(program, architecture)
-    code = compiled(program, architecture)
+def require_all(specs: list[Spec], architecture: str, source: Source) -> None:
+    """Each text once: neighbours among the cases differ in their inputs alone."""
+    seen: set[str] = set()
+    for address, program in programs(specs):
+        unit = source(program, architecture)
+        if unit.text not in seen:
+            seen.add(unit.text)
+            require(address, unit, architecture)
+    assert seen
+
+
+def require(address: str, unit: CudaSource, architecture: str) -> None:
+    """Machine code with every kernel in it, fused where the text says so and nowhere else."""
+    code = compile_unit(unit, Architecture.parse(architecture))
     assert code.cubin.startswith(b"\x7fELF"), address
     assert set(re.findall(r"\.entry (\w+)\(", code.ptx)) == set(unit.kernels), address
     for name, word in (("f32", "__fmaf_rn"), ("f64", "__fma_rn")):
