@@ -15,6 +15,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.walk import rewrite
+from vyre_foundation.record import record
 
 Expand = Callable[..., Expr]
 
@@ -37,7 +38,7 @@ class SignatureMismatch(VyreError, TypeError):
     code = "E107"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Composition:
     """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning."""
 
@@ -47,7 +48,7 @@ class Composition:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Migration:
     """What has become of an op: calls of `op` mean `to`, with the operands in the order of `operands`.
 
@@ -67,7 +68,7 @@ LANGUAGE = 1
 """The version of the language that dialects are written for; it counts the breaks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """Ops that belong together: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for."""
 
@@ -79,7 +80,7 @@ class Dialect:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DialectProblem:
     """A dialect, or one version of it, that is left out: from where it came, why, and the remedy."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -19,6 +18,7 @@ from inspect import cleandoc
 
 from vyre_foundation.errors import VyreError
 from vyre_foundation.migration import WARNINGS
+from vyre_foundation.record import record
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
@@ -31,7 +31,7 @@ OWN_MODULES = (
 Row = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """One code: what it means, when it comes up, what repairs it, and why it is there.
 

@@ -6,7 +6,7 @@ A dialect lists what became of its ops. Its list is checked when it is found, so
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from vyre_foundation.dialect import Dialect, Migration, call, installed_dialects
@@ -15,6 +15,7 @@ from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
 from vyre_foundation.ir.walk import program_expressions, rewrite, rewrite_body, with_expressions
+from vyre_foundation.record import record
 from vyre_foundation.validate.codes import Rule
 
 # fmt: off
@@ -36,7 +37,7 @@ class BadMigration(VyreError, ValueError):
     code = "E109"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Migrated:
     """A program that is up to date; itself if it was. `steps` are the migrations that it took.
 

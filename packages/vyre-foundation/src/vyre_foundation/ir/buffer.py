@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import DeclarationError
+from vyre_foundation.record import record
 
 
 class Access(Enum):
@@ -64,7 +64,7 @@ class Runtime(Enum):
 RUNTIME = Runtime.COUNT
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LengthOf:
     """The element count follows from another buffer: ``ceil(len(buffer) * times / over) + plus``."""
 
@@ -85,7 +85,7 @@ class Per(Enum):
     INVOCATION = "invocation"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PerLaunch:
     """The element count grows with the launch: `count` elements for each workgroup or invocation. Scratch only."""
 

@@ -6,15 +6,15 @@ is visible from its declaration to the end of the enclosing body. A `Region` is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from vyre_foundation.dtype import DType, bool_, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Let:
     """Declare an immutable local."""
 
@@ -22,7 +22,7 @@ class Let:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Var:
     """Declare a mutable local."""
 
@@ -30,7 +30,7 @@ class Var:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assign:
     """Give a mutable local another value of its type."""
 
@@ -38,7 +38,7 @@ class Assign:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Store:
     """Write one element; dropped out of bounds. `checked=False`: a legalizer has proven the bounds."""
 
@@ -48,14 +48,14 @@ class Store:
     checked: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class If:
     condition: Expr
     then: Body
     orelse: Body = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class For:
     """Count `name` over start, start + step, … while below `stop`, as unbounded integers; bounds are read once."""
 
@@ -66,17 +66,17 @@ class For:
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Break:
     """Leave the innermost loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Continue:
     """Go on with the next round of the innermost loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Return:
     """End this invocation."""
 
@@ -88,7 +88,7 @@ class Scope(Enum):
     GRID = "grid"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Barrier:
     """Execution and memory barrier for the scope."""
 
@@ -106,7 +106,7 @@ class AtomicOp(Enum):
     COMPARE_EXCHANGE = "compare_exchange"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Atomic:
     """Read, modify and write one element indivisibly; `result` names the old value (0 out of bounds, nothing done).
 
@@ -174,7 +174,7 @@ class SubgroupOp(Enum):
         return bool_ if self in (SubgroupOp.ANY, SubgroupOp.ALL) else operand
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Subgroup:
     """A collective over the subgroup; `result` names what this lane gets. `lane` is the lane or mask of an exchange."""
 
@@ -184,7 +184,7 @@ class Subgroup:
     result: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Trap:
     """Record a failure of this invocation and go on; the dispatch then fails and returns no outputs."""
 
@@ -192,7 +192,7 @@ class Trap:
     tag: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndirectDispatch:
     """The grid is the three u32 elements of `buffer` from `offset` on. First statement of a program, or absent."""
 
@@ -200,7 +200,7 @@ class IndirectDispatch:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Region:
     """Provenance: `label` says where `body` came from."""
 

@@ -7,12 +7,13 @@ and witnesses: literal numbers written by hand, boundaries first. A concrete dri
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ops.scalar import Scalar, round_float, wrap
+from vyre_foundation.record import record
 
 Meaning = Callable[..., Any]
 
@@ -32,7 +33,7 @@ class Tier(Enum):
     RAW = "raw"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Laws:
     """Algebra that holds bit for bit. `identity` and `absorbing` are right operands: x op e == x, x op z == z.
 
@@ -52,7 +53,7 @@ class Laws:
 NO_LAWS = Laws()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Witness:
     """One fact written by hand: ``op(*operands) == result`` with operands of `dtype`."""
 
@@ -66,7 +67,7 @@ def at(dtype: DType, *rows: tuple[Scalar, ...]) -> tuple[Witness, ...]:
     return tuple(Witness(dtype, row[:-1], row[-1]) for row in rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Op:
     """One op: `id` in text and reports, `tag` on the wire, `arity` operands of one type out of `accepts`.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, Stmt, Store
 from vyre_foundation.ir.walk import bodies
 from vyre_foundation.optimize.dependence import Changing
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Effects:
     """The locals and the memory that something changes, and whether a barrier is in it."""
 

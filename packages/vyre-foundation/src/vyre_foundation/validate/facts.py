@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Finding:
     """One broken rule: a stable `code`, where (a path: ``body[2].then[0].value``), got and expected, a remedy."""
 
@@ -82,7 +83,7 @@ class Uniformity(Enum):
     NONE = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Usage:
     """How a program touches one buffer."""
 
@@ -91,7 +92,7 @@ class Usage:
     atomics: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Determinism:
     """Whether every schedule gives the same outputs; `reasons` name the statements that may make them differ.
 
@@ -106,7 +107,7 @@ class Determinism:
         return not self.reasons
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The result of `validate(program)`.
 

@@ -1,0 +1,169 @@
+"""Records are what `dataclass` makes of the same classes."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, dataclass, field
+from math import nan
+from typing import Any
+
+import pytest
+
+from vyre_foundation.record import record
+
+Make = Callable[[type], type]
+
+
+def shapes(make: Any) -> dict[str, type]:
+    """Classes with all that a dataclass may have, by name."""
+
+    @make(frozen=True, slots=True)
+    class Plain:
+        """A few fields."""
+
+        a: int
+        b: object = "x"
+
+        @property
+        def double(self) -> int:
+            return 2 * self.a
+
+    @make(frozen=True, slots=True, kw_only=True)
+    class Keywords:
+        """Keywords."""
+
+        a: int
+        b: list[int] = field(default_factory=list, compare=False)
+        c: int = 3
+
+    @make(frozen=True, slots=True)
+    class Mixed:
+        """One that is hidden, one that is computed, one behind keywords."""
+
+        a: int
+        hidden: int = field(repr=False, default=1)
+        made: list[int] = field(init=False, default_factory=list, compare=False)
+        later: int = field(init=False)
+        named: int = field(kw_only=True, default=4)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "later", self.a + self.hidden)
+
+    @make(frozen=True, slots=True)
+    class One:
+        """One field."""
+
+        a: object
+
+    @make(frozen=True, slots=True)
+    class Nothing:
+        """No field."""
+
+    @make(frozen=True, slots=True, eq=False)
+    class Identity:
+        """Equal to itself."""
+
+        a: int
+
+    @make(frozen=True, slots=True)
+    class Own:
+        """Methods of its own."""
+
+        a: int
+
+        def __repr__(self) -> str:
+            return "own"
+
+        def __hash__(self) -> int:
+            return 7
+
+    return {cls.__name__: cls for cls in (Plain, Keywords, Mixed, One, Nothing, Identity, Own)}
+
+
+RECORDS, DATACLASSES = shapes(record), shapes(dataclass)
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("Plain", (1,), {}),
+    ("Plain", (1, nan), {}),
+    ("Plain", (), {"b": 2, "a": 1}),
+    ("Keywords", (), {"a": 1}),
+    ("Keywords", (), {"a": 1, "b": [1], "c": 2}),
+    ("Mixed", (1,), {}),
+    ("Mixed", (1, 2), {"named": 5}),
+    ("One", (nan,), {}),
+    ("One", ([],), {}),
+    ("Nothing", (), {}),
+    ("Identity", (1,), {}),
+    ("Own", (1,), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "keywords"), CALLS)
+def test_an_object_is_that_of_a_dataclass(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    made, same = (RECORDS[name](*args, **keywords) for _ in range(2))
+    wanted, as_wanted = (DATACLASSES[name](*args, **keywords) for _ in range(2))
+    assert repr(made) == repr(wanted)
+    assert dataclasses.asdict(made) == dataclasses.asdict(wanted)
+    assert (made == same) == (wanted == as_wanted)
+    assert (made == wanted) is False
+    assert outcome(lambda: hash(made) == hash(same)) == outcome(lambda: hash(wanted) == hash(as_wanted))
+    assert not hasattr(made, "__dict__")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_class_is_that_of_a_dataclass(name: str) -> None:
+    made, wanted = RECORDS[name], DATACLASSES[name]
+    assert str(inspect.signature(made)) == str(inspect.signature(wanted))
+    assert made.__match_args__ == wanted.__match_args__  # type: ignore[attr-defined]
+    assert made.__slots__ == wanted.__slots__  # type: ignore[attr-defined]
+    assert made.__doc__ == wanted.__doc__
+    assert (made.__qualname__, made.__module__) == (wanted.__qualname__, wanted.__module__)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "keywords"), [("Plain", (), {}), ("Plain", (1, 2, 3), {}), ("Keywords", (1,), {}), ("One", (), {})]
+)
+def test_wrong_arguments_are_refused(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    for made in (RECORDS[name], DATACLASSES[name]):
+        with pytest.raises(TypeError, match=r"__init__\(\)"):
+            made(*args, **keywords)
+
+
+def test_a_record_is_frozen() -> None:
+    made = RECORDS["Plain"](1)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'a'"):
+        made.a = 2
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'a'"):
+        del made.a
+    assert made.double == 2
+
+
+def test_a_record_is_replaced_matched_and_copied() -> None:
+    made = dataclasses.replace(RECORDS["Plain"](1), b=5)
+    assert made == RECORDS["Plain"](1, 5)
+    match made:
+        case object(a=1, b=b):
+            assert b == 5
+    assert copy.deepcopy(made) == made
+    assert [f.name for f in dataclasses.fields(made)] == ["a", "b"]
+
+
+@record(frozen=True, slots=True)
+class Pickled:
+    """Known by name."""
+
+    a: int
+    b: tuple[int, ...] = ()
+
+
+def test_a_record_can_be_pickled() -> None:
+    made = Pickled(1, (2, 3))
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301
+
+
+def outcome(ask: Callable[[], bool]) -> object:
+    try:
+        return ask()
+    except TypeError as error:
+        return str(error)
