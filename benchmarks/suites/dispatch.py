@@ -1,12 +1,15 @@
 """A warm dispatch: what a call costs beside the work, for an xor of 1 Ki and of 1 Mi words.
 
 Every call begins with a NumPy array and ends with a fresh one that holds the result, except where the name says
-`resident`: there the data stays on the device and a call ends with the kernel.
+`resident`: there the data stays on the device and a call ends with the kernel. Where many go together, the time is that
+of one.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -21,6 +24,8 @@ CL = ("vyre_driver_opencl", "pyopencl")
 BASIC = {"POCL_DEVICES": "basic"}
 """PoCL's device that works in the calling thread: no thread is woken."""
 CALLS = 200
+TOGETHER = 64
+THREADS = 8
 PEERS = {
     "vyre": Peer(modules=("vyre", *CL)),
     "vyre, PoCL basic": Peer(modules=("vyre", *CL), environment=BASIC),
@@ -62,7 +67,25 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
             calls = _warp(x)
         case _:
             calls = _taichi(x)
-    return {name: Trial(run=call, is_right=partial(_is_right, call, x)) for name, call in calls.items()}
+    return {
+        name: call if isinstance(call, Trial) else Trial(run=call, is_right=partial(_is_right, call, x))
+        for name, call in calls.items()
+    }
+
+
+def _one_of(many: int, call: Call, result: Call, x: U32) -> Trial:
+    """The time of one of `many` that a call does together; `result` is what the last of them has made."""
+
+    def run() -> float:
+        started = time.perf_counter()
+        call()
+        return (time.perf_counter() - started) / many
+
+    def is_right() -> bool:
+        call()
+        return _is_right(result, x)
+
+    return Trial(run=run, is_right=is_right)
 
 
 def _is_right(call: Call, x: U32) -> bool:
@@ -72,13 +95,45 @@ def _is_right(call: Call, x: U32) -> bool:
     return np.array_equal(np.asarray(result), x ^ np.uint32(KEY))
 
 
-def _vyre(x: U32) -> dict[str, Call]:
+def _vyre(x: U32) -> dict[str, Call | Trial]:
     import vyre
-    from vyre_driver import compile
+    from vyre_driver import ResidentDispatchStep, compile
 
     program, backend = programs.xor(), vyre.backend_for("opencl")
     pipeline = compile(backend, program)
+    resources = backend.allocate_resident(x.nbytes), backend.allocate_resident(x.nbytes)
+    backend.upload_resident(resources[0], x)
+    steps = [ResidentDispatchStep(program=program, resources=resources)] * TOGETHER
+    out = [np.empty_like(x)]
+    threads = ThreadPoolExecutor(THREADS)
+
+    def made() -> U32:
+        return np.frombuffer(backend.download_resident(resources[1]), np.uint32)
+
+    def resident() -> U32:
+        pipeline.dispatch_resident(resources)
+        return made()
+
+    def into() -> U32:
+        pipeline.dispatch_into([x], None, out)
+        return out[0]
+
+    def in_turn(_: int) -> U32:
+        for _ in range(TOGETHER):
+            result = backend.dispatch_arrays(program, {"x": x})["out"]
+        return result
+
+    def by_threads() -> U32:
+        return list(threads.map(in_turn, range(THREADS)))[-1]
+
     return {
+        "into memory of the caller": into,
+        "resident": Trial(run=lambda: pipeline.dispatch_resident(resources), is_right=partial(_is_right, resident, x)),
+        f"resident, {TOGETHER} in a sequence": _one_of(
+            TOGETHER, lambda: backend.dispatch_resident_sequence_read_ranges_into(steps, [], []), made, x
+        ),
+        f"dispatch_arrays, {THREADS} threads": _one_of(TOGETHER * THREADS, by_threads, by_threads, x),
+        f"dispatch_arrays, {TOGETHER} in turn": _one_of(TOGETHER, lambda: in_turn(0), lambda: in_turn(0), x),
         "run": lambda: vyre.run(program, x=x, backend="opencl")["out"],
         "dispatch_arrays": lambda: backend.dispatch_arrays(program, {"x": x})["out"],
         "dispatch": lambda: backend.dispatch(program, [x]),
@@ -86,7 +141,7 @@ def _vyre(x: U32) -> dict[str, Call]:
     }
 
 
-def _opencl(x: U32) -> dict[str, Call]:
+def _opencl(x: U32) -> dict[str, Call | Trial]:
     """Careless: objects for each call. Pooled: everything kept, bytes copied. Zero copy: over the caller's memory."""
     import opencl
     import pyopencl as cl
@@ -125,10 +180,16 @@ def _opencl(x: U32) -> dict[str, Call]:
         queue.finish()
         return staged_out
 
+    def many() -> None:
+        for _ in range(TOGETHER):
+            enqueue(queue, pooled_kernel, *spans)
+        queue.finish()
+
     pooled()
-    calls: dict[str, Call] = {"careless": careless}
+    calls: dict[str, Call | Trial] = {"careless": careless}
     if device.shares_memory:
         calls |= {"pooled": pooled, "zero copy": zero_copy, "resident": resident}
+        calls[f"resident, {TOGETHER} at once"] = _one_of(TOGETHER, many, lambda: staged_out, x)
     resident.pool = pool  # type: ignore[attr-defined] # kernels do not keep their buffers alive
     return calls
 
