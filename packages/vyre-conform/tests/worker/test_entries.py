@@ -9,12 +9,8 @@ import pytest
 from vyre_conform.address import Query
 from vyre_conform.case import Spec
 from vyre_conform.cases import specs
-from vyre_conform.cases.entries import CLAIMS as NAMED_CLAIMS
-from vyre_conform.cases.entries import ENTRIES as NAMED_ENTRIES
 from vyre_conform.cell import State
 from vyre_conform.testing import require
-from vyre_conform.worker.claims import CLAIMS
-from vyre_conform.worker.entries import ENTRIES
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
@@ -32,8 +28,16 @@ def named(text: str) -> Spec:
 
 
 def test_every_entry_and_every_claim_has_its_cases() -> None:
-    assert {"dispatch", "split", *NAMED_ENTRIES} == {name for name in ENTRIES if not name.startswith("claim_")}
-    assert set(NAMED_CLAIMS) == set(CLAIMS)
+    ways = {spec.address.name for spec in SPECS if spec.address.group == "entries"}
+    assert ways == {
+        *("borrowed", "timed", "into", "canaries", "asynchronous", "awaited", "compiled", "batched", "threads"),
+        *("resident", "sequence", "device_buffers"),
+    }
+    claims = {spec.address.name for spec in SPECS if spec.address.group == "claims"}
+    assert claims == {
+        *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "foreign_buffers"),
+        *("bad_inputs", "unsupported_methods"),
+    }
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)

@@ -9,23 +9,19 @@ from random import Random
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack
+from vyre_conform.worker.claims import CLAIMS
+from vyre_conform.worker.entries import CLAIM, ENTRIES
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, i32, u8, u32
 from vyre_foundation.ops import OPS
 
-ENTRIES = (
-    *("borrowed", "timed", "into", "canaries", "asynchronous", "awaited", "compiled", "batched", "threads"),
-    *("resident", "sequence", "device_buffers"),
-)
-CLAIMS = (
-    *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "foreign_buffers"),
-    *("bad_inputs", "unsupported_methods"),
-)
+OWN = frozenset({"dispatch", "split"})
+"""What all other cases go through, and what the laws are about."""
 GROUP = 16
 
 
 def specs() -> Iterator[Spec]:
-    for entry in ENTRIES:
+    for entry in (name for name in ENTRIES if name not in OWN and not name.startswith(CLAIM)):
         for name, build in PROGRAMS.items():
             if not (entry == "sequence" and name in CHANGING):
                 yield seeded(address("entries", entry, program=name), _through, entry, build)
@@ -44,7 +40,7 @@ def _through(entry: str, build: object, rng: Random) -> tuple[Launch, Expected]:
 
 def _claim(name: str) -> tuple[Launch, Expected]:
     launch, expected = _out_of_bounds(Random(name))
-    return replace(launch, entry=f"claim_{name}"), expected
+    return replace(launch, entry=f"{CLAIM}{name}"), expected
 
 
 def _floats(rng: Random) -> tuple[Launch, Expected]:

@@ -12,27 +12,20 @@ from dataclasses import replace
 from typing import Any
 
 from vyre_conform.case import Launch
+from vyre_conform.worker import over_memory
+from vyre_conform.worker.canary import Window, foul, names_of
 from vyre_conform.worker.claims import CLAIMS
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.resources import DeviceBuffer, ResidentDispatchStep, Resource
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.buffer import Buffer
 
-PAD = 256
-"""Bytes on either side of a buffer that nobody may write to."""
-CANARY = 0xA5
 THREADS, ROUNDS = 4, 3
+CLAIM = "claim_"
+"""What the names of checks begin with, which end in a dispatch."""
 
 Outputs = Sequence[Any]
 """One buffer of bytes for each output."""
 Enter = Callable[[VyreBackend, Launch, Sequence[bytearray]], Outputs]
-
-
-class CanaryDied(VyreError):
-    """Something outside of a buffer was written to."""
-
-    code = "E1206"
 
 
 class NotTheSame(VyreError):
@@ -50,7 +43,7 @@ def _borrowed(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray])
     mine = [bytearray(data) for data in inputs]
     outputs = backend.dispatch_borrowed(launch.program, mine, launch.config)
     for data in mine:
-        data[:] = bytes([CANARY]) * len(data)
+        data[:] = foul(data)
     return outputs
 
 
@@ -69,35 +62,17 @@ def _into(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> 
 
 def _canaries(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
     """Inputs and outputs are windows of larger buffers whose rest must stay what it is."""
-    windows = [_Window(bytes(data)) for data in inputs]
+    windows = [Window(bytes(data)) for data in inputs]
     sizes = [len(out) for out in backend.dispatch(launch.program, inputs, launch.config)]
-    slots = [_Window(b"\xff" * size) for size in sizes]
+    slots = [Window(b"\xff" * size) for size in sizes]
     views: list[Any] = [slot.inside for slot in slots]
     backend.dispatch_borrowed_into(launch.program, [w.inside for w in windows], launch.config, views)
-    for name, window in (*zip(_names(launch.program.inputs), windows, strict=True),
-                         *zip(_names(launch.program.outputs), slots, strict=True)):  # fmt: skip
+    for name, window in (*zip(names_of(launch.program.inputs), windows, strict=True),
+                         *zip(names_of(launch.program.outputs), slots, strict=True)):  # fmt: skip
         window.check(name)
     for window, data in zip(windows, inputs, strict=True):
         data[:] = window.inside
     return views
-
-
-class _Window:
-    """Bytes with canaries on both sides."""
-
-    def __init__(self, data: bytes) -> None:
-        self.all = bytearray([CANARY]) * PAD + data + bytearray([CANARY]) * PAD
-        self.inside = memoryview(self.all)[PAD : PAD + len(data)]
-
-    def check(self, name: str) -> None:
-        size = len(self.inside)
-        for side, pad in (("before", self.all[:PAD]), ("after", self.all[PAD + size :])):
-            if pad != bytes([CANARY]) * PAD:
-                raise CanaryDied(f"bytes {side} {name!r} were written to", fix="find the access that is not checked")
-
-
-def _names(buffers: Sequence[Buffer]) -> list[str]:
-    return [buffer.name for buffer in buffers]
 
 
 def _asynchronous(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
@@ -116,7 +91,7 @@ def _awaited(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) 
             mine = [bytearray(data) for data in inputs]
             pending = backend.dispatch_borrowed_async(launch.program, mine, launch.config)
             for data in mine:
-                data[:] = bytes([CANARY]) * len(data)
+                data[:] = foul(data)
             found.append(await pending)
         return found
 
@@ -160,7 +135,7 @@ def _split(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) ->
     outputs is written by one of them, and zero in the other."""
     assert launch.grid is not None
     groups, y, z = launch.grid
-    place = _names(launch.program.inputs).index("first")
+    place = names_of(launch.program.inputs).index("first")
     total: list[int] = []
     for first, count in ((0, groups // 2), (groups // 2, groups - groups // 2)):
         given = list(inputs)
@@ -179,79 +154,6 @@ def _same(results: Sequence[Outputs]) -> Outputs:
         if [bytes(data) for data in other] != first:
             raise NotTheSame(f"dispatch {number} of {len(results)} differs from the first", fix="look for shared state")
     return first
-
-
-# ── over memory on the device ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _resident(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
-    def run(resources: Sequence[Resource]) -> None:
-        backend.dispatch_resident_timed(launch.program, resources, launch.config)
-
-    return _over_resources(backend, launch, inputs, run)
-
-
-def _sequence(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
-    """As a step, once as the prefix and twice repeated: only for programs that may run again over their outputs."""
-
-    def run(resources: Sequence[Resource]) -> None:
-        step = ResidentDispatchStep(
-            program=launch.program, resources=tuple(resources), grid_override=launch.config.grid_override
-        )
-        backend.dispatch_resident_repeated_sequence_read_ranges_into([step], [step], 2, [], [])
-
-    return _over_resources(backend, launch, inputs, run)
-
-
-def _over_resources(
-    backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray], run: Callable[[Sequence[Resource]], None]
-) -> Outputs:
-    """Upload, run, download; neighbours of every resource hold canaries."""
-    sizes = _sizes(backend, launch, inputs)
-    data = dict(zip(_names(launch.program.inputs), inputs, strict=True))
-    resources: dict[str, Resource] = {}
-    canaries: list[Resource] = []
-    try:
-        for name, size in sizes.items():
-            canaries.append(backend.allocate_resident(PAD))
-            backend.upload_resident(canaries[-1], bytes([CANARY]) * PAD)
-            resources[name] = backend.allocate_resident(size)
-            if name in data and size:
-                backend.upload_resident(resources[name], data[name])
-        run(list(resources.values()))
-        outputs = [bytes(backend.download_resident(resources[name])) for name in _names(launch.program.outputs)]
-        for canary in canaries:
-            if bytes(backend.download_resident(canary)) != bytes([CANARY]) * PAD:
-                raise CanaryDied("a neighbour of the resources was written to", fix="find the access")
-    finally:
-        for resource in (*resources.values(), *canaries):
-            backend.free_resident(resource)
-    return outputs
-
-
-def _buffers(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
-    sizes = _sizes(backend, launch, inputs)
-    held: dict[str, DeviceBuffer] = {}
-    try:
-        for name, size in sizes.items():
-            held[name] = backend.allocate_device_buffer(size)
-        for name, data in zip(_names(launch.program.inputs), inputs, strict=True):
-            backend.upload_device_buffer(held[name], data)
-        sources = [held[name] for name in _names(launch.program.inputs)]
-        targets = [held[name] for name in _names(launch.program.outputs)]
-        backend.dispatch_with_device_buffers(launch.program, sources, targets, launch.config)
-        return [bytes(backend.download_device_buffer(target)) for target in targets]
-    finally:
-        for buffer in held.values():
-            backend.free_device_buffer(buffer)
-
-
-def _sizes(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Mapping[str, int]:
-    """The bytes of every buffer that the host sees, in binding order."""
-    outputs = backend.dispatch(launch.program, inputs, launch.config)
-    sizes = {b.name: len(data) for b, data in zip(launch.program.inputs, inputs, strict=True)}
-    sizes |= {b.name: len(data) for b, data in zip(launch.program.outputs, outputs, strict=True)}
-    return {b.name: sizes[b.name] for b in launch.program.buffers if b.name in sizes}
 
 
 def _claim(check: Callable[[VyreBackend], None]) -> Enter:
@@ -274,9 +176,9 @@ ENTRIES: Mapping[str, Enter] = {
     "batched": _batched,
     "threads": _threads,
     "split": _split,
-    "resident": _resident,
-    "sequence": _sequence,
-    "device_buffers": _buffers,
-    **{f"claim_{name}": _claim(check) for name, check in CLAIMS.items()},
+    "resident": over_memory.resident,
+    "sequence": over_memory.sequence,
+    "device_buffers": over_memory.device_buffers,
+    **{f"{CLAIM}{name}": _claim(check) for name, check in CLAIMS.items()},
 }
 """Ways in by name, and checks of what a backend says of itself, which end in a dispatch as well."""
