@@ -25,6 +25,7 @@ from vyre_driver import (
     registered_backends_by_precedence,
 )
 from vyre_driver.registry.backends import refresh
+from vyre_driver.testing.contract import BackendContract
 from vyre_foundation import dialect
 from vyre_foundation.migration import migrate
 
@@ -169,3 +170,10 @@ def test_the_command_line_finds_both() -> None:
     run = CliRunner().invoke
     assert '"abacus"' in run(main, ["backends", "--json"]).stdout
     assert "geometry.hypot" in run(main, ["ops", "--json"]).stdout
+
+
+class TestAbacus(BackendContract):
+    """The suite of the contract, as a stranger's own tests would have it."""
+
+    def make(self) -> vy.VyreBackend:
+        return acquire("abacus")

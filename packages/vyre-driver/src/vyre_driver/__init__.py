@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vyre_driver.backend.config import DispatchConfig, Preference
     from vyre_driver.backend.contract import CONTRACT, VyreBackend
+    from vyre_driver.backend.executable import Executable
     from vyre_driver.backend.ops import core_supported_ops
     from vyre_driver.backend.pending import PendingDispatch
     from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
@@ -173,6 +174,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "backend.config": "DispatchConfig Preference",
     "backend.contract": "CONTRACT VyreBackend",
+    "backend.executable": "Executable",
     "backend.ops": "core_supported_ops",
     "backend.pending": "PendingDispatch",
     "backend.pipeline": "CompiledPipeline PipelineCacheSnapshot",
@@ -310,6 +312,7 @@ __all__ = [
     "Error",
     "EvidenceArtifact",
     "EvidenceBundle",
+    "Executable",
     "GatedBackend",
     "HostShimBuffer",
     "IndirectDispatch",

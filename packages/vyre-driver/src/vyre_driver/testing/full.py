@@ -7,6 +7,7 @@ that takes a backend can be tested against both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
@@ -163,16 +164,11 @@ class FullBackend(HostMemoryBackend, contract=1):
     # fmt: on
 
     def device_profile(self) -> DeviceProfile:
-        return DeviceProfile(
-            backend=self._id,
+        return replace(
+            super().device_profile(),
             device="host memory",
-            supports_subgroup_ops=True,
             supports_device_timestamps=True,
             timing_quality=DeviceTimingQuality.DEVICE_TIMESTAMPS,
-            max_workgroup_size=self.max_workgroup_size(),
-            max_invocations_per_workgroup=self.max_compute_invocations_per_workgroup(),
-            max_storage_buffer_binding_size=self.max_storage_buffer_bytes(),
-            subgroup_size=self.subgroup_size(),
         )
 
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────

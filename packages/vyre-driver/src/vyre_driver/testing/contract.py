@@ -1,0 +1,360 @@
+"""The contract as tests: subclass, say how your backend is made, and pytest runs them on it.
+
+class TestMine(BackendContract):
+    def make(self) -> VyreBackend:
+        return MyBackend()
+
+What a backend need not have it may refuse with `UnsupportedFeature`, and with nothing else. Everything that it does has
+to be right. Nothing here asks how it is done: `vyre-conform` judges the results of programs, these tests the calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from vyre_driver.backend.config import DispatchConfig, Preference
+from vyre_driver.backend.contract import CONTRACT, VyreBackend
+from vyre_driver.backend.executable import Executable
+from vyre_driver.backend.resources import HostShimBuffer, ResidentDispatchStep, ResidentReadRange
+from vyre_driver.backend.results import Outputs
+from vyre_driver.errors import (
+    BackendError,
+    InvalidInput,
+    InvalidProgram,
+    OutputLimitExceeded,
+    StaleHandle,
+    Trapped,
+    UnsupportedFeature,
+)
+from vyre_driver.pipeline.compile import compile
+from vyre_driver.plan.limits import exceeded_geometry
+from vyre_driver.testing.witnesses import TAG, Witness, counting, doubling, in_place, trapping
+
+ResultT = TypeVar("ResultT")
+
+
+class BackendContract(ABC):
+    """Each test gets a fresh backend, which is shut down behind it."""
+
+    @abstractmethod
+    def make(self) -> VyreBackend:
+        """A backend of the kind under test."""
+
+    @contextmanager
+    def backend(self) -> Iterator[VyreBackend]:
+        """A backend for the length of a `with` block. What it counts as held is nothing in the end."""
+        backend = self.make()
+        try:
+            yield backend
+        finally:
+            backend.shutdown()
+        counts = backend.backend_metric_snapshot()
+        assert counts.get("bytes_allocated", 0) == counts.get("bytes_freed", 0), "memory is still held"
+
+    # ── who it is ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def test_it_says_who_it_is(self) -> None:
+        with self.backend() as backend, self.backend() as other:
+            assert backend.id() == other.id() != ""
+            assert (backend.contract, bool(backend.version())) == (CONTRACT, True)
+            assert backend.supported_ops() == other.supported_ops()
+
+    def test_its_profile_is_what_its_queries_answer(self) -> None:
+        with self.backend() as backend:
+            profile = backend.device_profile()
+            assert profile.backend == backend.id()
+            for name in ("subgroup_ops", "f16", "bf16", "tensor_cores", "async_compute", "indirect_dispatch"):
+                assert getattr(profile, f"supports_{name}") == getattr(backend, f"supports_{name}")(), name
+            assert profile.supports_grid_sync == backend.supports_grid_sync()
+            assert profile.max_workgroup_size == backend.max_workgroup_size()
+            assert profile.max_invocations_per_workgroup == backend.max_compute_invocations_per_workgroup()
+            assert profile.subgroup_size == backend.subgroup_size()
+            assert (profile.max_storage_buffer_binding_size or 0) == backend.max_storage_buffer_bytes()
+
+    def test_a_workgroup_at_its_limit_runs(self) -> None:
+        with self.backend() as backend:
+            most = min(backend.max_workgroup_size()[0], backend.max_compute_invocations_per_workgroup(), 1024)
+            config = DispatchConfig(workgroup_override=(most, 1, 1))
+            assert not list(exceeded_geometry(doubling().program, (1, 1, 1), backend.device_profile())) or most < 64
+            require(backend.dispatch(doubling().program, doubling().given, config), doubling())
+
+    # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def test_every_way_in_gives_the_same(self) -> None:
+        with self.backend() as backend:
+            for witness in (doubling(), in_place(), doubling(1), doubling(0)):
+                program, given, config = witness.program, witness.given, DispatchConfig()
+                require(backend.dispatch(program, given), witness)
+                require(backend.dispatch_borrowed(program, given), witness)
+                require(backend.dispatch_borrowed_timed(program, given).outputs, witness)
+                require(backend.dispatch_async(program, given).await_result(), witness)
+                require(backend.dispatch_borrowed_async(program, given).await_result(10), witness)
+                arrays = backend.dispatch_arrays(program, witness.inputs)
+                require([memoryview(arrays[b.name].tobytes()) for b in program.outputs], witness)
+                slots: list[Any] = []
+                backend.dispatch_borrowed_into(program, given, config, slots)
+                require(slots, witness)
+
+    def test_every_way_through_a_pipeline_gives_the_same(self) -> None:
+        with self.backend() as backend:
+            for witness in (doubling(), in_place()):
+                given = witness.given
+                with compile(backend, witness.program) as pipeline:
+                    assert isinstance(pipeline, Executable)
+                    assert pipeline.id().partition(":")[0] == backend.id()
+                    require(pipeline.dispatch(given), witness)
+                    require(pipeline.dispatch_timed(given).outputs, witness)
+                    slots: list[Any] = []
+                    pipeline.dispatch_into(given, None, slots)
+                    require(slots, witness)
+                    for outputs in pipeline.dispatch_batched([given, given]):
+                        require(outputs, witness)
+                    rows: list[Any] = []
+                    pipeline.dispatch_batched_into([given], None, rows)
+                    require(rows[0], witness)
+                pipeline.close()
+
+    def test_it_can_be_awaited(self) -> None:
+        with self.backend() as backend:
+
+            async def dispatched() -> Outputs:
+                return await backend.dispatch_async(doubling().program, doubling().given)
+
+            require(asyncio.run(dispatched()), doubling())
+
+    def test_times_are_not_negative_and_parts_are_no_longer_than_the_whole(self) -> None:
+        with self.backend() as backend:
+            timed = backend.dispatch_borrowed_timed(doubling().program, doubling().given)
+            for part in (timed.enqueue_ns, timed.wait_ns, timed.device_ns):
+                assert part is None or part >= 0
+            assert timed.wall_ns >= (timed.enqueue_ns or 0)
+
+    def test_slots_that_fit_keep_their_memory(self) -> None:
+        with self.backend() as backend:
+            witness = doubling()
+            slot, wrong = bytearray(len(witness.expected[0])), bytearray(3)
+            for slots in ([slot], [wrong], [slot, wrong]):
+                backend.dispatch_borrowed_into(witness.program, witness.given, DispatchConfig(), slots)  # type: ignore[arg-type]
+                require(slots, witness)
+            assert bytes(slot) == witness.expected[0]
+            assert wrong == bytearray(3)
+
+    def test_inputs_stay_and_outputs_are_the_callers(self) -> None:
+        with self.backend() as backend:
+            witness = in_place()
+            given = witness.given
+            first = backend.dispatch(witness.program, given)
+            assert [array.tobytes() for array in given] == [array.tobytes() for array in witness.given]
+            for array in given:
+                array[:] = 0
+            require(first, witness)
+            for view in first:
+                memoryview(view)[:] = bytes(view.nbytes)
+            require(backend.dispatch(witness.program, witness.given), witness)
+
+    def test_several_threads_at_once(self) -> None:
+        with self.backend() as backend, compile(backend, in_place().program) as pipeline:
+
+            def one(count: int) -> None:
+                require(backend.dispatch(doubling(count).program, doubling(count).given), doubling(count))
+                require(pipeline.dispatch(in_place(count).given), in_place(count))
+
+            with ThreadPoolExecutor(4) as threads:
+                list(threads.map(one, [100, 5, 64, 1000, 1, 333, 5, 100]))
+
+    # ── what is asked of a dispatch ──────────────────────────────────────────────────────────────────────────────────
+
+    def test_geometry_is_the_callers(self) -> None:
+        with self.backend() as backend:
+            witness = doubling(100)
+            for size in (1, 4, 64):
+                config = DispatchConfig(workgroup_override=(size, 1, 1))
+                require(backend.dispatch(witness.program, witness.given, config), witness)
+            (nothing,) = backend.dispatch(witness.program, witness.given, DispatchConfig(grid_override=(0, 1, 1)))
+            assert bytes(nothing) == bytes(400)
+
+    def test_repeats_run_over_the_same_memory(self) -> None:
+        with self.backend() as backend:
+            witness = in_place()
+            thrice = DispatchConfig(fixpoint_iterations=3)
+            x, _ = backend.dispatch(witness.program, witness.given, thrice)
+            assert bytes(x) == (witness.inputs["x"] + 15).tobytes()
+
+    def test_a_budget_of_outputs_is_kept(self) -> None:
+        with self.backend() as backend:
+            witness = doubling(100)
+            require(backend.dispatch(witness.program, witness.given, DispatchConfig(max_output_bytes=400)), witness)
+            refused(OutputLimitExceeded, lambda: backend.dispatch(witness.program, witness.given, below(400)))
+
+    def test_settings_are_honoured_or_refused(self) -> None:
+        with self.backend() as backend:
+            witness = doubling()
+            demands = {
+                "speculation": (DispatchConfig(speculation=Preference.FORCE), backend.supports_speculation()),
+                "persistent": (
+                    DispatchConfig(persistent_thread=Preference.FORCE),
+                    backend.supports_persistent_thread_dispatch(),
+                ),
+                "cooperative": (DispatchConfig(cooperative=True), backend.supports_grid_sync()),
+            }
+            for name, (config, is_there) in demands.items():
+                found = possible(lambda config=config: backend.dispatch(witness.program, witness.given, config))  # type: ignore[misc]
+                assert found is None or is_there or self.ignores_demands, f"{name} is taken, and not reported"
+                if found is not None:
+                    require(found, witness)
+
+    ignores_demands = False
+    """Of an evaluator without a device, for which such a demand means nothing."""
+
+    def test_what_is_wrong_is_said_and_harms_nobody(self) -> None:
+        with self.backend() as backend:
+            witness = in_place()
+            program, (x, n) = witness.program, witness.given
+            refused(InvalidInput, lambda: backend.dispatch(program, [x]))
+            refused(InvalidInput, lambda: backend.dispatch(program, [x, n, n]))
+            refused(InvalidInput, lambda: backend.dispatch(program, [x.view("u1")[:-1], n]))
+            refused(InvalidInput, lambda: backend.dispatch(program, [x, x]))
+            broken = replace(program, workgroup_size=(2**20, 1, 1))
+            refused(InvalidProgram, lambda: backend.dispatch(broken, [x, n]))
+            refused(InvalidProgram, lambda: compile(backend, broken))
+            require(backend.dispatch(program, [x, n]), witness)
+
+    def test_a_trap_is_raised_and_does_not_stay(self) -> None:
+        with self.backend() as backend:
+            witness = trapping()
+            for _ in range(2):
+                trap = refused(Trapped, lambda: backend.dispatch(witness.program, witness.given))
+                assert trap is None or (trap.tag, trap.trap_code, trap.invocation) == (TAG, 7, 7)
+            quiet = replace(witness, inputs={"x": witness.inputs["x"][:7]})
+            require(backend.dispatch(quiet.program, quiet.given), quiet)
+
+    def test_a_pipeline_keeps_persistent_memory_and_a_dispatch_does_not(self) -> None:
+        with self.backend() as backend:
+            witness = counting()
+            for _ in range(2):
+                require(backend.dispatch(witness.program, witness.given), witness)
+            pipeline = possible(lambda: compile(backend, witness.program))
+            if pipeline is None or self.pipelines_forget:
+                return
+            with pipeline:
+                for times in (1, 2, 3):
+                    (out,) = pipeline.dispatch(witness.given)
+                    assert bytes(out) == (witness.inputs["x"] * times).tobytes()
+
+    pipelines_forget = False
+    """Of a stand-in whose pipelines are plain dispatches."""
+
+    # ── memory on the device ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def test_resident_memory_holds_what_is_put_there(self) -> None:
+        with self.backend() as backend:
+            resource = possible(lambda: backend.allocate_resident(16))
+            if resource is None:
+                return
+            assert bytes(backend.download_resident(resource)) == bytes(16)
+            backend.upload_resident(resource, bytes(range(16)))
+            backend.upload_resident_at(resource, 4, b"four")
+            assert bytes(backend.download_resident_range(resource, 2, 8)) == b"\x02\x03four\x08\x09"
+            backend.upload_resident_at_many([(resource, 0, b"a"), (resource, 0, b"b")])
+            into = bytearray(2)
+            backend.download_resident_range_into(resource, 0, 2, into)
+            assert into == b"b\x01"
+            refused(InvalidInput, lambda: backend.upload_resident(resource, bytes(15)))
+            refused(InvalidInput, lambda: backend.download_resident_range(resource, 9, 8))
+            backend.free_resident(resource)
+            refused(StaleHandle, lambda: backend.download_resident(resource))
+            refused(StaleHandle, lambda: backend.free_resident(resource))
+
+    def test_a_program_runs_over_resident_memory(self) -> None:
+        with self.backend() as backend:
+            witness = doubling(64)
+            x, out = (possible(lambda: backend.allocate_resident(256)) for _ in range(2))
+            if x is None or out is None:
+                return
+            backend.upload_resident(x, witness.given[0])
+            if possible(lambda: backend.dispatch_resident_timed(witness.program, [x, out])) is None:
+                return
+            require([backend.download_resident(out)], witness)
+            steps = [ResidentDispatchStep(program=witness.program, resources=pair) for pair in ((x, out), (out, x))]
+            target = bytearray(256)
+            part = ResidentReadRange(resource=x, byte_offset=0, byte_len=256)
+            backend.dispatch_resident_sequence_read_ranges_into(steps, [part], [target])
+            assert bytes(target) == (witness.inputs["x"] * 4).tobytes()
+            backend.dispatch_resident_repeated_sequence_read_ranges_into([], steps, 2, [part], [target])
+            assert bytes(target) == (witness.inputs["x"] * 64).tobytes()
+
+    def test_device_buffers_are_its_own(self) -> None:
+        with self.backend() as backend:
+            witness = doubling(64)
+            foreign = HostShimBuffer("somebody else", bytes(256))
+            refused(StaleHandle, lambda: backend.dispatch_with_device_buffers(witness.program, [foreign], [foreign]))
+            x, out = (possible(lambda: backend.allocate_device_buffer(256)) for _ in range(2))
+            if x is None or out is None:
+                return
+            assert (x.backend_id(), x.byte_len()) == (backend.id(), 256)
+            backend.upload_device_buffer(x, witness.given[0])
+            backend.dispatch_with_device_buffers(witness.program, [x], [out])
+            require([backend.download_device_buffer(out)], witness)
+            backend.free_device_buffer(x)
+            refused(StaleHandle, lambda: backend.download_device_buffer(x))
+
+    # ── its life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def test_counts_only_grow(self) -> None:
+        with self.backend() as backend:
+            before, hits = backend.backend_metric_snapshot(), backend.pipeline_cache_snapshot()
+            require(backend.dispatch(doubling().program, doubling().given), doubling())
+            after, later = backend.backend_metric_snapshot(), backend.pipeline_cache_snapshot()
+            assert before.keys() <= after.keys()
+            assert all(after[name] >= count for name, count in before.items())
+            if hits is not None and later is not None:
+                assert (later.hits, later.misses) >= (hits.hits, hits.misses)
+
+    def test_hooks_can_be_called_at_any_time(self) -> None:
+        backend = self.make()
+        backend.prepare()
+        backend.flush()
+        assert not backend.device_lost()
+        require(backend.dispatch(doubling().program, doubling().given), doubling())
+        possible(backend.try_recover)
+        require(backend.dispatch(doubling().program, doubling().given), doubling())
+        backend.shutdown()
+        backend.shutdown()
+
+
+def require(outputs: Any, witness: Witness) -> None:
+    """The outputs that the witness must have, all of them and nothing else."""
+    assert [bytes(view) for view in outputs] == witness.expected, witness.program.name
+
+
+def below(size: int) -> DispatchConfig:
+    return DispatchConfig(max_output_bytes=size - 1)
+
+
+def possible(call: Callable[[], ResultT]) -> ResultT | None:
+    """What `call` gives; None if the backend can not, and says so."""
+    try:
+        return call()
+    except UnsupportedFeature:
+        return None
+
+
+ErrorT = TypeVar("ErrorT", bound=BackendError)
+
+
+def refused(kind: type[ErrorT], call: Callable[[], object]) -> ErrorT:
+    """The error of this kind that `call` raises."""
+    try:
+        call()
+    except kind as error:
+        raised = error
+    else:
+        raise AssertionError(f"nothing was raised, expected {kind.__name__}")
+    assert "Fix: " in str(raised), "it says no remedy"
+    return raised
