@@ -382,3 +382,19 @@ def test_capabilities_are_what_the_probe_said(engine: Engine) -> None:
 
 def test_a_device_without_a_limit_of_workgroups_has_that_of_ids(engine: Engine) -> None:
     assert engine().backend.max_compute_workgroups_per_dimension() == 2**32 - 1
+
+
+def test_arrays_reach_the_port_as_bytes_every_time(engine: Engine) -> None:
+    """The second dispatch of the same looks checks less, and converts as the first did."""
+
+    def double(x: Any) -> None:
+        x["out"][:] = x["x"] * np.float32(2)
+
+    with program("doubling", 4) as p:
+        x = p.read("x", f32)
+        out = p.write("out", f32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 2
+    one, made = engine(double), p.build()
+    for n in range(3):
+        array = np.arange(6, dtype=np.float32) + n
+        assert (one.backend.dispatch_arrays(made, {"x": array})["out"] == array * 2).all()

@@ -76,9 +76,10 @@ class Copies:
         self._uploads, self._fills, self._readbacks = uploads, fills, readbacks
         self.reads = any(stop > start for _, start, stop, _ in readbacks)
 
-    def bring(self, inputs: Sequence[memoryview], targets: Targets | None = None) -> Sequence[Args]:
+    def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         for allocation, position in self._uploads:
-            self._device.copy_in(allocation, inputs[position])
+            given = inputs[position]
+            self._device.copy_in(allocation, given if given.__class__ is memoryview else _bytes_of(given))
         for allocation, byte, size in self._fills:
             self._device.fill(allocation, byte, size)
         return self._args
@@ -98,3 +99,8 @@ class Copies:
             self._device.copy_out(allocation, room, start)
             outputs.append(room if target is None else None)
         return outputs
+
+
+def _bytes_of(array: Any) -> memoryview:
+    """A contiguous array as ports take it; some types have no letter in the buffer protocol."""
+    return array.reshape(-1).view(np.uint8).data
