@@ -14,9 +14,10 @@ from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRang
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.admission import admit_program
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.capabilities import ProfiledBackend
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.pipeline import EnginePipeline

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.in_place import InPlace, Input, Output
 from vyre_driver.engine.prepared import Prepared
 from vyre_driver.engine.rooms import Rooms

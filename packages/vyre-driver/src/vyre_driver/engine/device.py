@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.natives import Natives
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
@@ -31,15 +32,6 @@ from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Allocation:
-    """Device memory that the engine holds; `memory` is the port's handle. `is_borrowed`: another's, who frees it."""
-
-    memory: Any
-    size: int
-    is_borrowed: bool = False
 
 
 class Device:

@@ -24,8 +24,9 @@ from vyre_driver.backend.results import (
     replace_output_buffers_preserving_slots,
 )
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.batch import Batch
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.flight import Flight
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.kept import Kept

@@ -12,7 +12,7 @@ import numpy as np
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
-from vyre_driver.engine.device import Allocation
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.over_residents import bound_buffers, require_room_for, used_bytes
 from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.residents import Residents, next_generation

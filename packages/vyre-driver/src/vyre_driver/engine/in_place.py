@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.rooms import Room, Rooms
 from vyre_driver.engine.transfer import Args, Form, Targets
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.prepared import Prepared, Runnable
 from vyre_driver.engine.queueing import QueueChoice
 from vyre_driver.engine.request import Request

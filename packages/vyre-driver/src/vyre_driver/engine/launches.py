@@ -12,9 +12,10 @@ from typing import Any
 
 from vyre_driver.backend.resources import Resource
 from vyre_driver.engine.admission import admit
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.bind import bind
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.kept import Kept
 from vyre_driver.engine.over_residents import require_places

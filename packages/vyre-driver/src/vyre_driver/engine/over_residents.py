@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
 from vyre_driver.device.profile import Extent
-from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Allocation, Device
 from vyre_driver.engine.request import Request, Shape
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.engine.allocation import Allocation
+    from vyre_driver.engine.deadline import Deadline
+    from vyre_driver.engine.device import Device
 
 
 def resident_request(

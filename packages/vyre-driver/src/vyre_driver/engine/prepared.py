@@ -12,10 +12,11 @@ import numpy as np
 
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.bounds import LaunchValues, evaluate
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.engine.transfer import Args, Form, Targets, Transfer
 from vyre_driver.engine.traps import raise_trap

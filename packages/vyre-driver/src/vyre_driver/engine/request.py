@@ -8,8 +8,8 @@ from typing import NamedTuple
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs
 from vyre_driver.device.profile import Extent
+from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Allocation
 from vyre_driver.engine.inputs import bind_inputs
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_foundation.ir.program import Program

@@ -14,7 +14,7 @@ from vyre_driver.errors import InvalidInput, StaleHandle
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
-    from vyre_driver.engine.device import Allocation
+    from vyre_driver.engine.allocation import Allocation
 
 _ids = count(1)
 _generations = count(1)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.device import Device
 
 if TYPE_CHECKING:
     import numpy.typing as npt

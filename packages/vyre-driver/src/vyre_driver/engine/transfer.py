@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vyre_driver.engine.device import Allocation, Device
+from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.device import Device
 
 Args = tuple[Any, ...]
 """The arguments of a kernel: the port's memories, then u32 lengths."""
