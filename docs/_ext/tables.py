@@ -204,9 +204,8 @@ def find_errors(root: Path) -> Iterator[Error]:
 def stated_code(node: ast.ClassDef) -> str | None:
     for stmt in node.body:
         match stmt:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value))
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value))
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)) | ast.AnnAssign(
+                ast.Name(id=name), ast.Subscript(ast.Name(id="ClassVar")), ast.Constant(value=value)
             ):
                 if name == "code" and isinstance(value, str):
                     return value
