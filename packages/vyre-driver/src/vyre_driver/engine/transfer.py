@@ -104,4 +104,5 @@ class Copies:
 
 def _bytes_of(array: Any) -> memoryview:
     """A contiguous array as ports take it; some types have no letter in the buffer protocol."""
-    return array.reshape(-1).view(np.uint8).data
+    data: memoryview = array.reshape(-1).view(np.uint8).data
+    return data

@@ -230,7 +230,7 @@ class BackendContract(ABC):
             witness = trapping()
             for _ in range(2):
                 trap = refused(Trapped, lambda: backend.dispatch(witness.program, witness.given))
-                assert trap is None or (trap.tag, trap.trap_code, trap.invocation) == (TAG, 7, 7)
+                assert (trap.tag, trap.trap_code, trap.invocation) == (TAG, 7, 7)
             quiet = replace(witness, inputs={"x": witness.inputs["x"][:7]})
             require(backend.dispatch(quiet.program, quiet.given), quiet)
 
