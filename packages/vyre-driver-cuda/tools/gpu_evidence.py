@@ -37,6 +37,8 @@ DISTRIBUTIONS = (
     *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-driver-cuda"),
     *("vyre-conform", "numpy", "cupy-cuda13x", "cupy-cuda12x", "cuda-bindings", "nvidia-cuda-nvrtc", "pyopencl"),
 )
+SHARES = 14
+"""Processes that prove side by side, where there are as many cores."""
 TAIL = 3000
 """Characters of a part's output that are kept."""
 OPENCL_LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib")
@@ -107,13 +109,13 @@ def tests(run: Run) -> Facts:
 
 def conform(run: Run) -> Facts:
     """The whole corpus against the evaluators, every byte."""
-    return _proven(run, run.backend, ["subgroups:*"] if run.rehearse else _groups(run), "conform")
+    return _proven(run, run.backend, [("subgroups",), ("traps",)] if run.rehearse else _shares(run), "conform")
 
 
 def fuzz(run: Run) -> Facts:
     """Random programs against the evaluators, from several seeds."""
     seeds, count = (1, 5) if run.rehearse else (8, 250)
-    reports = _at_once([lambda seed=seed: _report(run, run.backend, "fuzz:*", f"fuzz.{seed}", "--fuzz", str(count),
+    reports = _at_once([lambda seed=seed: _report(run, run.backend, ("fuzz:*",), f"fuzz.{seed}", "--fuzz", str(count),
                                                    "--seed", str(seed)) for seed in range(seeds)])  # fmt: skip
     return _together(reports)
 
@@ -128,7 +130,7 @@ def conform_opencl(run: Run) -> Facts:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "nvidia.icd").write_text(f"{found[0]}\n", "utf-8")
         named = {"OCL_ICD_VENDORS": folder, "VYRE_OPENCL_DEVICE": "nvidia"}
-        return _proven(run, "opencl", _groups(run), "opencl", **named) | {"library": str(found[0])}
+        return _proven(run, "opencl", _shares(run), "opencl", **named) | {"library": str(found[0])}
 
 
 def math(run: Run) -> Facts:
@@ -177,7 +179,7 @@ def sanitizer(run: Run) -> Facts:
 PARTS: dict[str, tuple[Callable[[Run], Facts], float]] = {
     "environment": (environment, 30),
     "tests": (tests, 90),
-    "conform": (conform, 150),
+    "conform": (conform, 200),
     "bench": (bench, 200),
     "sanitizer": (sanitizer, 240),
     "math": (math, 400),
@@ -190,26 +192,33 @@ PARTS: dict[str, tuple[Callable[[Run], Facts], float]] = {
 # ── conformance ──
 
 
-def _groups(run: Run) -> list[str]:
-    """The groups of the corpus."""
-    words = [sys.executable, "-c", "from vyre_conform.testing import cells; print(*{s.address.group for s in cells()})"]
+def _shares(run: Run) -> list[tuple[str, ...]]:
+    """The corpus as queries in shares of about as many cells, one for each process."""
+    call = "from vyre_conform.testing import cells; print(*[':'.join(str(s).split(':')[:2]) for s in cells()])"
+    words = [sys.executable, "-c", call]
     done = subprocess.run(words, cwd=ROOT, env=run.environment(), capture_output=True, text=True, check=True)
-    return sorted(done.stdout.split())
+    shares: list[Counter[str]] = [Counter() for _ in range(SHARES)]
+    for query, count in Counter(done.stdout.split()).most_common():
+        min(shares, key=Counter.total)[query] = count
+    return [tuple(share) for share in shares if share]
 
 
-def _proven(run: Run, backend: str, queries: list[str], name: str, **environment: str) -> Facts:
-    asked = [lambda q=q: _report(run, backend, q, f"{name}.{re.sub('[^a-z]', '', q)}", **environment) for q in queries]
-    return _together(_at_once(asked))
+def _proven(run: Run, backend: str, shares: list[tuple[str, ...]], name: str, **environment: str) -> Facts:
+    asked = [
+        lambda n=n, q=q: _report(run, backend, q, f"{name}.{n}", **environment) for n, q in enumerate(shares)
+    ]  # fmt: skip
+    return _together(_at_once(asked, workers=SHARES))
 
 
-def _report(run: Run, backend: str, query: str, name: str, *words: str, **environment: str) -> Facts:
+def _report(run: Run, backend: str, queries: tuple[str, ...], name: str, *words: str, **environment: str) -> Facts:
     file = run.out / f"{name}.json"
     call = "import sys; from vyre_conform.cli import conform; conform(sys.argv[1:], 'vyre-conform')"
+    asked = [word for query in queries for word in ("--cases", query)]
     facts = run.python(
-        "-c", call, "run", "--backend", backend, "--cases", query, "--json", str(file),
+        "-c", call, "run", "--backend", backend, *asked, "--json", str(file),
         "--reproducers", str(run.out / "reproducers"), *words, seconds=500, **environment,
     )  # fmt: skip
-    return facts | {"query": query, "report": json.loads(file.read_text("utf-8")) if file.exists() else None}
+    return facts | {"report": json.loads(file.read_text("utf-8")) if file.exists() else None}
 
 
 def _together(reports: list[Facts]) -> Facts:
@@ -219,7 +228,8 @@ def _together(reports: list[Facts]) -> Facts:
     missing = [facts["said"] for facts in reports if not facts["report"]]
     return {
         "status": max(facts["status"] for facts in reports),
-        "command": reports[0]["command"],
+        "commands": [facts["command"] for facts in reports],
+        "cells": len(cells),
         "states": dict(states),
         "others": [cell for cell in cells if cell["state"] != "pass-exact"][:50],
         "said": "\n".join(missing)[-TAIL:],
@@ -249,7 +259,7 @@ def page(evidence: Facts) -> str:
         if "states" in facts:
             counted = ", ".join(f"{count} {state}" for state, count in facts["states"].items()) or "nothing"
             lines += ["", f"## {name}", "", f"{counted}.", ""]
-            lines += [f"- {cell['address']}: {cell['state']}: {cell.get('reason', '')}" for cell in facts["others"]]
+            lines += [f"- {cell['case']}: {cell['state']}: {cell.get('reason', '')}" for cell in facts["others"]]
         if facts.get("results"):
             lines += ["", f"## {name}", ""]
             for table, rows in facts["results"].items():

@@ -39,7 +39,7 @@ def test_conforms(spec: Spec, backend: VyreBackend) -> None:
     require(backend, spec)
 
 
-@pytest.mark.parametrize("spec", cells("subgroups:*reduce*", "floats"), ids=str)
+@pytest.mark.parametrize("spec", cells("subgroups:all_ops:*"), ids=str)
 def test_conforms_without_the_words_of_newer_gpus(spec: Spec, older: VyreBackend) -> None:
     require(older, spec)
 
