@@ -100,7 +100,7 @@ def test_of_a_counter():
     }""")
     facts = validate(program)
     found = {e.name: tuple(r) for e, r in facts.ranges.items() if isinstance(e, Local)}
-    assert found == {"i": (3, 99), "j": (-5, -5), "k": (0, 7)}
+    assert found == {"i": (3, 98), "j": (-5, -5), "k": (0, 7)}
 
 
 def test_an_automaton_stays_inside_of_its_table():

@@ -157,7 +157,10 @@ class Inference:
                 return self._mutable.get(node.name, whole(node.dtype))
             case For() as stmt:
                 start, stop = self.of[stmt.start], self.of[stmt.stop]
-                return Interval(start.low, max(start.low, stop.high - 1))
+                last = stop.high - 1
+                if start.low == start.high:  # whole steps from there
+                    last -= (last - start.low) % stmt.step
+                return Interval(start.low, max(start.low, last))
             case Subgroup() as stmt:
                 return self._of_collective(stmt, node.dtype)
             case _:
