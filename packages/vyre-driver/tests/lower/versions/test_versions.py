@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vyre_driver.lower import Lowered, print_unit
-from vyre_foundation.build import apply, program
+from vyre_foundation.build import apply, program, select
 from vyre_foundation.dtype import i32, i64, u32, u64
 from vyre_foundation.functions import max, min
-from vyre_foundation.ir.expr import Load
-from vyre_foundation.ir.stmt import If, Region, Store
-from vyre_foundation.ir.walk import bodies, expressions, postorder
+from vyre_foundation.ir.expr import Load, Select
+from vyre_foundation.ir.stmt import For, If, Region, Store
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 
 
 def checks(lowered: Lowered, *, rare: bool = False) -> list[str]:
@@ -206,3 +206,30 @@ def test_the_end_of_a_version_may_be_kept_apart(dialects, case, check):
         assert text.count("apart();") == expected
         if expected:
             assert text.split()[-3:] == ["apart();", "}", "}"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(32, 6), (20, 3), (24, 4), (33, 4)])
+def test_away_from_the_border_nothing_is_selected(width, height, case, check):
+    """A plate with a border; only the workgroups inside of it have a version without the select."""
+    with program("border", (8, 2)) as p:
+        plate, out = p.read("plate", u32), p.write("out", u32, width * height)
+        x, y = p.global_id(0), p.global_id(1)
+        at = p.let(y * width + x)
+        inside = (x > 0) & (x < width - 1) & (y > 0) & (y < height - 1)
+        with p.if_(x < width):
+            out[at] = select(inside, plate[at - 1] + plate[at + width] * 3, plate[at] + 7)
+    grid = (-(-width // 8), -(-height // 2), 1)
+    lowered = check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
+    selects = [select_count(loop) for loop in innermost(lowered)]
+    assert 0 in selects
+    assert any(selects)
+
+
+def innermost(lowered: Lowered) -> list[For]:
+    """The loops without loops in them."""
+    found = [s for kernel in lowered.kernels for s in statements(kernel.program.body) if isinstance(s, For)]
+    return [loop for loop in found if not any(isinstance(s, For) for s in statements(loop.body))]
+
+
+def select_count(loop: For) -> int:
+    return sum(isinstance(n, Select) for n in postorder(e for s in statements(loop.body) for e in expressions(s)))

@@ -10,7 +10,7 @@ from vyre_driver.lower.versions.bound import Bound, Less, at_least, at_most, num
 from vyre_driver.lower.versions.extents import Extent, Extents
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Select
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Continue, For, If, Let, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
@@ -38,24 +38,24 @@ def changing_names(body: Body) -> frozenset[str]:
     return frozenset(declared_locals(body)) | {s.name for s in statements(body) if isinstance(s, Assign)}
 
 
-def find_checks(body: Body, extents: Extents) -> Checks:
-    """What of `body` can be decided before it."""
-    finder = _Finder(extents)
+def find_checks(body: Body, extents: Extents, *, arms: bool = False) -> Checks:
+    """What of `body` can be decided before it. `arms`: conditions of selects too, where they could hold."""
+    finder = _Finder(extents, arms=arms)
     finder.body(body, at_end=True)
     return finder.found
 
 
 class _Finder:
-    def __init__(self, extents: Extents) -> None:
+    def __init__(self, extents: Extents, *, arms: bool) -> None:
         self.found = Checks()
-        self._extents = extents
+        self._extents, self._arms = extents, arms
         self._seen: set[Expr] = set()
 
     def body(self, body: Body, *, at_end: bool) -> None:
         """`at_end`: nothing follows `body` in its round of the region."""
         for position, stmt in enumerate(body):
             before = len(self.found.loads) + len(self.found.decided)
-            self._loads(stmt)
+            self._values(stmt)
             is_last = at_end and position == len(body) - 1
             match stmt:
                 case Let(name, value):
@@ -78,8 +78,10 @@ class _Finder:
 
     # ── loads ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _loads(self, stmt: Stmt) -> None:
+    def _values(self, stmt: Stmt) -> None:
         for node in postorder(expressions(stmt), self._seen):
+            if isinstance(node, Select) and self._arms and self._crosses(node.condition):
+                self._decide(node.condition, True, is_needed=True, is_fixed_too=True)
             if isinstance(node, Load) and node.checked and not self._extents.is_fixed(node.index):
                 claims = self._within(node.index, node.buffer)
                 if claims is not None:
@@ -98,11 +100,17 @@ class _Finder:
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _decide(self, condition: Expr, truth: bool, *, is_needed: bool) -> None:
+    def _crosses(self, condition: Expr) -> bool:
+        """Whether one of the comparisons in `condition` changes in the region, in few of its places."""
+        operands = [x for node, _ in _comparisons(condition, True) for x in node.args if x.dtype.is_integer]
+        return any(extent is not None and _moves(extent) for extent in map(self._extents.exact, operands))
+
+    def _decide(self, condition: Expr, truth: bool, *, is_needed: bool, is_fixed_too: bool = False) -> None:
         """Comparisons whose being so makes `condition` be `truth`."""
         for node, wanted in _comparisons(condition, truth):
             x, y = node.args
-            if not x.dtype.is_integer or (self._extents.is_fixed(x) and self._extents.is_fixed(y)):
+            is_fixed = self._extents.is_fixed(x) and self._extents.is_fixed(y)
+            if not x.dtype.is_integer or (is_fixed and not is_fixed_too):
                 continue
             a, b = self._extents.exact(x), self._extents.exact(y)
             if a is None or b is None or not (is_needed or _moves(a) or _moves(b)):
@@ -120,7 +128,11 @@ class _Finder:
         start, stop = self._start(loop.start), self._stop(loop.stop)
         if start is None or stop is None:
             return None
-        return Extent(start.low, stop.high.shifted(-1), (*start.needs, *stop.needs))
+        last = stop.high.shifted(-1)
+        if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
+            rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
+            last = number(rounds[-1]) if rounds else last
+        return Extent(start.low, last, (*start.needs, *stop.needs))
 
     def _start(self, start: Expr) -> Extent | None:
         """A loop that could begin later is taken to begin at 0."""

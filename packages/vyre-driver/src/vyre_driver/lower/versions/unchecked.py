@@ -13,7 +13,7 @@ from vyre_driver.lower.versions.checks import Checks, changing_names
 from vyre_driver.lower.versions.extents import RING, Extents, nearest_to_zero
 from vyre_foundation.dtype import bool_, u32, u64
 from vyre_foundation.ir.buffer import Access
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, literal
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Stmt, Store, Subgroup, Var
 from vyre_foundation.ir.walk import postorder, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS
@@ -83,6 +83,8 @@ class Unchecked:
                 return Load(buffer, self._address(index), checked=False)
             case Apply() if node in self._checks.decided:
                 return literal(bool_, self._checks.decided[node])
+            case Select() if isinstance(args[0], Literal):
+                return args[1] if args[0].bits else args[2]
             case Apply(op) if args[0].dtype is bool_:
                 return _folded(op.id, args) or rebuilt(node, args)
             case Local(name, dtype) if name in self._names:

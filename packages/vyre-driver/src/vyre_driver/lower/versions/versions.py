@@ -27,6 +27,8 @@ from vyre_foundation.ops import OPS
 
 MAX_NODES = 8000
 """Regions of more operations stay as they are: twice that is more to compile than checks are worth."""
+MAX_ARMS = 500
+"""Loops of more operations are not there three times."""
 _MANY = 64
 """So many rounds are worth a comparison of their own."""
 
@@ -82,7 +84,21 @@ class _Versioner:
         if not checks.places or _only_in_long_loops(fixed, checks):
             return (with_bodies(loop, self.loops),)
         (fast,) = self._unchecked((fixed,), checks, extents)
-        return (*setup, If(conjunction(checks.claims), (with_bodies(fast, self.loops),), self._slow((fixed,))))
+        fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),))
+        return (*setup, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
+
+    def _with_one_arm(self, loop: For, checks: Checks, fast: Body) -> Body:
+        """``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
+
+        Of a loop whose loads are proven: a border is in few places, and vectors of conditions are dear.
+        """
+        if not _is_small((loop,), MAX_ARMS):
+            return fast
+        extents = Extents(self._ranges, changing_names((loop,)), {})
+        found = find_checks((loop,), extents, arms=True)
+        if found.decided.keys() == checks.decided.keys():
+            return fast
+        return (If(conjunction(found.claims), self._unchecked((loop,), found, extents), fast),)
 
     def _slow(self, body: Body) -> Body:
         return (Region(RARE, rechecked(body, self._ranges)),)
@@ -115,8 +131,8 @@ def _coordinates(program: Program) -> dict[Id, Extent]:
     return ids
 
 
-def _is_small(body: Body) -> bool:
-    return len(postorder(e for s in statements(body) for e in expressions(s))) <= MAX_NODES
+def _is_small(body: Body, limit: int = MAX_NODES) -> bool:
+    return len(postorder(e for s in statements(body) for e in expressions(s))) <= limit
 
 
 def _only_in_long_loops(loop: For, checks: Checks) -> bool:
