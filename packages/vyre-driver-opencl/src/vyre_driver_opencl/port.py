@@ -214,7 +214,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         except cl.Error as error:
             raise self._translated(error) from error
 
-    def record(self, enqueue: Callable[[], object]) -> Recording:
+    def record(self, enqueue: Callable[[], None]) -> Recording:
         self._recording = recording = Recording()
         try:
             with translated(self._backend):

@@ -79,8 +79,12 @@ class Part:
     def _record(self, device: Device, resolve: Resolve, rounds: int) -> None:
         counters = device.counters
         launched, filled = counters.launches, counters.fills
-        self.recording = device.port.record(lambda: [self._enqueue(resolve) for _ in range(rounds)])
-        self.rounds = rounds
+
+        def enqueue() -> None:
+            for _ in range(rounds):
+                self._enqueue(resolve)
+
+        self.recording, self.rounds = device.port.record(enqueue), rounds
         self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled
         for kept in dict.fromkeys(self.launches):
             assert kept is not None

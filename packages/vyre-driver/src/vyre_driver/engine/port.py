@@ -198,7 +198,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """Launch a kernel and wait until it has ended, for however long; a port may know a shorter way."""
         self.wait(self.launch(module, kernel, grid, workgroup_size, args))
 
-    def record(self, enqueue: Callable[[], object]) -> Any:
+    def record(self, enqueue: Callable[[], None]) -> Any:
         """A recording of the launches and fills that `enqueue` makes; none of them runs now.
 
         `enqueue` calls `launch` (not `timed`) and `fill` alone; the events it gets are never asked. If it raises,

@@ -226,7 +226,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             self._enqueue(lambda: self.evaluate(plan, memory))
             return FakeEvent(timed, self._enqueued)
 
-    def record(self, enqueue: Callable[[], object]) -> FakeRecording:
+    def record(self, enqueue: Callable[[], None]) -> FakeRecording:
         with self._call("record"):
             assert self.records
             assert self._recording is None
