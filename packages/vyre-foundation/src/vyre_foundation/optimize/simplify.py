@@ -29,7 +29,7 @@ from vyre_foundation.optimize.rules.rule import COMMUTATIVE
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.facts import Facts, Interval
 from vyre_foundation.validate.inferred import InferredRanges
-from vyre_foundation.validate.ranges import find_ranges
+from vyre_foundation.validate.ranges import counted, find_ranges
 
 _BOOK = Rulebook(RULES)
 _WITH_BODIES = frozenset((If, For, Region))
@@ -102,8 +102,7 @@ class Sweep:
         if kind is Let:
             self._learn(Local(stmt.name, dtype), ranges.of(stmt.value))
         elif kind is For:
-            low = ranges.of(stmt.start).low
-            self._learn(Local(stmt.name, dtype), Interval(low, max(low, ranges.of(stmt.stop).high - 1)))
+            self._learn(Local(stmt.name, dtype), counted(ranges.of(stmt.start), ranges.of(stmt.stop), stmt.step))
         elif kind is not Subgroup:
             self._given.setdefault(Local(stmt.name, dtype), []).append(stmt.value)
         elif stmt.result is not None:

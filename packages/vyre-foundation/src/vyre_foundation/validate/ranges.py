@@ -156,11 +156,7 @@ class Inference:
             case Var():
                 return self._mutable.get(node.name, whole(node.dtype))
             case For() as stmt:
-                start, stop = self.of[stmt.start], self.of[stmt.stop]
-                last = stop.high - 1
-                if start.low == start.high:  # whole steps from there
-                    last -= (last - start.low) % stmt.step
-                return Interval(start.low, max(start.low, last))
+                return counted(self.of[stmt.start], self.of[stmt.stop], stmt.step)
             case Subgroup() as stmt:
                 return self._of_collective(stmt, node.dtype)
             case _:
@@ -231,6 +227,14 @@ class Inference:
             if isinstance(other.count, LengthOf) and other.count.buffer == buffer.name:
                 high = min(high, (MAX_LENGTH - other.count.plus) * other.count.over // other.count.times)
         return Interval(min(low, high), high)
+
+
+def counted(start: Interval, stop: Interval, step: int) -> Interval:
+    """The bounds of a counter, from those of what it counts from and to."""
+    last = stop.high - 1
+    if start.low == start.high:  # whole steps from there
+        last -= (last - start.low) % step
+    return Interval(start.low, max(start.low, last))
 
 
 def _elements(buffer: Buffer) -> Interval:
