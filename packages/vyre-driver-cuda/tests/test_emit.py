@@ -59,6 +59,15 @@ def test_headers_come_with_the_types_that_need_them(source: Source) -> None:
     assert "#include" not in texts[f32]
 
 
+def test_a_buffer_whose_elements_nobody_reads_needs_its_header_too(source: Source) -> None:
+    with program("counted", 64) as p:
+        a, out = p.read("a", f16), p.write("out", u32, 64)
+        out[p.global_id()] = a.length
+    text = source(p.build()).text
+    assert "__half *__restrict__ a" in text
+    assert text.startswith("#include <cuda_fp16.h>\n")
+
+
 def table(count: int) -> Program:
     with program("look_up", 64) as p:
         values = p.constant("values", u32, np.arange(count, dtype=np.uint32))
