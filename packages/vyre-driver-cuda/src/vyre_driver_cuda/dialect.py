@@ -59,7 +59,8 @@ def for_unit(dialect: CDialect, lowered: Lowered) -> CDialect:
     """The table for the kernels of one text: their coordinates, their collectives, the memory of their constants."""
     kernels = [kernel.program for kernel in lowered.kernels]
     workgroup = lowered.source.workgroup_size
-    types = {node.dtype for kernel in kernels for node in (*kernel.buffers, *program_expressions(kernel))}
+    types = {buffer.dtype for kernel in kernels for buffer in kernel.buffers}
+    types |= {node.dtype for kernel in kernels for node in program_expressions(kernel)}
     tables = {b for kernel in kernels for b in kernel.buffers if b.memory is Memory.CONSTANT}
     small = sum(len(b.data or b"") for b in tables) <= spelling.CONSTANT_BYTES
     reduces = (SubgroupOp.REDUCE_ADD, u32) in dialect.subgroups
