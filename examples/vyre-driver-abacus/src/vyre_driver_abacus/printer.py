@@ -18,6 +18,7 @@ from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
     AtomicOp,
+    Barrier,
     Body,
     Break,
     Continue,
@@ -108,6 +109,8 @@ class _Printer:
                 yield from self.body(stmt.body, indent + " ")
             case Region():
                 yield from self.body(stmt.body, indent)
+            case Barrier():
+                yield f"{indent}pass"  # left only in a workgroup of one invocation, which meets nobody
             case Break() | Continue() | Return():
                 yield f"{indent}{type(stmt).__name__.lower()}"
             case _:

@@ -28,6 +28,7 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("barriers", "uniform_return"), _uniform_return)
     yield fixed(address("barriers", "locals_live_across"), _locals)
     yield seeded(address("barriers", "in_2d_groups"), _transpose)
+    yield fixed(address("barriers", "alone"), _alone)
     for dtype in FLOATS:
         yield seeded(address("barriers", "signs_live_across", dtype=dtype), _signs, dtype)
 
@@ -220,3 +221,23 @@ def _transpose(rng: Random) -> tuple[Launch, Expected]:
     values = [rng.randrange(2**32) for _ in range(16 * 8)]
     turned = [values[column * 16 + row] for row in range(16) for column in range(8)]
     return Launch(program=p.build(), inputs={"x": pack(u32, values)}, grid=(2, 2, 1)), Exactly((pack(u32, turned),))
+
+
+def _alone() -> tuple[Launch, Expected]:
+    """A workgroup of one invocation, which finds zeros like any other, and meets nobody at its barriers."""
+    with program("alone", 1) as p:
+        out = p.write("out", u32, 5)
+        cells, untouched = p.workgroup("cells", u32, 3), p.workgroup("untouched", u32, 2)
+        i = p.let(p.global_id(0))
+        found = p.let(cells[i % 3] + untouched[i % 2])
+        with p.range(0, i) as round:
+            cells[round % 3] = cells[(round + 1) % 3] + i
+            p.barrier()
+        out[i] = found * 1000 + cells[0] * 100 + cells[1] * 10 + cells[2]
+    results = []
+    for i in range(5):
+        kept = [0, 0, 0]
+        for round_ in range(i):
+            kept[round_ % 3] = kept[(round_ + 1) % 3] + i
+        results.append(kept[0] * 100 + kept[1] * 10 + kept[2])
+    return Launch(program=p.build(), inputs={}), Exactly((pack(u32, results),))
