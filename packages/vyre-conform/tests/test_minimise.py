@@ -11,10 +11,10 @@ from vyre_conform.compare import difference
 from vyre_conform.controls import FAULTS, Fault
 from vyre_conform.minimise import minimise
 from vyre_conform.oracle import settle
-from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
 from vyre_conform.outcome import Outcome
 from vyre_conform.reproducer import BadReproducer, format_launch, read_reproducer, write_reproducer
 from vyre_conform.suite import random_specs
+from vyre_conform.worker.serve import run
 from vyre_foundation.ir.walk import program_expressions, statements
 
 
@@ -22,10 +22,10 @@ class Faulty:
     """A right executor but for one planted fault."""
 
     def __init__(self, fault: Fault) -> None:
-        self.execute = fault.begin()
+        self.backend = fault.plant.begin()
 
     def ask(self, launch: Launch, repeats: int = 1) -> Outcome:
-        return self.execute(launch) or evaluate_case(launch, EVALUATORS["vector"])
+        return run(self.backend, launch, repeats)
 
 
 def fails(executor: Faulty, launch: Launch) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vyre_conform.case import AsEvaluated, Exactly
+from vyre_conform.address import address
+from vyre_conform.case import AsEvaluated, Exactly, Spec, seeded
 from vyre_conform.cases import calls
 from vyre_foundation.dialect import Composition, register, unregister
 from vyre_foundation.dtype import f32, u32
@@ -20,7 +21,7 @@ def test_every_signature_is_a_case() -> None:
     finally:
         unregister([SQUARE.id])
     assert found["calls:acme.square:dtype=u32"] == found["calls:acme.square:dtype=f32"] == AsEvaluated()
-    assert not any(address.startswith("calls:testing.") for address in found)
+    assert not any(case.startswith("calls:testing.") for case in found)
 
 
 def test_a_wrong_elementary_function_is_found_by_its_expected_bytes() -> None:
@@ -31,5 +32,5 @@ def test_a_wrong_elementary_function_is_found_by_its_expected_bytes() -> None:
     assert case.expected.outputs[0] != case.launch.inputs["x0"]
 
 
-def _specs_of(row: Composition) -> list[calls.Spec]:
-    return [calls.seeded(calls.address("calls", row.id, dtype=t[0]), calls._call, row, t) for t in row.signatures]
+def _specs_of(row: Composition) -> list[Spec]:
+    return [seeded(address("calls", row.id, dtype=t[0]), calls._call, row, t) for t in row.signatures]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.registration import Availability, BackendRegistration
-from vyre_driver.backend.results import Inputs, Outputs
+from vyre_driver.backend.results import Inputs, Outputs, host_bytes
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.testing.mock import MockBackend
@@ -61,7 +61,7 @@ class Forgetful(Right, contract=1):
         outputs = super().dispatch(program, inputs, config)
         self.calls += 1
         if program.name == "add_u8":
-            memoryview(inputs[0])[0] ^= 1
+            host_bytes("x", inputs[0], writable=True)[0] ^= 1
         return [memoryview(bytes(view.nbytes)) for view in outputs] if self.calls % 2 == 0 else outputs
 
 

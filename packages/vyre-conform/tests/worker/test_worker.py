@@ -29,7 +29,7 @@ def test_a_worker_introduces_itself_and_answers() -> None:
     with Worker("backends:RIGHT") as worker:
         hello = worker.start()
         assert (hello.backend, hello.problem) == ("backends:RIGHT", "")
-        for query in ("ops:add:dtype=f16", "traps:one", "refusals:unlike", "programs:sha256"):
+        for query in ("ops:add:dtype=f16", "traps:one", "refusals:unlike:entry=compiled", "programs:sha256"):
             one = case(query)
             assert difference(one.launch, one.expected, worker.ask(one.launch)) is None
 
