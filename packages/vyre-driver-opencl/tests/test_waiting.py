@@ -10,7 +10,7 @@ from vyre_driver_opencl.waiting import wait_interruptibly
 
 
 class Event:
-    """An event that comes when the test says so; `blocked` is the thread that waits for it."""
+    """An event that comes when the test says so, or after 20 s; `blocked` is the thread that waits for it."""
 
     def __init__(self, error: cl.Error | None = None) -> None:
         self.came, self.is_awaited = threading.Event(), threading.Event()
@@ -19,7 +19,7 @@ class Event:
     def wait(self) -> None:
         self.blocked = threading.current_thread()
         self.is_awaited.set()
-        self.came.wait()
+        self.came.wait(20)
         if self.error is not None:
             raise self.error
 
