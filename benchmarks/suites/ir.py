@@ -8,6 +8,7 @@ that goes through all five stages of its life may keep between them what it has 
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
 import operator
@@ -144,11 +145,17 @@ def _stages(case: Case) -> dict[str, Trial]:
         "encode": of_program(encode),
         "decode": decoded.trial(amount, lambda: encode(decoded.latest) == wire),
         "fingerprint": of_program(fingerprint),
-        ALL_FIVE: Trial(run=lambda: _one_life(case), before=interned_count, amount=amount),
+        ALL_FIVE: Trial(run=lambda: _one_life(case), before=_clean, amount=amount),
         "facts": of_program(_facts),
         "print": of_program(print_program),
         "parse": parsed.trial(amount, lambda: print_program(parsed.latest) == text),
     }
+
+
+def _clean() -> None:
+    """Nothing is left of what others made, so that no life pays for a look at all that is alive in this process."""
+    interned_count()
+    gc.collect()
 
 
 def _one_life(case: Case) -> float:
