@@ -26,13 +26,18 @@ class Launch:
     grid: Extent | None = None
     workgroup: Extent | None = None
     iterations: int = 1
+    ulp_budget: int = 0
+    """How far floats may be from what is expected, in representable values, as elementary functions are allowed to."""
     entry: str = "dispatch"
     """The way into the backend, by its name in `vyre_conform.worker.entries`."""
 
     @property
     def config(self) -> DispatchConfig:
         return DispatchConfig(
-            grid_override=self.grid, workgroup_override=self.workgroup, fixpoint_iterations=self.iterations
+            ulp_budget=self.ulp_budget,
+            grid_override=self.grid,
+            workgroup_override=self.workgroup,
+            fixpoint_iterations=self.iterations,
         )
 
     @property

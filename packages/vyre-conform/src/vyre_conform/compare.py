@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from vyre_conform.case import Alike, Exactly, Expected, Launch, Part, Refusal, Traps
 from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
+from vyre_driver.observe.compare import within_budget
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.scalar import from_bits
@@ -124,9 +127,17 @@ def _outputs(launch: Launch, expected: Exactly, outputs: tuple[bytes, ...], part
         if buffer.name in expected.unordered:
             got, wanted = (_sorted(buffer.dtype, data) for data in (got, wanted))
         got, wanted = (_rows(buffer.dtype, data, part) for data in (got, wanted))
-        if got != wanted:
+        if got != wanted and not _is_near(buffer.dtype, got, wanted, launch.ulp_budget):
             return _first(launch, expected, buffer, got, wanted, part.rows.start if part else 0)
     return None
+
+
+def _is_near(dtype: DType, got: bytes, wanted: bytes, ulp_budget: int) -> bool:
+    """Whether all elements are as near as a budget for elementary functions allows."""
+    if not (ulp_budget and dtype.is_float):
+        return False
+    ours, theirs = (np.frombuffer(data, f"<u{dtype.size}") for data in (got, wanted))
+    return bool(within_budget(dtype, ours, theirs, ulp_budget).all())
 
 
 def _sorted(dtype: DType, data: bytes) -> bytes:
@@ -140,7 +151,8 @@ def _elements(dtype: DType, data: bytes) -> list[bytes]:
 def _first(launch: Launch, expected: Exactly, buffer: Buffer, got: bytes, wanted: bytes, start: int) -> Difference:
     """The first of the elements that differ; `start` is the index of the first one in `got`."""
     pairs = list(zip(_elements(buffer.dtype, got), _elements(buffer.dtype, wanted), strict=True))
-    unequal = [n for n, (g, w) in enumerate(pairs) if g != w]
+    budget = launch.ulp_budget
+    unequal = [n for n, (g, w) in enumerate(pairs) if g != w and not _is_near(buffer.dtype, g, w, budget)]
     index = unequal[0]
     return Difference(
         what="wrong element",

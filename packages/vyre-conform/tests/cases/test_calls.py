@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Exactly, Spec, seeded
 from vyre_conform.cases import calls
+from vyre_conform.compare import difference
+from vyre_conform.outcome import Returned
 from vyre_foundation.dialect import Composition, register, unregister
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.expr import Apply
@@ -32,5 +36,20 @@ def test_a_wrong_elementary_function_is_found_by_its_expected_bytes() -> None:
     assert case.expected.outputs[0] != case.launch.inputs["x0"]
 
 
+def test_a_budget_is_part_of_the_launch_and_bounds_the_distance() -> None:
+    """Results that are four values away are near enough for a budget of 4, and five are not."""
+    found = {str(spec.address): spec for spec in calls.specs()}
+    case = found["calls:math.exp:dtype=f32,budget=4"].case()
+    assert isinstance(case.expected, Exactly)
+    assert case.launch.config.ulp_budget == 4
+    exact = np.frombuffer(case.expected.outputs[0], np.int32)
+    is_finite = (exact > 8) & (exact < 0x7F80_0000 - 8)
+    for apart, is_near in ((-4, True), (4, True), (5, False)):
+        outcome = Returned((np.where(is_finite, exact + apart, exact).astype(np.int32).tobytes(),))
+        assert (difference(case.launch, case.expected, outcome) is None) == is_near
+        exactly = found["calls:math.exp:dtype=f32"].case().launch
+        assert difference(exactly, case.expected, outcome) is not None
+
+
 def _specs_of(row: Composition) -> list[Spec]:
-    return [seeded(address("calls", row.id, dtype=t[0]), calls._call, row, t) for t in row.signatures]
+    return [seeded(address("calls", row.id, dtype=t[0]), calls._call, row, t, 0) for t in row.signatures]

@@ -235,9 +235,9 @@ def _alone() -> tuple[Launch, Expected]:
             p.barrier()
         out[i] = found * 1000 + cells[0] * 100 + cells[1] * 10 + cells[2]
     results = []
-    for i in range(5):
+    for item in range(5):
         kept = [0, 0, 0]
-        for round_ in range(i):
-            kept[round_ % 3] = kept[(round_ + 1) % 3] + i
+        for round_ in range(item):
+            kept[round_ % 3] = kept[(round_ + 1) % 3] + item
         results.append(kept[0] * 100 + kept[1] * 10 + kept[2])
     return Launch(program=p.build(), inputs={}), Exactly((pack(u32, results),))

@@ -79,6 +79,7 @@ def launch_message(launch: Launch, repeats: int) -> tuple[dict[str, Any], list[b
     names = [buffer.name for buffer in launch.program.inputs]
     message = {
         "grid": launch.grid, "workgroup": launch.workgroup, "iterations": launch.iterations,
+        "ulp_budget": launch.ulp_budget,
         "inputs": names, "entry": launch.entry, "repeats": repeats,
     }  # fmt: skip
     return message, [launch.program.encode(), *(launch.inputs[name] for name in names)]
@@ -92,6 +93,7 @@ def launch_of(message: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Launch, 
         grid=_extent(message["grid"]),
         workgroup=_extent(message["workgroup"]),
         iterations=message["iterations"],
+        ulp_budget=message["ulp_budget"],
         entry=message["entry"],
     )
     return launch, message["repeats"]

@@ -63,7 +63,7 @@ def _compare(buffer: Buffer, got: memoryview, expected: memoryview, ulp_budget: 
     ours, theirs = (np.frombuffer(view, f"<u{width}") for view in (got, expected))
     differs = ours != theirs
     if ulp_budget and is_whole and buffer.dtype.is_float:
-        differs &= ~_within(buffer.dtype, ours, theirs, ulp_budget)
+        differs &= ~within_budget(buffer.dtype, ours, theirs, ulp_budget)
     where = np.flatnonzero(differs)
     if not where.size:
         return None
@@ -78,7 +78,7 @@ def _compare(buffer: Buffer, got: memoryview, expected: memoryview, ulp_budget: 
     )
 
 
-def _within(dtype: DType, a: Array, b: Array, budget: int) -> Array:
+def within_budget(dtype: DType, a: Array, b: Array, budget: int) -> Array:
     """Which pairs of bit patterns are at most `budget` representable values apart, or both NaN."""
     sign = a.dtype.type(1 << (dtype.bits - 1))
     infinity = a.dtype.type(_infinity(dtype))
