@@ -30,20 +30,11 @@ def test_a_wrong_backend_does_not() -> None:
         require(MockBackend(off_by_one), spec)  # type: ignore[arg-type]
 
 
-PYTEST_ARGUMENTS = (
-    "-q",
-    "-W",
-    "error",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "vyre_conform.pytest_plugin",
-    "--import-mode=importlib",
-)
+PYTEST_ARGUMENTS = ("-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib")
 
 
 def judged(pytester_path: Path, text: str, *arguments: str) -> str:
-    """What pytest says of a file, in a process of its own. The plugin may be installed already."""
+    """What pytest says of a file, in a process of its own."""
     (pytester_path / "test_mine.py").write_text(text)
     command = [sys.executable, "-m", "pytest", *PYTEST_ARGUMENTS, *arguments, "test_mine.py"]
     done = subprocess.run(command, cwd=pytester_path, capture_output=True, text=True, check=False)
