@@ -77,8 +77,8 @@ def _standard_error_into(said: list[str]) -> Iterator[None]:
         except OSError:  # there is no standard error: nothing to catch
             yield
             return
-        os.dup2(sink.fileno(), 2)
         try:
+            os.dup2(sink.fileno(), 2)
             yield
         finally:
             os.dup2(saved, 2)
