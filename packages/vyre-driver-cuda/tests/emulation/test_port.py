@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import threading
 from collections.abc import Iterator
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -223,16 +224,22 @@ def test_a_wait_ends_with_its_time(port: RehearsedPort, fake: FakeCupy) -> None:
     assert port.wait(mark, 10.0)
 
 
-def test_an_interrupt_gets_through(port: RehearsedPort, fake: FakeCupy) -> None:
+def test_an_interrupt_gets_through(port: RehearsedPort, fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
     module, kernel = compiled(port, adding())
     memory = port.allocate(16)
-    fake.patience = 10**9
+    fake.patience = 10_000
     mark = port.launch(module, kernel, ONE, FOUR, (memory, 4))
-    timer = threading.Timer(0.02, _thread.interrupt_main)
-    timer.start()
+    looks, look = count(), port._runtime.eventQuery
+
+    def interrupted(event: int) -> int:
+        if next(looks) == 5:
+            _thread.interrupt_main()
+        status: int = look(event)
+        return status
+
+    monkeypatch.setattr(port._runtime, "eventQuery", interrupted)
     with pytest.raises(KeyboardInterrupt):
         port.wait(mark)
-    timer.join()
     fake.patience = 0
     assert port.wait(mark)
 
