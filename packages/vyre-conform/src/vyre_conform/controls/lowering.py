@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from typing import Any
 
@@ -120,8 +120,8 @@ def _no_arrays(right: Right) -> Right:
 def _operands_reversed(right: Right) -> Right:
     """A call passes its operands from right to left."""
 
-    def expand(root: Expr, memo: dict[Expr, Expr], **options: Any) -> Expr:
-        expanded: Expr = right(rewrite(root, _reversed_call, {}), memo, **options)
+    def expand(root: Expr, memo: dict[Expr, Expr], native: Container[tuple[str, DType]] = ()) -> Expr:
+        expanded: Expr = right(rewrite(root, _reversed_call, {}), memo, native)
         return expanded
 
     return expand
