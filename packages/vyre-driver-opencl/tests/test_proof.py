@@ -4,9 +4,10 @@ from functools import partial
 
 import pytest
 
+from vyre_driver.tune.patterns import CASES, patterns
 from vyre_driver_opencl.opened import open_device
 from vyre_driver_opencl.proof.atomics import prove_atomics
-from vyre_driver_opencl.proof.bench import CASES, Bench, patterns
+from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.proof.rows import Row, prove
 from vyre_driver_opencl.spelling import ATOMICS, prelude
 from vyre_foundation.dtype import DTYPES, bool_, f32, f64, i32, i64, u32, u64

@@ -10,11 +10,12 @@ import numpy as np
 
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.patterns import patterns
 from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, TimingUnit, fastest, timing_unit
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.probe import Proven
-from vyre_driver_opencl.proof.bench import Bench, patterns, words
+from vyre_driver_opencl.proof.bench import Bench, words
 from vyre_foundation.dtype import DType
 
 REPEATS = 32

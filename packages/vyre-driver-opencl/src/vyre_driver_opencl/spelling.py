@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vyre_driver.lower.operators import c_operators
+from vyre_driver.lower.operators import C_ELEMENTARY, c_operators
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
@@ -140,12 +140,9 @@ def _other_words(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
 OTHER_WORDS = {t: _other_words(t) for t in INTEGERS}
 
 # ── elementary functions ──
-# Nothing is promised about their bits. `pow` is missing: nobody can try all of its arguments.
+# Nothing is promised about their bits.
 
-_ELEMENTARY = """
-    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt
-""".split()
-NATIVES = {(f"math.{name}", f32): f"{name}({{0}})" for name in _ELEMENTARY}
+NATIVES = {(f"math.{name}", f32): f"{name}({{0}})" for name in C_ELEMENTARY}
 
 # ── conversions ──
 

@@ -1,4 +1,5 @@
-"""The angle of a point (a, b) in the first quadrant, ``atan(b / a)``, as a pair of f64 that is off by less than 2**-57.
+"""The angle of a point (a, b) in the first quadrant, ``atan(b / a)``, as a pair of f64 that is off by less than 2**-56
+(measured: 2**-56.96).
 
 The point is turned back by the nearest multiple of pi/8, which costs no division, and ``atan s = s + s³ p(s²)`` for the
 quotient s that is left, below tan(pi/16). Only the polynomial is computed in f64, and it is a seventieth of the result.

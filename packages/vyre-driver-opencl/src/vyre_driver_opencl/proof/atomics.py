@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vyre_driver.tune.patterns import CASES, patterns
 from vyre_driver_opencl.compiler import BuildFailed
-from vyre_driver_opencl.proof.bench import CASES, Bench, patterns, words
+from vyre_driver_opencl.proof.bench import Bench, words
 from vyre_driver_opencl.spelling import TYPES
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.stmt import AtomicOp

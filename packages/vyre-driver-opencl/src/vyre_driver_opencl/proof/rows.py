@@ -13,8 +13,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from vyre_driver.tune.patterns import CASES, patterns
 from vyre_driver_opencl.compiler import BuildFailed
-from vyre_driver_opencl.proof.bench import CASES, Bench, patterns, words
+from vyre_driver_opencl.proof.bench import Bench, words
 from vyre_driver_opencl.spelling import TYPES
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits

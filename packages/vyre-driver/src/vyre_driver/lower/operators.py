@@ -55,3 +55,10 @@ def c_operators(types: Iterable[DType]) -> dict[tuple[str, DType], str]:
 def c_casts(types: dict[DType, str]) -> dict[tuple[DType, DType], str]:
     """``((type)value)`` between all pairs of different types."""
     return {(a, b): f"(({name}){{0}})" for a in types for b, name in types.items() if a is not b}
+
+
+C_ELEMENTARY = """
+    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt
+""".split()
+"""Elementary functions that C-like targets have of their own under the names of the dialect. Those of two operands are
+missing: nobody can try all of their arguments."""

@@ -4,7 +4,7 @@ hypot is correctly rounded for all pairs, and needs no proof by trial. Squares o
 exact as a pair. The root of that pair is rounded to odd: the rest ``x² + y² - r²`` has the right sign, because r² is
 taken from the sum without an error. So the conversion to f32 rounds the true length, not something rounded before.
 
-atan2 rounds the angle (`angle.py`) to odd. It is off by less than 2**-57 of its value, so one pair of arguments in
+atan2 rounds the angle (`angle.py`) to odd. It is off by less than 2**-56 of its value, so one pair of arguments in
 2**31 or so has a result that is nearer than that to the middle between two neighbours, and may be rounded to the wrong
 one. None has been found: see `evidence/math`. A small quotient may be such a middle itself, and the angle is below it:
 there the low part is the cubic term, which has the right sign.
