@@ -9,10 +9,20 @@ from vyre_foundation.dialect import Migration, call, expand
 from vyre_foundation.dialect_manifest import BadManifest, parse_manifest, read_manifest
 from vyre_foundation.dtype import bool_, f32, f64, u32
 from vyre_foundation.ir import Apply, Literal, Local
+from vyre_foundation.mutation import MutationClass
 from vyre_foundation.ops import OPS
 
 HEAD = 'id = "geo"\nversion = "1.2"\n'
 HYPOT = '[ops.hypot]\nover = ["f32", "f64"]\nparams = { x = "T", y = "T" }\nresult = "T"\nis = "sqrt(x * x + y * y)"\n'
+LENGTH = """
+[ops.length]
+over = ["f32", "f64"]
+params = { x = "T", y = "T" }
+attrs.scale = { type = "u32" }
+attrs.norm = { type = ["euclid", "maximum"], default = "euclid" }
+result = "T"
+is = { euclid = "x * y", maximum = "max(x, y)" }
+"""
 
 
 def test_an_op_over_several_types() -> None:
@@ -48,12 +58,39 @@ def test_parameters_of_different_types_and_calls_inside() -> None:
         dialect.unregister(row.id for row in found.ops)
 
 
+def test_attributes_and_an_expression_for_each_choice() -> None:
+    (row,) = parse_manifest(HEAD + LENGTH).ops
+    assert list(map(str, row.attrs)) == ["scale: u32", "norm: euclid | maximum = euclid"]
+    assert row.signatures == {(f32, f32, u32, u32): f32, (f64, f64, u32, u32): f64}
+    x, y, scale = Local("x", f32), Local("y", f32), Literal(u32, 5)
+    assert row.expand(x, y, scale, Literal(u32, 0)) is Apply(OPS["mul"], x, y)
+    assert row.expand(x, y, scale, Literal(u32, 1)) is Apply(OPS["max"], x, y)
+
+
+def test_a_numeric_attribute_is_a_constant_of_the_expression() -> None:
+    text = (
+        '[ops.add]\nparams = { n = "u32" }\nattrs.by = { type = "u32", default = 2 }\nresult = "u32"\nis = "n + by"\n'
+    )
+    (row,) = parse_manifest(HEAD + text).ops
+    n = Local("n", u32)
+    assert row.expand(n, row.attrs[0].operand(None)) is Apply(OPS["add"], n, Literal(u32, 2))
+
+
+def test_other_contents_have_another_digest() -> None:
+    first, same, other = (parse_manifest(HEAD + t).digest for t in (HYPOT, HYPOT, HYPOT.replace("x * x", "x + x")))
+    assert first == same != other
+
+
 def test_migrations() -> None:
     first = '[migrations.hyp]\nto = "hypot"\nsince = "1.1"\noperands = [1, 0]\n'
     text = HEAD + first + '[migrations.old]\nsince = "1.2"\nnote = "use x"\n'
+    text += '[migrations.taxi]\nto = "length"\nsince = "2"\nattrs = { norm = "taxi" }\nmutation = "semantic"\n'
     assert parse_manifest(text).migrations == (
         Migration(op="geo.hyp", to="geo.hypot", since="1.1", operands=(1, 0)),
         Migration(op="geo.old", since="1.2", note="use x"),
+        Migration(
+            op="geo.taxi", to="geo.length", since="2", attrs=(("norm", "taxi"),), mutation=MutationClass.SEMANTIC
+        ),
     )
 
 
@@ -74,6 +111,11 @@ def test_migrations() -> None:
         (HEAD + '[ops.x]\nresult = "u32"\nis = "1; let y = 2"\n', "ops.x: `is` is more than one expression"),
         (HEAD + '[ops.x]\nresult = "f32"\nis = "1"\n', "ops.x: the expression is of u32, `result` says f32"),
         (HEAD + '[migrations.x]\nto = "y"\n', "migrations.x.since: it is missing or empty"),
+        (HEAD + '[migrations.x]\nsince = "1"\nmutation = "big"\n', "migrations.x: got the mutation 'big'"),
+        (HEAD + LENGTH.replace('= "euclid"', '= "taxi"'), "ops.length.attrs.norm: attribute 'norm' got 'taxi'"),
+        (HEAD + LENGTH.replace("maximum =", "minimum ="), "ops.length.is: got expressions for euclid, minimum"),
+        (HEAD + LENGTH.replace('["euclid", "maximum"]', "[1]"), "ops.length.attrs.norm: got the type '[1]'"),
+        (HEAD + LENGTH.replace("params", "attrs.n = 3\nparams"), "ops.length.attrs.n: it is no table"),
     ],
 )  # fmt: skip
 def test_a_wrong_key_is_named(text: str, words: str) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from vyre_foundation import dialect
+from vyre_foundation.attributes import AttrSchema, AttrType
 from vyre_foundation.dialect import Composition, Dialect, Migration
 from vyre_foundation.dtype import f32, u32
+from vyre_foundation.ir.expr import Apply
 from vyre_foundation.migration import BadMigration, check_migrations, migrate
+from vyre_foundation.mutation import MutationClass
+from vyre_foundation.ops import OPS
 from vyre_foundation.text import parse, print_program
 
 NEW = [
@@ -17,7 +21,7 @@ NEW = [
 STEPS = (
     Migration(op="m.first", to="m.second", since="1.1"),
     Migration(op="m.second", to="m.minus", since="1.2", operands=(1, 0)),
-    Migration(op="m.rounded", to="m.minus", since="2.0", changes_results=True),
+    Migration(op="m.rounded", to="m.minus", since="2.0", mutation=MutationClass.SEMANTIC),
     Migration(op="m.single", since="2.1", note="use x"),
 )
 M = Dialect(id="m", version="2.1", ops=tuple(NEW), migrations=STEPS)
@@ -97,3 +101,42 @@ def test_a_step_that_does_not_fit_is_refused_and_the_program_is_as_it_was(step: 
     with pytest.raises(BadMigration, match=words):
         migrate(p, [dialect_with(step)])
     assert "m.old" in print_program(p)
+
+
+def test_a_new_attribute_is_stated_by_the_step_that_needs_it() -> None:
+    bias = AttrSchema("bias", AttrType(u32))
+    dialect.register([Composition("m.biased", {(u32, u32): u32}, lambda x, bias: x, attrs=(bias,))])
+    steps = (
+        Migration(op="m.old", to="m.newer", since="1", attrs=(("bias", 3),)),
+        Migration(op="m.newer", to="m.biased", since="2"),
+    )
+    try:
+        found = migrate(program("out[0] = call<u32> m.old(7);"), [dialect_with(*steps)])
+        assert "call<u32> m.biased(7, 3)" in print_program(found.program)
+    finally:
+        dialect.unregister(["m.biased"])
+
+
+ADD = Composition("m.add", {(u32, u32): u32}, lambda x, y: Apply(OPS["add"], x, y))
+PLUS = Composition("m.plus", {(u32, u32): u32}, lambda x, y: Apply(OPS["add"], x, y))
+FLIPPED = Composition("m.flipped", {(u32, u32): u32}, lambda x, y: Apply(OPS["add"], y, x))
+
+
+@pytest.mark.parametrize(
+    ("to", "operands", "is_one"),
+    [(PLUS, None, True), (FLIPPED, None, False), (FLIPPED, (1, 0), True)],
+)  # fmt: skip
+def test_a_cosmetic_step_changes_names_alone(to, operands, is_one) -> None:
+    step = Migration(op="m.add", to=to.id, since="1", operands=operands, mutation=MutationClass.COSMETIC)
+    found = Dialect(id="m", version="1", ops=(ADD, to), migrations=(step,))
+    if is_one:
+        check_migrations(found)
+        return
+    with pytest.raises(BadMigration, match=r"'m\.add' is not 'm\.flipped' by another name\. Fix: call the migration"):
+        check_migrations(found)
+
+
+def test_a_migration_lowers_nothing() -> None:
+    step = Migration(op="m.a", to="m.b", since="1", mutation=MutationClass.LOWERING)
+    with pytest.raises(BadMigration, match=r"the migration of 'm\.a' says that it lowers"):
+        check_migrations(dialect_with(step))

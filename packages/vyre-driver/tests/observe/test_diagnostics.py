@@ -26,6 +26,7 @@ from vyre_foundation import InvalidProgram, VyreError, parse
 from vyre_foundation.dialect import Migration
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.migration import Migrated
+from vyre_foundation.mutation import MutationClass
 from vyre_foundation.text import TextError
 from vyre_foundation.validate.facts import Finding
 
@@ -148,7 +149,7 @@ def test_a_summary_counts_by_severity() -> None:
 
 def test_a_migration_gives_warnings_about_its_ops() -> None:
     renamed = Migration(op="geo.hyp", to="geo.hypot", since="1.2")
-    rounded = Migration(op="geo.len", to="geo.hypot", since="2.0", changes_results=True)
+    rounded = Migration(op="geo.len", to="geo.hypot", since="2.0", mutation=MutationClass.SEMANTIC)
     old = Migration(op="geo.norm", since="2.1", note="use geo.hypot")
     program = parse(TEXT)
     found = of_migration(Migrated(program, steps=(renamed,), held_back=(rounded,), deprecated=(old,)))

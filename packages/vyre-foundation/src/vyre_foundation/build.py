@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 import numpy as np
 
 from vyre_foundation import dialect
+from vyre_foundation.attributes import AttrValue
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import DType, bf16, bool_, u32
 from vyre_foundation.errors import BuildError, TypeMismatch
@@ -541,10 +542,10 @@ def constant(dtype: DType, value: Number) -> Value:
     return Value(literal(dtype, value))
 
 
-def call(callee: str, *operands: Operand) -> Value:
-    """An op of a registered dialect."""
+def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
+    """An op of a registered dialect; `attrs` are its attributes by name."""
     dtypes = [x.dtype if isinstance(x, (Value, Mutable)) else _common_dtype(operands) for x in operands]
-    return Value(dialect.call(callee, *map(_operand, operands, dtypes)))
+    return Value(dialect.call(callee, *map(_operand, operands, dtypes), **attrs))
 
 
 def _reflected(op: Op, x: Number, y: Operators) -> Value:

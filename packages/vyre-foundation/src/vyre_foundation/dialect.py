@@ -8,13 +8,15 @@ callables that return a `Dialect`, or plain `Composition` rows. Folders in `VYRE
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from vyre_foundation.attributes import AttrSchema, AttrValue, operands_of, values_of
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.walk import rewrite
+from vyre_foundation.mutation import MutationClass
 from vyre_foundation.record import record
 
 Expand = Callable[..., Expr]
@@ -40,20 +42,25 @@ class SignatureMismatch(VyreError, TypeError):
 
 @record(frozen=True, slots=True)
 class Composition:
-    """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning."""
+    """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning.
+
+    The last operands may be attributes: `expand` gets them as literals.
+    """
 
     id: str
     signatures: dict[tuple[DType, ...], DType]
     expand: Expand
     summary: str = ""
+    attrs: tuple[AttrSchema, ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Migration:
     """What has become of an op: calls of `op` mean `to`, with the operands in the order of `operands`.
 
-    `changes_results`: the new op computes something else, so that programs are not rewritten unless it is asked for.
-    An empty `to` is a deprecation alone: the op still means what it did, and `note` says what to use.
+    `attrs` are attributes of the new op that the old one did not have. `mutation` says how much changes: programs are
+    not rewritten to a semantic one unless it is asked for. An empty `to` is a deprecation alone: the op still means
+    what it did, and `note` says what to use.
     """
 
     op: str
@@ -61,16 +68,29 @@ class Migration:
     since: str
     note: str = ""
     operands: tuple[int, ...] | None = None
-    changes_results: bool = False
+    attrs: tuple[tuple[str, AttrValue], ...] = ()
+    mutation: MutationClass = MutationClass.STRUCTURAL
 
 
 LANGUAGE = 1
 """The version of the language that dialects are written for; it counts the breaks."""
 
+Validator = Callable[[str, tuple[DType, ...], Mapping[str, AttrValue]], str]
+"""What a dialect says to a call: op, operand types and attributes in, the reason against it or "" out. Pure."""
+
+
+def default_validator(op: str, operands: tuple[DType, ...], attrs: Mapping[str, AttrValue]) -> str:
+    """Types and schemas are all that there is to say."""
+    return ""
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Ops that belong together: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for."""
+    """Ops that belong together: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for.
+
+    `validator` may refuse calls whose types are right. `digest` tells apart what the version does not: the contents of
+    a manifest.
+    """
 
     id: str
     version: str
@@ -78,6 +98,8 @@ class Dialect:
     language: int = LANGUAGE
     migrations: tuple[Migration, ...] = ()
     summary: str = ""
+    validator: Validator = default_validator
+    digest: str = ""
 
 
 @record(frozen=True, slots=True)
@@ -181,9 +203,21 @@ def _discover() -> None:
         _registry.rows.update((row.id, row) for row in found.ops)
 
 
-def call(callee: str, *args: Expr) -> Call:
-    """The call of a registered op; the result type comes from its signature."""
+def objection(node: Call) -> str:
+    """What the dialect of a well-typed call has against it, "" if nothing."""
+    row = lookup(node.callee)
+    with _registry.lock:
+        found = _registry.dialects.get(node.callee.partition(".")[0])
+    if found is None or found.validator is default_validator:
+        return ""
+    return found.validator(row.id, tuple(a.dtype for a in node.args), values_of(row.attrs, node.args))
+
+
+def call(callee: str, *args: Expr, **attrs: AttrValue) -> Call:
+    """The call of a registered op; the result type comes from its signature. `attrs` are its attributes by name."""
     row = lookup(callee)
+    if attrs or all(len(args) < len(signature) for signature in row.signatures):
+        args = (*args, *operands_of(row.attrs, attrs))
     operands = tuple(a.dtype for a in args)
     if operands not in row.signatures:
         accepted = "; ".join("(" + ", ".join(t.name for t in s) + ")" for s in row.signatures)
@@ -192,25 +226,28 @@ def call(callee: str, *args: Expr) -> Call:
     return Call(callee, row.signatures[operands], *args)
 
 
-def expand(root: Expr, memo: dict[Expr, Expr], native: Container[tuple[str, DType]] = ()) -> Expr:
+def never(node: Call) -> bool:
+    """No call stays."""
+    return False
+
+
+def expand(root: Expr, memo: dict[Expr, Expr], stays: Callable[[Call], bool] = never) -> Expr:
     """`root` with every call replaced by its composition, also those inside of compositions.
 
-    A call whose (callee, type of the first operand) is in `native` stays: somebody else gives it a meaning.
+    A call that `stays` is left: somebody else gives it a meaning.
     """
 
     def rule(node: Expr) -> Expr:
-        if not isinstance(node, Call) or (node.args and (node.callee, node.args[0].dtype) in native):
-            return node
-        return _expand_call(node, memo, native)
+        return _expand_call(node, memo, stays) if isinstance(node, Call) and not stays(node) else node
 
     return rewrite(root, rule, memo)
 
 
-def _expand_call(node: Call, memo: dict[Expr, Expr], native: Container[tuple[str, DType]]) -> Expr:
+def _expand_call(node: Call, memo: dict[Expr, Expr], stays: Callable[[Call], bool]) -> Expr:
     body = lookup(node.callee).expand(*node.args)
     if body.dtype is not node.dtype:
         raise SignatureMismatch(
             f"the composition of {node.callee} gives {body.dtype}, its signature says {node.dtype}",
             fix="correct the dialect's composition",
         )
-    return expand(body, memo, native)
+    return expand(body, memo, stays)

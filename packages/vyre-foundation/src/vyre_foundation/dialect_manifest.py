@@ -10,12 +10,20 @@
     result = "T"
     is = "sqrt(x * x + y * y)"
 
+    [ops.length]
+    over = ["f32", "f64"]
+    params = { x = "T", y = "T" }
+    attrs.norm = { type = ["euclidean", "maximum"], default = "euclidean" }
+    result = "T"
+    is = { euclidean = "sqrt(x * x + y * y)", maximum = "max(abs(x), abs(y))" }
+
     [migrations.hyp]
     to = "hypot"
     since = "1.2"
 
 `over` lists the types that ``T`` stands for; without it all types are written out. Numbers without a type take that of
-the operand beside them, so one expression serves all types. The op is ``geometry.hypot``.
+the operand beside them, so one expression serves all types. The op is ``geometry.hypot``. An attribute is a constant of
+the expression; for the last one, if it is a choice, there may be an expression for each of its names.
 """
 
 from __future__ import annotations
@@ -25,12 +33,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from blake3 import blake3
+
+from vyre_foundation.attributes import AttrSchema, AttrType, BadAttribute
 from vyre_foundation.dialect import LANGUAGE, Composition, Dialect, Expand, Migration
-from vyre_foundation.dtype import DTYPES, DType
+from vyre_foundation.dtype import DTYPES, DType, u32
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.expr import Expr, Local
+from vyre_foundation.ir.expr import Expr, Literal, Local
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import rewrite
+from vyre_foundation.mutation import MutationClass
 from vyre_foundation.text import TextError, parse
 from vyre_foundation.text.syntax import name as written
 
@@ -70,6 +82,7 @@ def parse_manifest(text: str, where: str = "manifest") -> Dialect:
         summary=reader.of_type(table, "summary", str, ""),
         ops=tuple(reader.op(id, name, row) for name, row in reader.tables(table, "ops")),
         migrations=tuple(reader.migration(id, name, row) for name, row in reader.tables(table, "migrations")),
+        digest=str(blake3(text.encode()).hexdigest(16)),
     )
 
 
@@ -82,21 +95,52 @@ class _Reader:
     def op(self, dialect: str, name: str, row: Mapping[str, Any]) -> Composition:
         key = f"ops.{name}"
         params = dict(self.tables_of_text(row, "params", key))
-        result, source = self.text(row, "result", key), self.text(row, "is", key)
+        attrs = tuple(self.attr(n, inner, f"{key}.attrs.{n}") for n, inner in self.tables(row, "attrs", key))
+        result, sources = self.text(row, "result", key), self.sources(row, attrs, key)
         types = [self.dtype(t, key) for t in self.of_type(row, "over", list, [], key)]
-        bodies = {}
+        bodies, signatures = {}, {}
         for chosen in types or (None,):
             operands = {p: self.dtype(t, key, chosen) for p, t in params.items()}
-            body = self.body(source, operands, key)
-            if body.dtype is not self.dtype(result, key, chosen):
-                raise self.bad(key, f"the expression is of {body.dtype}, `result` says {result}", "correct one of them")
-            bodies[tuple(operands.values())] = body
+            operands |= {schema.name: schema.type.dtype for schema in attrs}
+            signature = tuple(operands.values())
+            signatures[signature] = self.dtype(result, key, chosen)
+            for choice, source in sources.items():
+                body = bodies[signature, choice] = self.body(source, operands, key)
+                if body.dtype is not signatures[signature]:
+                    message = f"the expression is of {body.dtype}, `result` says {result}"
+                    raise self.bad(key, message, "correct one of them")
         return Composition(
             id=f"{dialect}.{name}",
-            signatures={operands: body.dtype for operands, body in bodies.items()},
-            expand=_substitution(tuple(params), bodies),
+            signatures=signatures,
+            expand=_substitution((*params, *(schema.name for schema in attrs)), bodies),
             summary=self.of_type(row, "summary", str, "", key),
+            attrs=attrs,
         )
+
+    def attr(self, name: str, row: Mapping[str, Any], key: str) -> AttrSchema:
+        """``{ type = "u32", default = 2 }``, or a list of names for the type."""
+        stated = row.get("type")
+        if isinstance(stated, list) and stated and all(isinstance(choice, str) for choice in stated):
+            type = AttrType(u32, tuple(stated))
+        else:
+            type = AttrType(self.dtype(str(stated), key))
+        schema = AttrSchema(name, type, row.get("default"))
+        try:
+            _ = schema.default is None or schema.operand(None)
+        except BadAttribute as error:
+            raise self.bad(key, error.message, error.fix) from error
+        return schema
+
+    def sources(self, row: Mapping[str, Any], attrs: tuple[AttrSchema, ...], key: str) -> dict[int | None, str]:
+        """The expression (None), or one for each value of the last attribute."""
+        if not isinstance(row.get("is"), dict):
+            return {None: self.text(row, "is", key)}
+        choices = attrs[-1].type.choices if attrs else ()
+        given = dict(self.tables_of_text(row, "is", key))
+        if set(given) != set(choices):
+            fix = f"write one for each of {', '.join(choices) or 'the names of a choice, its last attribute'}"
+            raise self.bad(f"{key}.is", f"got expressions for {', '.join(given)}", fix)
+        return {number: given[choice] for number, choice in enumerate(choices)}
 
     def body(self, source: str, operands: Mapping[str, DType], key: str) -> Expr:
         """The expression over its operands as locals, as the parser of programs reads it."""
@@ -119,8 +163,16 @@ class _Reader:
             since=self.text(row, "since", key),
             note=self.of_type(row, "note", str, "", key),
             operands=None if operands is None else tuple(operands),
-            changes_results=self.of_type(row, "changes_results", bool, False, key),
+            attrs=tuple(self.of_type(row, "attrs", dict, {}, key).items()),
+            mutation=self.mutation(self.of_type(row, "mutation", str, MutationClass.STRUCTURAL.value, key), key),
         )
+
+    def mutation(self, name: str, key: str) -> MutationClass:
+        try:
+            return MutationClass(name)
+        except ValueError as error:
+            known = ", ".join(found.value for found in MutationClass)
+            raise self.bad(key, f"got the mutation {name!r}", f"use one of {known}") from error
 
     def dtype(self, name: str, key: str, chosen: DType | None = None) -> DType:
         if name == "T" and chosen is not None:
@@ -135,11 +187,12 @@ class _Reader:
             raise self.bad(f"{key}.{field}".strip("."), "it is missing or empty", "write a text")
         return found
 
-    def tables(self, row: Mapping[str, Any], field: str) -> list[tuple[str, Mapping[str, Any]]]:
-        rows = self.of_type(row, field, dict, {})
+    def tables(self, row: Mapping[str, Any], field: str, key: str = "") -> list[tuple[str, Mapping[str, Any]]]:
+        rows = self.of_type(row, field, dict, {}, key)
         for name, inner in rows.items():
             if not isinstance(inner, dict):
-                raise self.bad(f"{field}.{name}", "it is no table", f"write [{field}.{name}]")
+                where = f"{key}.{field}.{name}".strip(".")
+                raise self.bad(where, "it is no table", f"write [{where}]")
         return list(rows.items())
 
     def tables_of_text(self, row: Mapping[str, Any], field: str, key: str) -> list[tuple[str, str]]:
@@ -156,12 +209,17 @@ class _Reader:
         return BadManifest(f"{key}: {message}", fix=fix, where=self.where)
 
 
-def _substitution(names: tuple[str, ...], bodies: Mapping[tuple[DType, ...], Expr]) -> Expand:
-    """The expression for the types of the operands, with the operands in the place of its locals."""
+def _substitution(names: tuple[str, ...], bodies: Mapping[tuple[tuple[DType, ...], int | None], Expr]) -> Expand:
+    """The expression for the types of the operands and the last attribute, with the operands in place of its locals."""
 
     def expand(*operands: Expr) -> Expr:
         types = tuple(operand.dtype for operand in operands)
+        body = bodies.get((types, None))
+        if body is None:
+            last = operands[-1]
+            assert isinstance(last, Literal), "attributes are literals"
+            body = bodies[types, int(last.value)]
         given: dict[Expr, Expr] = {Local(n, dtype): x for n, dtype, x in zip(names, types, operands, strict=True)}
-        return rewrite(bodies[types], lambda node: given.get(node, node), {})
+        return rewrite(body, lambda node: given.get(node, node), {})
 
     return expand

@@ -23,7 +23,7 @@ from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
 OWN_MODULES = (
-    *("errors", "dialect", "dialect_manifest", "migration"),
+    *("errors", "attributes", "dialect", "dialect_manifest", "migration"),
     *("validate.facts", "wire.errors", "text.errors"),
 )
 """Where this distribution has its error classes."""

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from vyre_foundation.dialect import Dialect, Migration, call, installed_dialects
+from vyre_foundation.attributes import AttrValue
+from vyre_foundation.dialect import Composition, Dialect, Migration, call, installed_dialects
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.expr import Call, Expr
+from vyre_foundation.ir.expr import Call, Expr, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
 from vyre_foundation.ir.walk import program_expressions, rewrite, rewrite_body, with_expressions
+from vyre_foundation.mutation import MutationClass
 from vyre_foundation.record import record
 from vyre_foundation.validate.codes import Rule
 
@@ -51,12 +53,15 @@ class Migrated:
 
 
 def check_migrations(dialect: Dialect) -> None:
-    """Raise `BadMigration` for a list that names an op twice or does not come to an end."""
+    """Raise `BadMigration` for a list that names an op twice, does not come to an end, or calls a step what it is
+    not."""
+    rows = {row.id: row for row in dialect.ops}
     steps: dict[str, Migration] = {}
     for migration in dialect.migrations:
         if migration.op in steps:
             raise BadMigration(f"{migration.op!r} migrates twice", fix="keep one of the two", where=dialect.id)
         steps[migration.op] = migration
+        _require_class(migration, rows.get(migration.op), rows.get(migration.to), dialect.id)
     for start in steps:
         seen = [start]
         while (step := steps.get(seen[-1])) is not None and step.to:
@@ -64,6 +69,21 @@ def check_migrations(dialect: Dialect) -> None:
                 circle = " to ".join([*seen, step.to])
                 raise BadMigration(f"migrations go in a circle: {circle}", fix="end it at an op", where=dialect.id)
             seen.append(step.to)
+
+
+def _require_class(migration: Migration, old: Composition | None, new: Composition | None, where: str) -> None:
+    """A cosmetic step between two ops that are there is one of names alone."""
+    if migration.mutation is MutationClass.LOWERING:
+        message = f"the migration of {migration.op!r} says that it lowers"
+        raise BadMigration(message, fix="call it cosmetic, structural or semantic", where=where)
+    if migration.mutation is not MutationClass.COSMETIC or old is None or new is None:
+        return
+    for signature in old.signatures:
+        formal = tuple(Local(f"__operand{n}", dtype) for n, dtype in enumerate(signature))
+        order = range(len(formal)) if migration.operands is None else migration.operands
+        if old.attrs or new.attrs or old.expand(*formal) is not new.expand(*[formal[n] for n in order]):
+            message = f"{migration.op!r} is not {migration.to!r} by another name"
+            raise BadMigration(message, fix="call the migration structural", where=where)
 
 
 def migrate(program: Program, dialects: Sequence[Dialect] | None = None, *, changes_results: bool = False) -> Migrated:
@@ -77,7 +97,7 @@ def migrate(program: Program, dialects: Sequence[Dialect] | None = None, *, chan
     known = {m.op: m for d in (installed_dialects() if dialects is None else dialects) for m in d.migrations}
     if not called & known.keys():
         return Migrated(program)
-    follow = {op: m for op, m in known.items() if m.to and (changes_results or not m.changes_results)}
+    follow = {op: m for op, m in known.items() if m.to and (changes_results or not m.mutation.changes_results)}
     taken: dict[str, Migration] = {}
     memo: dict[Expr, Expr] = {}
 
@@ -101,6 +121,7 @@ def _follow(node: Expr, known: Mapping[str, Migration], taken: dict[str, Migrati
     if not isinstance(node, Call) or node.callee not in known:
         return node
     callee, operands = node.callee, node.args
+    attrs: dict[str, AttrValue] = {}
     while (step := known.get(callee)) is not None:
         taken[callee] = step
         order = range(len(operands)) if step.operands is None else step.operands
@@ -108,7 +129,8 @@ def _follow(node: Expr, known: Mapping[str, Migration], taken: dict[str, Migrati
             message = f"{callee!r} got {len(operands)} operands, its migration takes {list(order)}"
             raise BadMigration(message, fix="correct the dialect's list", where=callee)
         callee, operands = step.to, tuple(operands[n] for n in order)
-    new = call(callee, *operands)
+        attrs |= step.attrs
+    new = call(callee, *operands, **attrs)
     if new.dtype is not node.dtype:
         message = f"{callee!r} gives {new.dtype}, {node.callee!r} gave {node.dtype}"
         raise BadMigration(message, fix="correct the dialect's list", where=node.callee)

@@ -93,8 +93,8 @@ def test_a_row_is_judged_once_and_a_new_one_again(monkeypatch):
     unregister(["t.pure"])
     register([Composition("t.pure", {(u32,): u32}, lambda x: count.append(x) or x)])
     for _ in range(3):
-        assert _impurity(("t.pure", (u32,)), ()) is None
+        assert _impurity(("t.pure", (u32,), ()), ()) is None
     assert len(count) == 1
     unregister(["t.pure"])
     register([Composition("t.pure", {(u32,): u32}, BODIES["where"])])
-    assert _impurity(("t.pure", (u32,)), ()) is not None
+    assert _impurity(("t.pure", (u32,), ()), ()) is not None

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation import dialect as dialects
+from vyre_foundation.attributes import AttrSchema, AttrType
+from vyre_foundation.dialect import Composition, Dialect, register, unregister
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Memory
 from vyre_foundation.ir.expr import Id, IdKind, literal
@@ -127,6 +129,10 @@ CASES = {
                               text("let x = call<u32> validate.same(1);")),
     "V064": ("body[0].value", text("let x = call<u32> validate.where();"),
                               text("let x = call<u32> validate.same(global_id.x);")),
+    "V065": ("body[0].value", text("let x = call<u32> validate.power(3, len(a));", "read a: u32[] @0;"),
+                              text("let x = call<u32> validate.power(len(a), 3);", "read a: u32[] @0;")),
+    "V066": ("body[0].value", text("let x = call<u32> validate.power(3, 0);"),
+                              text("let x = call<u32> validate.power(3, 1);")),
 }
 # fmt: on
 
@@ -161,15 +167,22 @@ BUILT = {
 
 
 @pytest.fixture(autouse=True)
-def dialect():
-    """`validate.same` is a composition, `validate.where` only claims to be one."""
+def dialect(monkeypatch):
+    """`validate.same` is a composition, `validate.where` only claims to be one; `validate.power` wants no 0."""
     rows = (
         Composition("validate.same", {(u32,): u32}, lambda x: x),
         Composition("validate.where", {(): u32}, lambda: Id(IdKind.GLOBAL_ID, 0)),
+        Composition("validate.power", {(u32, u32): u32}, lambda x, n: x, attrs=(AttrSchema("n", AttrType(u32)),)),
     )
+    found = Dialect(id="validate", version="1", ops=rows, validator=lambda op, types, attrs: refuse_zero(**attrs))
+    monkeypatch.setitem(dialects._registry.dialects, "validate", found)
     register(rows)
     yield
     unregister(row.id for row in rows)
+
+
+def refuse_zero(n=1):
+    return "" if n else "the power 0 is 1"
 
 
 def programs(code):

@@ -68,6 +68,8 @@ Calls, and what is for legalizers (`calls`, `raw`)
     V062  The op of a call is defined by an installed dialect.
     V063  The operands and the result of a call have the types of one of the op's signatures.
     V064  A called op is a composition of pure ops over its operands, and not of itself.
+    V065  An attribute of a call is a literal of the attribute's type.
+    V066  The dialect of a called op has nothing against the call.
 
 Determinism: not a condition for validity, but reported (`determinism`)
     D001  A store meets no other access of its barrier interval.

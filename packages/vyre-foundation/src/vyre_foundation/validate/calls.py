@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vyre_foundation import dialect
+from vyre_foundation.attributes import complaint
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
@@ -11,10 +12,11 @@ from vyre_foundation.ops import Tier
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
-Signature = tuple[str, tuple[DType, ...]]
+Signature = tuple[str, tuple[DType, ...], tuple[Expr, ...]]
+"""An op, the types of its operands, and the last of these, which are its attributes."""
 
 _verdicts: dict[Signature, tuple[dialect.Composition, str | None]] = {}
-"""What is wrong with the expansion of a composition for operands of these types; judged once for each row."""
+"""What is wrong with the expansion of a composition for operands like these; judged once for each row."""
 
 
 def check_call(report: Report, place: Place, field: str, node: Call) -> None:
@@ -31,10 +33,21 @@ def check_call(report: Report, place: Place, field: str, node: Call) -> None:
         message = f"got {node.callee} as {got}, expected {accepted}"
         report.at(place, "V063", message, "build the call with dialect.call, and cast the operands", field=field)
         return
-    impurity = _impurity((node.callee, operands), ())
+    if (wrong := complaint(row.attrs, node.args)) is not None:
+        message = f"got {node.callee} with {wrong}"
+        report.at(place, "V065", message, "write a constant: a value of the program is an operand", field=field)
+        return
+    impurity = _impurity(_signature(row, node), ())
     if impurity is not None:
         message = f"got {node.callee}, which {impurity}, expected a composition of pure ops over its operands"
         report.at(place, "V064", message, "correct the dialect: pass what it needs as operands", field=field)
+    elif reason := dialect.objection(node):
+        message = f"got {node.callee}, which its dialect refuses: {reason}"
+        report.at(place, "V066", message, "call it as the dialect says", field=field)
+
+
+def _signature(row: dialect.Composition, node: Call) -> Signature:
+    return node.callee, tuple(a.dtype for a in node.args), node.args[len(node.args) - len(row.attrs) :]
 
 
 def _impurity(signature: Signature, around: tuple[Signature, ...]) -> str | None:
@@ -51,7 +64,10 @@ def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signatu
         return "expands to itself"
     if signature[1] not in row.signatures:
         return f"has no signature for ({', '.join(t.name for t in signature[1])})"
-    formal = [Local(f"__operand{n}", dtype) for n, dtype in enumerate(signature[1])]
+    if (wrong := complaint(row.attrs, signature[2])) is not None:
+        return f"gets {wrong}"
+    values = signature[1][: len(signature[1]) - len(row.attrs)]
+    formal: list[Expr] = [*(Local(f"__operand{n}", dtype) for n, dtype in enumerate(values)), *signature[2]]
     try:
         body = row.expand(*formal)
         if body.dtype is not row.signatures[signature[1]]:
@@ -60,7 +76,7 @@ def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signatu
             if (foreign := _foreign(node, formal)) is not None:
                 return f"expands to an expression with {foreign}"
             if isinstance(node, Call):
-                inner = _impurity((node.callee, tuple(a.dtype for a in node.args)), (*around, signature))
+                inner = _impurity(_signature(dialect.lookup(node.callee), node), (*around, signature))
                 if inner is not None:
                     return f"calls {node.callee}, which {inner}"
     except VyreError as error:
@@ -68,7 +84,7 @@ def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signatu
     return None
 
 
-def _foreign(node: Expr, formal: list[Local]) -> str | None:
+def _foreign(node: Expr, formal: list[Expr]) -> str | None:
     """What `node` is, if it is no pure op over the operands."""
     match node:
         case Apply() if node.op.tier is Tier.RAW:

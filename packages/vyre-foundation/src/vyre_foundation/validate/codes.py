@@ -130,6 +130,10 @@ _RULES = {
                  "a call with two operands of an op that takes one", "pass one"),
     "V064": Rule("A called op is a composition of pure ops over its operands, and not of itself.",
                  "an op that expands to global_id(0)", "pass the id as an operand"),
+    "V065": Rule("An attribute of a call is a literal of the attribute's type.",
+                 "a loaded number as an attribute", "write the number"),
+    "V066": Rule("The dialect of a called op has nothing against the call.",
+                 "an order of 0, which the dialect refuses", "an order of 1"),
 }
 # fmt: on
 
