@@ -13,4 +13,8 @@ class CudaBackend(EngineBackend, contract=1):
     """Dispatch on an NVIDIA GPU. The first use opens it."""
 
     def __init__(self) -> None:
-        super().__init__(BACKEND, lambda: CudaPort(open_device()), version=__version__)
+        super().__init__(BACKEND, _open, version=__version__)
+
+
+def _open() -> CudaPort:
+    return CudaPort(open_device())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver_opencl import __version__
 from vyre_driver_opencl.opened import open_device
@@ -12,4 +14,8 @@ class OpenClBackend(EngineBackend, contract=1):
     """Dispatch on an OpenCL device; `id` says which devices come into question. The first use opens one."""
 
     def __init__(self, id: str = "opencl") -> None:
-        super().__init__(id, lambda: OpenClPort(id, open_device(id)), version=__version__)
+        super().__init__(id, partial(_open, id), version=__version__)
+
+
+def _open(id: str) -> OpenClPort:
+    return OpenClPort(id, open_device(id))

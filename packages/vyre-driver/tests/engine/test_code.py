@@ -95,9 +95,10 @@ def test_code_that_failed_is_not_saved(engine: Engine, store: Store) -> None:
     one = engine(double, faults=[Fault("launch", DispatchFailed("no", backend="fake"))])
     with pytest.raises(DispatchFailed):
         one.backend.dispatch(doubling(), [X])
-    assert store.entries() == []
+    assert [entry.kind for entry in store.entries()] == ["begun"]
     assert one.backend.dispatch(doubling(), [X]) == DOUBLED
     assert counts(one) == (1, 0, 1)
+    assert [entry.kind for entry in store.entries()] == ["code"]
 
 
 def test_another_configuration_is_other_code(engine: Engine) -> None:

@@ -83,14 +83,14 @@ def load_ahead(backend: EngineBackend, made: CompiledProgram) -> None:
 
 def _compiled(device: Device, facts: Facts, config: DispatchConfig, queue: int, source: str) -> Artifact:
     code = device.compile(facts, config, queue)
-    _run_once(device, facts.program, config, code)
+    run_once(device, facts.program, config, code)
     binary = device.port.binary(code.module)
     if binary is None:
         raise UnsupportedFeature("compiled code as bytes", backend=device.profile.backend)
     return Artifact(code.executable, source, binary)
 
 
-def _run_once(device: Device, program: Program, config: DispatchConfig, code: Code) -> None:
+def run_once(device: Device, program: Program, config: DispatchConfig, code: Code) -> None:
     """Launch every kernel, whatever the order of a dispatch would be. What they trap or give is nobody's."""
     one = config.replace(grid_override=(1, 1, 1), max_output_bytes=None)
     sizes = least_lengths(program)

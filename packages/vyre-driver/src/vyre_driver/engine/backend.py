@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.pending import PendingDispatch
@@ -21,7 +21,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.pipeline import EnginePipeline
-from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.engine.port import OpenPort, SourceUnit
 from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.residents import Residents
 from vyre_driver.engine.sequence import Sequences
@@ -45,9 +45,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     Dispatches of several threads take turns. Nothing of a dispatch that failed stays on the device.
     """
 
-    def __init__(
-        self, id: str, open_port: Callable[[], DevicePort[Any, Any, Any]], *, version: str = "unspecified"
-    ) -> None:
+    def __init__(self, id: str, open_port: OpenPort, *, version: str = "unspecified") -> None:
         self._id, self._open_port, self._version = id, open_port, version
         self._counters = Counters()
         self._gate = Gate(id, self._opened)
@@ -138,7 +136,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._gate.session(deadline) as device:
             admit_program(facts, config, device.target, device.profile)
-            code = device.compile(facts, config)
+            code = device.compile(facts, config, deadline=deadline)
             dispatcher = self._new_dispatcher(device, persistent={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
         weakref.finalize(pipeline, dispatcher.launches.abandon, device).atexit = False
@@ -230,7 +228,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def _opened(self) -> Device:
         port = self._open_port()
         try:
-            return Device(port, self._counters, self._reclaim, shared_store())
+            return Device(port, self._counters, self._reclaim, shared_store(), self._open_port)
         except BaseException:
             port.close()
             raise

@@ -15,7 +15,8 @@ from typing import Any
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pipeline import PipelineCacheSnapshot
 from vyre_driver.device.profile import Extent
-from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
@@ -24,6 +25,7 @@ from vyre_driver.pipeline.cache import PipelineCache
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_driver.pipeline.settings import GuardSettings
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
@@ -56,20 +58,33 @@ class CodeCache:
     """All code of one open device. The backend's lock is held for every call."""
 
     def __init__(
-        self, port: DevicePort[Any, Any, Any], counters: Counters, disk: DiskPipelineCache, emit: Emit
+        self,
+        port: DevicePort[Any, Any, Any],
+        counters: Counters,
+        disk: DiskPipelineCache,
+        emit: Emit,
+        open_port: OpenPort | None = None,
     ) -> None:
         self._port, self._counters, self._disk, self._emit = port, counters, disk, emit
+        self._open_port, self._guard = open_port, GuardSettings.of()
         self._memory: PipelineCache[Code] = PipelineCache()
         self._unsaved: dict[PipelineCacheKey, Unsaved] = {}
         self._adopted: dict[Ahead, tuple[Executable, Any]] = {}
         self._loads = 0
 
-    def get(self, identity: PipelineCacheIdentity, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
-        """Code of this identity, which is that of the program of `facts`."""
+    def get(
+        self,
+        identity: PipelineCacheIdentity,
+        facts: Facts,
+        config: DispatchConfig,
+        queue: int = 0,
+        deadline: Deadline | None = None,
+    ) -> Code:
+        """Code of this identity, which is that of the program of `facts`. The deadline ends a guarded compilation."""
         key = identity.key()
         code = self._memory.get(key)
         if code is None:
-            code = self._loaded(key, identity, queue) or self._compiled(key, identity, facts, config, queue)
+            code = self._loaded(key, identity, queue) or self._compiled(key, identity, facts, config, queue, deadline)
             self._memory.put(key, code)
         return code
 
@@ -87,6 +102,10 @@ class CodeCache:
         unsaved = self._unsaved.pop(code.key, None)
         if unsaved is None:
             return
+        self._save(code, unsaved)
+        self._disk.end(unsaved.identity)
+
+    def _save(self, code: Code, unsaved: Unsaved) -> None:
         started = time.perf_counter_ns()
         try:
             binary = self._port.binary(code.module)
@@ -106,6 +125,8 @@ class CodeCache:
     def clear(self) -> None:
         """Forget everything; what the store holds stays there."""
         self._memory.clear()
+        for unsaved in self._unsaved.values():
+            self._disk.end(unsaved.identity)
         self._unsaved.clear()
         self._adopted.clear()
 
@@ -132,12 +153,34 @@ class CodeCache:
         return Code(key, artifact.executable, module)
 
     def _compiled(
-        self, key: PipelineCacheKey, identity: PipelineCacheIdentity, facts: Facts, config: DispatchConfig, queue: int
+        self,
+        key: PipelineCacheKey,
+        identity: PipelineCacheIdentity,
+        facts: Facts,
+        config: DispatchConfig,
+        queue: int,
+        deadline: Deadline | None,
     ) -> Code:
         started = time.perf_counter_ns()
         lowered, unit = self._emit(facts, config)
         self._counters.compiles += 1
-        code = Code(key, Executable.of(lowered, unit.kernels), self._port.compile(unit, queue))
+        executable = Executable.of(lowered, unit.kernels)
+        if self._open_port is not None and self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
+            from vyre_driver.engine.guard import Guard  # not needed by those who trust their compiler
+
+            guard = Guard(identity.device.backend, self._open_port, self._guard)
+            binary = guard.compile(unit, executable, facts.program, config, queue, deadline)
+            self._disk.forget_fatal(identity)
+            if binary is not None:
+                artifact = Artifact(executable, unit.text, binary)
+                self._counters.saves += self._disk.put(identity, artifact, time.perf_counter_ns() - started)
+                return Code(key, executable, self._port.load(binary, queue))
+        self._disk.begin(identity)
+        try:
+            code = Code(key, executable, self._port.compile(unit, queue))
+        except BaseException:
+            self._disk.end(identity)
+            raise
         if self._disk.keeps:
             self._unsaved[key] = Unsaved(identity, unit.text, time.perf_counter_ns() - started)
         return code

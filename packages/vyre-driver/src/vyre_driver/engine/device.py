@@ -12,8 +12,9 @@ import numpy as np
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code, CodeCache
+from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.natives import Natives
-from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.port import DevicePort, EmitOptions, OpenPort, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.engine.residents import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
@@ -38,7 +39,7 @@ class Device:
     """One port that is open. The backend's lock is held for every call but `abandon`.
 
     `reclaim` gives back memory that is only kept for speed; it is asked when the device is full. `store` keeps code for
-    later processes.
+    later processes, `open_port` opens the device in another one, for a compiler that is not trusted in this.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Device:
         counters: Counters,
         reclaim: Callable[[], None],
         store: Store | None = None,
+        open_port: OpenPort | None = None,
     ) -> None:
         self.port, self.counters = port, counters
         self.generation = next_generation()
@@ -56,7 +58,7 @@ class Device:
         self.natives = Natives(port.natives(), self.profile.identity, known)
         self._emitter = _emitter(port)
         self.rate = Rate.of(known, self.profile.identity)
-        self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit)
+        self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit, open_port)
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, self)
         self._live: set[Allocation] = set()
@@ -76,11 +78,11 @@ class Device:
         queues = self.profile.queues
         return choose_queue(queues, cost, self.rate.ns_per_unit).queue if queues else 0
 
-    def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0) -> Code:
+    def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
         target = self._target_for(config)
         identity = PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
-        return self.code.get(identity, facts, config, queue)
+        return self.code.get(identity, facts, config, queue, deadline)
 
     def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""

@@ -80,7 +80,7 @@ class Launches:
     def _bound(
         self, device: Device, plan: LaunchPlan, request: Request, deadline: Deadline | None, queue: int
     ) -> Prepared:
-        code = device.compile(plan.facts, request.config, queue)
+        code = device.compile(plan.facts, request.config, queue, deadline)
         if deadline is not None:
             deadline.check("compilation")
         return bind(device, plan, code, self._persistent, request.places)

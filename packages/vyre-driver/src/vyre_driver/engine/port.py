@@ -29,7 +29,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.errors import UnsupportedFeature
@@ -238,3 +238,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     @abstractmethod
     def close(self) -> None:
         """Wait for the queue and give everything back. Nothing else is called after it. May be called twice."""
+
+
+OpenPort: TypeAlias = Callable[[], DevicePort[Any, Any, Any]]
+"""Opens the device. A function that another process can import lets code be compiled there."""

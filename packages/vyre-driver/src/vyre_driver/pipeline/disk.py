@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
+import weakref
 
 from vyre_driver.pipeline.artifact import Artifact
+from vyre_driver.pipeline.entry import EntryIdentity
 from vyre_driver.pipeline.key import PipelineCacheIdentity
 from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.store import Store
@@ -18,6 +22,9 @@ class DiskPipelineCache:
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
+        self._begun: dict[PipelineCacheIdentity, EntryIdentity] = {}
+        if store is not None:
+            weakref.finalize(self, _end_all, store, self._begun)
 
     @property
     def keeps(self) -> bool:
@@ -47,6 +54,30 @@ class DiskPipelineCache:
         if self._store is not None:
             self._store.discard(identity.entry(), reason)
 
+    # ── compilers that do not come back ──────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, identity: PipelineCacheIdentity) -> None:
+        """From now on this process compiles the code, or runs it for the first time: let others know, should it die."""
+        if self.keeps and self._store is not None:
+            mark = self._begun[identity] = identity.begun()
+            self._store.put(mark, str(os.getpid()).encode(), 0)
+
+    def end(self, identity: PipelineCacheIdentity) -> None:
+        """The process has survived it."""
+        mark = self._begun.pop(identity, None)
+        if mark is not None and self._store is not None:
+            self._store.remove(mark)
+
+    def was_fatal(self, identity: PipelineCacheIdentity) -> bool:
+        """Whether a process that is no more has begun with the code, and not ended."""
+        mark = None if self._store is None else self._store.get(identity.begun())
+        return mark is not None and not _lives(mark)
+
+    def forget_fatal(self, identity: PipelineCacheIdentity) -> None:
+        """The code has been compiled in a process that survived it."""
+        if self._store is not None:
+            self._store.remove(identity.begun())
+
     def missed(self, identity: PipelineCacheIdentity) -> PipelineCacheMissEvidence | None:
         """Why `get` had nothing: what the store has beside it; None without a store."""
         if self._store is None:
@@ -54,3 +85,21 @@ class DiskPipelineCache:
         evidence = self._store.evidence(identity.entry())
         _logger.debug("missed %s: %s (%s)", identity.program[:16], evidence.reason.value, evidence)
         return evidence
+
+
+def _lives(mark: bytes) -> bool:
+    """Whether the process of a mark is still there. A later process of the same number hides the mark, no more."""
+    if sys.platform == "win32":  # there is no such question, the signal 0 would end it
+        return False
+    try:
+        os.kill(int(mark), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except OSError:  # another user's
+        return True
+    return True
+
+
+def _end_all(store: Store, begun: dict[PipelineCacheIdentity, EntryIdentity]) -> None:
+    for mark in begun.values():
+        store.remove(mark)

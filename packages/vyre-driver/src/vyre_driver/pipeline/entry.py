@@ -15,6 +15,8 @@ class Kind(Enum):
     """An `Artifact`: kernels of one program for one device."""
     FACTS = "facts"
     """What a device has proven, in the words of its driver."""
+    BEGUN = "begun"
+    """The number of a process that is compiling this code: left behind, it says that the process did not survive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

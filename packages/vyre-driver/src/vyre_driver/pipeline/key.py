@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from vyre_driver.backend.config import DispatchConfig
@@ -103,6 +103,11 @@ class PipelineCacheIdentity:
             device=repr(self.device),
             text="\n".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__),
         )
+
+    def begun(self) -> EntryIdentity:
+        """What the store finds the process by that is compiling the code."""
+        code = self.entry()
+        return replace(code, kind=Kind.BEGUN, key=f"{code.key} {Kind.BEGUN.value}")
 
 
 def called_dialects(program: Program) -> tuple[str, ...]:

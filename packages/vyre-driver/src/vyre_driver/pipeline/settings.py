@@ -1,7 +1,9 @@
-"""Where compiled code is kept between processes, by `VYRE_CACHE`, `VYRE_CACHE_DIR` and `VYRE_CACHE_SIZE`."""
+"""What the environment says about compilation: where code is kept between processes, by `VYRE_CACHE`, `VYRE_CACHE_DIR`
+and `VYRE_CACHE_SIZE`, and what a compiler is trusted with, by `VYRE_COMPILE_GUARD` and `VYRE_COMPILE_TIMEOUT`."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -13,6 +15,9 @@ from vyre_driver.errors import InvalidSetting
 
 MODE, FOLDER, SIZE = "VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE"
 DEFAULT_SIZE = 256 * 2**20
+GUARD, TIMEOUT = "VYRE_COMPILE_GUARD", "VYRE_COMPILE_TIMEOUT"
+DEFAULT_TIMEOUT = 120.0
+"""Seconds."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 
@@ -42,6 +47,52 @@ class CacheSettings:
             folder=Path(folder).expanduser() if folder else _user_folder(),
             size=_size(environment.get(SIZE) or str(DEFAULT_SIZE)),
         )
+
+
+class GuardMode(Enum):
+    """Which code is compiled in a process of its own."""
+
+    OFF = "off"
+    AUTO = "auto"
+    """Code whose last compilation ended the process that did it."""
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """`timeout` is what a compilation in a process of its own may take, in seconds."""
+
+    mode: GuardMode = GuardMode.AUTO
+    timeout: float = DEFAULT_TIMEOUT
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> GuardSettings:
+        """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none."""
+        return cls(
+            mode=_guard(environment.get(GUARD) or GuardMode.AUTO.value),
+            timeout=_seconds(environment.get(TIMEOUT) or str(DEFAULT_TIMEOUT)),
+        )
+
+    def takes(self, *, was_fatal: bool) -> bool:
+        """Whether code that has ended a process before, or has not, is compiled in one of its own."""
+        return self.mode is GuardMode.ALWAYS or (self.mode is GuardMode.AUTO and was_fatal)
+
+
+def _guard(text: str) -> GuardMode:
+    try:
+        return GuardMode(text.strip().casefold())
+    except ValueError:
+        raise InvalidSetting(GUARD, needed=f"one of {', '.join(m.value for m in GuardMode)}", got=text) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise InvalidSetting(TIMEOUT, needed="seconds, more than 0", got=text)
+    return seconds
 
 
 def _mode(text: str) -> CacheMode:

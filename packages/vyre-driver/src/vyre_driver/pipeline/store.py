@@ -107,6 +107,10 @@ class Store:
         """Forget an entry that turned out to be of no use."""
         self._try(lambda connection: self._throw_away(connection, identity.key, reason), None)
 
+    def remove(self, identity: EntryIdentity) -> None:
+        """Drop an entry that has served its purpose."""
+        self._try(lambda connection: _delete(connection, [identity.key]), None, writes=True)
+
     def evidence(self, identity: EntryIdentity) -> PipelineCacheMissEvidence:
         """What there is beside an identity that was missed."""
 
