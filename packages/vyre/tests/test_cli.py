@@ -82,6 +82,19 @@ def test_a_backend_that_can_not_run_here_is_listed_with_its_remedy() -> None:
     assert "absent" in shown
 
 
+def test_a_table_shows_every_character_of_a_remedy() -> None:
+    fix = "pip install some-very-long-distribution-name[with-an-extra]"
+    gone = Availability.unavailable("it is [not] installed", fix)
+    absent = BackendRegistration(id="absent", precedence=1, contract=1, factory=MockBackend, probe=lambda: gone)
+    with registered(absent):
+        tables = [invoke("backends").stdout, invoke("doctor").stdout]
+    for table in tables:
+        shown = "".join(table.split())
+        assert "[not]" in shown
+        for word in ("some-very-long-", "[with-an-extra]"):
+            assert word in shown
+
+
 def test_doctor_runs_every_available_backend() -> None:
     result = invoke("doctor", "--json")
     document = json.loads(result.stdout)

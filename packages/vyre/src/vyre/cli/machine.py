@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.text import Text
 
 from vyre.cli.child import ask
 from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
@@ -51,12 +52,13 @@ def list_backends(answer: Answer) -> Exit:
             }
         )
         return Exit.OK
-    table = [
-        (r.id, str(r.precedence), r.selection.value, _state(state.is_available), state.reason or r.summary, state.fix)
-        for r, state in rows
-    ]
-    table += [(p.id, "–", "–", "[red]left out[/]", f"{p.distribution}: {p.reason}", p.fix) for p in problems]
-    answer.table("", ("backend", "rank", "chosen", "state", "about", "fix"), table)
+    table: list[tuple[str | Text, ...]] = []
+    for r, state in rows:
+        about = _about(state.reason or r.summary, state.fix)
+        table.append((r.id, str(r.precedence), r.selection.value, _state(state.is_available), about))
+    for p in problems:
+        table.append((p.id, "–", "–", Text("left out", "red"), _about(f"{p.distribution}: {p.reason}", p.fix)))
+    answer.table("", ("backend", "rank", "chosen", "state", "about"), table)
     return Exit.OK
 
 
@@ -69,22 +71,31 @@ def list_devices(answer: Answer, spellings: bool = False) -> Exit:
     if spellings:
         print_spellings(answer, found)
         return Exit.OK
-    rows = []
     for id, said in found.items():
-        p: dict[str, Any] = said.get("profile", {})
+        answer.console.print(Text(id, "bold"))
         if "error" in said:
-            rows.append((id, f"[red]{said['error']}[/]", "", "", "", "", said["fix"]))
+            answer.console.print(Text(f"  {_about(said['error'], said['fix'])}", "red"), soft_wrap=True)
             continue
-        abilities = [k.removeprefix("supports_") for k, v in p.items() if k.startswith("supports_") and v]
-        memory = readable_size(p["global_memory_bytes"]) if "global_memory_bytes" in p else "–"
-        units = ", ".join(f"{q['workers']} {q['name']}" for q in p.get("queues", ())) or str(
-            p.get("compute_units", "–")
-        )
-        group = str(p["max_invocations_per_workgroup"])
-        device, driver = p.get("device", "–"), p.get("driver_version", "–")
-        rows.append((id, device, driver, units, group, memory, ", ".join(abilities)))
-    answer.table("", ("backend", "device", "driver", "workers", "workgroup", "memory", "native"), rows)
+        for name, text in _described(said["profile"]):
+            answer.console.print(f"  {name:10} {text}", markup=False, soft_wrap=True)
     return Exit.OK
+
+
+def _described(profile: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a profile says, without what it does not know."""
+    if "device" in profile:
+        yield "device", profile["device"]
+    if "driver_version" in profile:
+        yield "driver", profile["driver_version"]
+    if units := ", ".join(f"{q['workers']} {q['name']}" for q in profile.get("queues", ())):
+        yield "workers", units
+    elif "compute_units" in profile:
+        yield "workers", str(profile["compute_units"])
+    if "global_memory_bytes" in profile:
+        yield "memory", readable_size(profile["global_memory_bytes"])
+    yield "workgroup", f"up to {profile['max_invocations_per_workgroup']} invocations"
+    abilities = (name for name, has in profile.items() if name.startswith("supports_") and has)
+    yield "native", ", ".join(name.removeprefix("supports_") for name in abilities)
 
 
 def examine(answer: Answer, prove: bool = False) -> Exit:
@@ -119,21 +130,22 @@ def examine(answer: Answer, prove: bool = False) -> Exit:
     for name, value in environment.items():
         answer.console.print(f"{name}={value}", markup=False)
     rows = [_checked(id, said) for id, said in found.items()]
-    rows += [(id, "[yellow]not available[/]", s.reason, s.fix) for id, s in states.items() if not s.is_available]
-    rows += [(p.id, "[red]left out[/]", p.reason, p.fix) for p in problems]
-    answer.table("", ("backend", "state", "about", "fix"), rows)
+    rows += [(id, _state(False), _about(s.reason, s.fix)) for id, s in states.items() if not s.is_available]
+    rows += [(p.id, Text("left out", "red"), _about(p.reason, p.fix)) for p in problems]
+    answer.table("", ("backend", "state", "about"), rows)
     return Exit.OK if well else Exit.FAILED
 
 
-def _checked(id: str, said: dict[str, Any]) -> tuple[str, str, str, str]:
+def _checked(id: str, said: dict[str, Any]) -> tuple[str | Text, ...]:
     if "error" in said:
-        return id, "[red]fails[/]", said["error"], said["fix"]
+        return id, Text("fails", "red"), _about(said["error"], said["fix"])
     kept = " with code that was kept" if said["compiled_before"] else ""
     times = f"opens in {readable_time(said['open_s'])}, first dispatch {readable_time(said['first_dispatch_s'])}{kept}"
     if not said["computes"]:
-        return id, "[red]wrong[/]", "it computes wrong results", "update the device's driver, then run `vyre conform`"
+        fix = "update the device's driver, then run `vyre conform`"
+        return id, Text("wrong", "red"), _about("it computes wrong results", fix)
     device, queues = said["profile"].get("device", said["version"]), _queues(said["profile"])
-    return id, "[green]works[/]", f"{device}, {times}" + (f"; launches: {queues}" if queues != "–" else ""), ""
+    return id, Text("works", "green"), f"{device}, {times}" + (f"; launches: {queues}" if queues != "–" else "")
 
 
 def _queues(profile: dict[str, Any]) -> str:
@@ -157,8 +169,12 @@ def _ask_all(answer: Answer) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _state(available: bool) -> str:
-    return "[green]available[/]" if available else "[yellow]not available[/]"
+def _about(reason: str, fix: str) -> str:
+    return f"{reason}. Fix: {fix}" if fix else reason
+
+
+def _state(available: bool) -> Text:
+    return Text("available", "green") if available else Text("not available", "yellow")
 
 
 def _version(distribution: str) -> str | None:

@@ -74,6 +74,10 @@ def coloured(diagnostic: Diagnostic) -> Text:
     return Text.assemble(*((text, _STYLES.get(part, loud)) for part, text in parts(diagnostic)))
 
 
+MAX_UNBROKEN = 16
+"""Columns of at most so many characters are never broken."""
+
+
 class Answer:
     """Where a command puts its result: one JSON document with ``--json``, else text on the terminal.
 
@@ -89,9 +93,14 @@ class Answer:
     def json(self, document: Mapping[str, Any]) -> None:
         click.echo(json.dumps(document, indent=2))
 
-    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        table = Table(*columns, title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
-        for row in rows:
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
+        """Cells are taken as they are: a bracket is a bracket. Long columns share the room that short ones leave."""
+        table = Table(title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+        cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        for n, column in enumerate(columns):
+            widest = max((row[n].cell_len for row in cells), default=0)
+            table.add_column(column, overflow="fold", no_wrap=widest <= MAX_UNBROKEN)
+        for row in cells:
             table.add_row(*row)
         self.console.print(table)
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from rich.text import Text
+
 from vyre.cli.outcome import Answer
 
 COMPOSED = "composed"
@@ -25,24 +27,19 @@ def print_spellings(answer: Answer, found: dict[str, dict[str, Any]]) -> None:
             answer.console.print(f"{backend}: the order of its table; measured only where VYRE_CACHE keeps it")
 
 
-def _row(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+def _row(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[str | Text, ...]:
     text, picoseconds = one["text"] or COMPOSED, one["picoseconds"]
     time = "–" if picoseconds is None else f"{picoseconds:.0f}"
-    return one["op"], one["type"], _plain(text), time, _verdict(one, rows)
+    return one["op"], one["type"], text, time, _verdict(one, rows)
 
 
-def _verdict(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+def _verdict(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str | Text:
     if one["wrong"]:
-        return f"[red]{_plain(one['wrong'])}[/]"
+        return Text(one["wrong"], "red")
     if one["chosen"]:
-        return "[green]chosen[/]"
+        return Text("chosen", "green")
     best = next((row for row in rows if row["chosen"] and (row["op"], row["type"]) == (one["op"], one["type"])), None)
     if best is None or best["picoseconds"] is None or one["picoseconds"] is None:
         return ""
     ratio = one["picoseconds"] / best["picoseconds"]
     return f"× {ratio:.2f}"
-
-
-def _plain(text: str) -> str:
-    """Text in which brackets are no markup."""
-    return text.replace("[", "\\[")
