@@ -12,10 +12,12 @@ import pytest
 import vyre_driver
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidLaunch, InvalidSetting, ShadowDiverged
 from vyre_driver.observe.live import by_profile, layered
 from vyre_driver.observe.shadow import OnDivergence
 from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline
+from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.full import FullBackend
 from vyre_driver.testing.registration import registered
 
@@ -137,3 +139,48 @@ def test_a_backend_with_a_shadow_keeps_it() -> None:
 def test_a_profile_that_is_nearly_shadow_is_refused(profile: str) -> None:
     with pytest.raises(InvalidLaunch, match="profile: got"):
         by_profile(FullBackend(double, "mine"), DispatchConfig(profile=profile))
+
+
+class TestADispatchByItsProfile:
+    """On a backend of the engine, whatever way it is dispatched."""
+
+    @pytest.fixture
+    def engine(self):
+        backend = EngineBackend("mine", lambda: FakePort(flipped))
+        yield backend
+        backend.shutdown()
+
+    @pytest.mark.parametrize(
+        "dispatch",
+        [
+            lambda b, p, x, c: b.dispatch(p, [x], c),
+            lambda b, p, x, c: b.dispatch_arrays(p, {"a": np.frombuffer(x, np.uint32)}, c),
+            lambda b, p, x, c: b.dispatch_borrowed(p, [x], c),
+            lambda b, p, x, c: b.dispatch_borrowed_timed(p, [x], c),
+            lambda b, p, x, c: b.dispatch_borrowed_into(p, [x], c, []),
+            lambda b, p, x, c: b.dispatch_async(p, [x], c).await_result(),
+            lambda b, p, x, c: b.dispatch_borrowed_async(p, [x], c).await_result(),
+        ],
+    )
+    def test_every_way(self, engine, dispatch, doubling, words) -> None:
+        dispatch(engine, doubling, words, DispatchConfig(profile="nightly"))
+        with pytest.raises(ShadowDiverged):
+            dispatch(engine, doubling, words, DispatchConfig(profile="shadow"))
+        dispatch(engine, doubling, words, DispatchConfig())
+
+    def test_one_in_two_is_compared(self, engine, doubling, words, monkeypatch, caplog) -> None:
+        monkeypatch.setenv("VYRE_SHADOW_DIVERGENCE", "record")
+        for _ in range(4):
+            engine.dispatch(doubling, [words], DispatchConfig(profile="shadow:2"))
+        assert [record.name for record in caplog.records] == ["vyre.shadow"] * 2
+
+    def test_a_shadow_is_not_shadowed(self, engine, doubling, words, monkeypatch, caplog) -> None:
+        monkeypatch.setenv("VYRE_SHADOW_DIVERGENCE", "record")
+        layered(
+            engine, {"VYRE_SHADOW": "always", "VYRE_SHADOW_DIVERGENCE": "record", "VYRE_SHADOW_REFERENCE": "judge"}
+        ).dispatch(doubling, [words], DispatchConfig(profile="shadow"))
+        assert [record.name for record in caplog.records] == ["vyre.shadow"]
+
+    def test_a_profile_that_means_nothing_is_refused(self, engine, doubling, words) -> None:
+        with pytest.raises(InvalidLaunch, match="shadow:N"):
+            engine.dispatch(doubling, [words], DispatchConfig(profile="shadows"))

@@ -35,6 +35,7 @@ from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.contract import VyreBackend
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
 
@@ -51,6 +52,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         self._gate = Gate(id, self._opened)
         self._dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
         self._dispatcher = self._new_dispatcher()
+        self._shadows: dict[str, VyreBackend] = {}
         self._sequences = Sequences(self._gate, self._dispatcher.launches)
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -62,34 +64,49 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         return self._version
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            return watched.dispatch(program, inputs, config)
         return self._dispatcher.dispatch(program, inputs, config)
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            return watched.dispatch_arrays(program, arrays, config)
         return self._dispatcher.dispatch_arrays(program, arrays, config)
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            return watched.dispatch_borrowed(program, inputs, config)
         return self._dispatcher.dispatch(program, inputs, config)
 
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            return watched.dispatch_borrowed_timed(program, inputs, config)
         return self._dispatcher.dispatch_timed(program, inputs, config)
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
     ) -> None:
-        self._dispatcher.dispatch_into(program, inputs, config, outputs)
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            watched.dispatch_borrowed_into(program, inputs, config, outputs)
+        else:
+            self._dispatcher.dispatch_into(program, inputs, config, outputs)
 
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            return watched.dispatch_async(program, inputs, config)
         return self._dispatcher.dispatch_async(program, inputs, config, is_borrowed=False)
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
+        if config.profile is not None and (watched := self._watched(config)) is not None:
+            return watched.dispatch_borrowed_async(program, inputs, config)
         return self._dispatcher.dispatch_async(program, inputs, config, is_borrowed=True)
 
     # ── over memory on the device ────────────────────────────────────────────────────────────────────────────────────
@@ -212,6 +229,10 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._gate.lock:
             self._gate.is_shut_down = True
             self._close()
+        shadows, self._shadows = self._shadows, {}
+        for shadowed in shadows.values():
+            if shadowed is not self:
+                shadowed.shutdown()
 
     def device_lost(self) -> bool:
         return self._gate.lost is not None
@@ -224,6 +245,18 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         self.prepare()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _watched(self, config: DispatchConfig) -> VyreBackend | None:
+        """This backend with the shadow that the configuration's profile asks for; None if it asks for none."""
+        profile = str(config.profile)
+        if not profile.startswith("shadow"):
+            return None
+        if profile not in self._shadows:
+            from vyre_driver.observe.live import by_profile  # few ask for it
+
+            self._shadows[profile] = by_profile(self, config)
+        watched = self._shadows[profile]
+        return None if watched is self else watched
 
     def _opened(self) -> Device:
         port = self._open_port()

@@ -1,7 +1,8 @@
 """Acquiring and compiling with everything that the environment asks for; the code that does it stays as it is.
 
 `VYRE_SHADOW` shadows every acquired backend, `VYRE_OBSERVE` logs its calls or makes spans of them. A configuration with
-the profile ``shadow``, or ``shadow:16`` for one dispatch in sixteen, shadows the one pipeline that is compiled with it.
+the profile ``shadow``, or ``shadow:16`` for one dispatch in sixteen, shadows the pipeline that is compiled with it, and
+on backends of the engine every dispatch with it.
 """
 
 from __future__ import annotations

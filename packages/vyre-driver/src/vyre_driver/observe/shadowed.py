@@ -94,28 +94,28 @@ class ShadowedBackend(DelegatingBackend, contract=1):
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        run = self.inner.dispatch_borrowed_timed
-        return self.shadow.watch(self._what(program), inputs, config, lambda: run(program, inputs, config), _outputs_of)
+        run, plain = self.inner.dispatch_borrowed_timed, unwatched(config)
+        return self.shadow.watch(self._what(program), inputs, config, lambda: run(program, inputs, plain), _outputs_of)
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
     ) -> None:
-        run = self.inner.dispatch_borrowed_into
+        run, plain = self.inner.dispatch_borrowed_into, unwatched(config)
         self.shadow.watch(
-            self._what(program), inputs, config, lambda: run(program, inputs, config, outputs), lambda _: outputs
+            self._what(program), inputs, config, lambda: run(program, inputs, plain, outputs), lambda _: outputs
         )
 
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
         judge = self.shadow.begin(self._what(program), inputs, config)
-        return ShadowedPending(self.inner.dispatch_async(program, inputs, config), judge)
+        return ShadowedPending(self.inner.dispatch_async(program, inputs, unwatched(config)), judge)
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
         judge = self.shadow.begin(self._what(program), inputs, config)
-        return ShadowedPending(self.inner.dispatch_borrowed_async(program, inputs, config), judge)
+        return ShadowedPending(self.inner.dispatch_borrowed_async(program, inputs, unwatched(config)), judge)
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
         primary = compile(self.inner, program, config)
@@ -142,8 +142,8 @@ class ShadowedBackend(DelegatingBackend, contract=1):
         inputs: Inputs,
         config: DispatchConfig,
     ) -> Outputs:
-        what = self._what(program)
-        return self.shadow.watch(what, inputs, config, lambda: run(program, inputs, config), _themselves)
+        what, plain = self._what(program), unwatched(config)
+        return self.shadow.watch(what, inputs, config, lambda: run(program, inputs, plain), _themselves)
 
     def _what(self, program: Program) -> Shadowed:
         def run_reference(inputs: Inputs, config: DispatchConfig) -> Outputs:
@@ -180,6 +180,11 @@ class ShadowedPending(PendingDispatch):
         """The judge for the first who asks, nobody for the others."""
         judge, self._judge = self._judge, lambda ended: None
         return judge
+
+
+def unwatched(config: DispatchConfig) -> DispatchConfig:
+    """The configuration without a profile that asks for a shadow: for the dispatch that has one."""
+    return config.replace(profile=None) if (config.profile or "").startswith("shadow") else config
 
 
 def _themselves(outputs: Outputs) -> Outputs:
