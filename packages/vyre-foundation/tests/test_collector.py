@@ -8,7 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from vyre_foundation import decode, encode, program, u32
-from vyre_foundation.collector import THRESHOLDS, rare_collections
+from vyre_foundation.collector import MOST_UNSEEN, THRESHOLDS, rare_collections
+
+
+class Cyclic:
+    def __init__(self) -> None:
+        self.me = self
 
 
 @pytest.fixture(autouse=True)
@@ -67,16 +72,59 @@ def test_what_somebody_sets_inside_stays() -> None:
 
 
 def test_cycles_inside_are_still_freed() -> None:
-    class Cyclic:
-        def __init__(self) -> None:
-            self.me = self
-
-    gc.enable()
     with rare_collections():
         first = weakref.ref(Cyclic())
         held: list[list[int]] = [[] for _ in range(THRESHOLDS[0] + 1000)]
         assert first() is None
     del held
+
+
+def test_what_a_block_leaves_behind_is_old() -> None:
+    with rare_collections():
+        held: list[list[int]] = [[] for _ in range(10_000)]
+    young = {id(thing) for generation in (0, 1) for thing in gc.get_objects(generation)}
+    assert young.isdisjoint(map(id, held))
+    assert any(thing is held[0] for thing in gc.get_objects(2))
+
+
+def test_a_small_block_leaves_its_objects_to_the_collector() -> None:
+    gc.collect()
+    with rare_collections():
+        held: list[int] = []
+    assert any(thing is held for thing in gc.get_objects(0))
+
+
+def test_cycles_of_many_blocks_are_freed() -> None:
+    first = weakref.ref(Cyclic())
+    held: list[list[list[int]]] = []
+    for _ in range(MOST_UNSEEN // 200_000 + 1):
+        with rare_collections():
+            held.append([[] for _ in range(200_000)])
+    assert first() is None
+
+
+def test_what_somebody_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with rare_collections():
+            held: list[list[int]] = [[] for _ in range(10_000)]
+        assert gc.get_freeze_count() > frozen // 2
+        del held
+    finally:
+        gc.unfreeze()
+
+
+def test_a_disabled_collector_does_not_run() -> None:
+    gc.disable()
+    try:
+        first = weakref.ref(Cyclic())
+        with rare_collections():
+            held: list[list[int]] = [[] for _ in range(MOST_UNSEEN + 1)]
+        assert first() is not None
+        del held
+    finally:
+        gc.enable()
 
 
 def test_building_and_decoding_leave_the_collector_as_it_was() -> None:

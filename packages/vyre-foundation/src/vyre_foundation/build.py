@@ -28,7 +28,20 @@ from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import DType, bf16, bool_, u32
 from vyre_foundation.errors import BuildError, TypeMismatch
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Count, LengthOf, Memory
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Load, Local, applied, literal
+from vyre_foundation.ir.expr import (
+    SMALL_LITERALS,
+    Apply,
+    Bitcast,
+    Cast,
+    Expr,
+    Id,
+    IdKind,
+    Length,
+    Load,
+    Local,
+    applied,
+    literal,
+)
 from vyre_foundation.ir.expr import Select as SelectExpr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
@@ -79,7 +92,7 @@ def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
         if other.__class__ is Value:
             second = other.expr
         elif other.__class__ is int:
-            second = literal(first.dtype, other)
+            second = SMALL_LITERALS[first.dtype].get(other) or literal(first.dtype, other)
         else:
             second = _operand(other, first.dtype)
         value = _new(Value)  # saves a third of the time of `Value(…)`

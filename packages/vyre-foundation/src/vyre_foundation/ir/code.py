@@ -77,13 +77,15 @@ def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     pushes: list[int] = []
     ends: list[int] = []
     above: list[Any] = []  # expressions of which an operand is being made, each below its number if it is not the first
-    push, number, down, up = pushes.append, numbers.setdefault, above.append, above.pop
+    push, known, down, up = pushes.append, numbers.get, above.append, above.pop
     for node in roots:
         while True:
-            while node not in numbers and (operands := node.args):
+            while (at := known(node)) is None and (operands := node.args):
                 down(node)
                 node = operands[-1] if swapped and node in swapped else operands[0]
-            push(number(node, len(numbers)))
+            if at is None:
+                at = numbers[node] = len(numbers)
+            push(at)
             while above:
                 place, parent = 1, up()
                 if parent.__class__ is int:
@@ -94,11 +96,14 @@ def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
                 while place < len(operands):
                     node = operands[place]
                     place += 1
-                    if node not in numbers and node.args:
-                        break
-                    push(number(node, len(numbers)))
+                    if (at := known(node)) is None:
+                        if node.args:
+                            break
+                        at = numbers[node] = len(numbers)
+                    push(at)
                 else:
-                    push(number(parent, len(numbers)))
+                    at = numbers[parent] = len(numbers)
+                    push(at)
                     continue
                 down(parent)
                 down(place)

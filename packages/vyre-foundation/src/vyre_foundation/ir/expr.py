@@ -14,7 +14,7 @@ from fractions import Fraction
 from sys import getrefcount
 from typing import Any, ClassVar
 
-from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.dtype import DTYPES, DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.definition import Op
@@ -274,14 +274,12 @@ def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
     Nearly all are new, so it does not look before. Operands are seldom those of two applications, so the first is
     entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
     """
-    dtype = None
-    if op.arity == 2 == len(args):  # nearly always
-        operand = args[0].dtype
-        if args[1].dtype is operand:
-            dtype = op.results.get(operand)
     node = _ApplyDraft()
-    node.dtype = dtype or result_type(op, args)
     node.op, node.args = op, args
+    if op.arity == 2 == len(args) and (operand := args[0].dtype) is args[1].dtype and operand in op.results:
+        node.dtype = op.results[operand]  # nearly always
+    else:
+        node.dtype = result_type(op, args)
     node.__class__ = Apply
     if len(_live) > _sweep_at:
         _sweep()
@@ -418,10 +416,19 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 """Every kind of expression, for exhaustive matches."""
 
 
+_LARGEST_SMALL = 127
+
+SMALL_LITERALS: dict[DType, dict[int, Literal]] = {dtype: {} for dtype in DTYPES}
+"""Literals of small integers, by type and value. They are kept, as Python keeps its own."""
+
+
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
     if value.__class__ is int and dtype.is_integer and 0 <= value <= dtype.highest:  # nearly always
-        return _live.get((Literal, dtype, value)) or Literal(dtype, value)
+        found: Literal = _live.get((Literal, dtype, value)) or Literal(dtype, int(value))
+        if value <= _LARGEST_SMALL:
+            SMALL_LITERALS[dtype][int(value)] = found
+        return found
     if dtype.is_float:
         is_double = isinstance(value, float) or abs(value) <= 2**53
         rounded = round_float(dtype, float(value)) if is_double else round_rational(dtype, Fraction(value))

@@ -77,7 +77,7 @@ def features(program: Program) -> frozenset[Feature]:
 
 
 def _needed(program: Program) -> Iterator[Feature]:
-    dtypes = {*map(attrgetter("dtype"), (*program.buffers, *program.code.nodes))}
+    dtypes = {*map(attrgetter("dtype"), (*program.buffers, *program.code.others))}
     if not {node.kind for node in program.code.others if isinstance(node, Id)}.isdisjoint(_SUBGROUP_IDS):
         yield Feature.SUBGROUP
     for stmt in statements(program.body):

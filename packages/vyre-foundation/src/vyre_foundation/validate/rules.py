@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vyre_foundation.ir.code import NO_OP
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Literal, Load, Local
 from vyre_foundation.ir.stmt import Atomic, Break, Continue, For, If, IndirectDispatch, Store, Subgroup, Trap
 from vyre_foundation.ops import OPS, Tier
 from vyre_foundation.validate import calls, collectives, control, raw
@@ -40,6 +40,8 @@ class Rules:
 
     def _check_node(self, place: Place, field: str, node: Expr) -> None:
         match node:
+            case Literal():
+                pass
             case Local():
                 self._scopes.check_local(place, field, node)
             case Apply():
