@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import sys
 import tomllib
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -22,12 +23,15 @@ from vyre_driver import (
     acquire,
     acquire_preferred_dispatch_backend,
     compile,
+    emit_aot_target,
     registered_backends_by_precedence,
 )
 from vyre_driver.registry.backends import refresh
 from vyre_driver.testing.contract import BackendContract
 from vyre_foundation import dialect
+from vyre_foundation.lowering import LoweringCtx, LoweringTable, TextModule
 from vyre_foundation.migration import migrate
+from vyre_foundation.validate import InvalidProgram
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROJECTS = {folder.name: tomllib.loads((folder / "pyproject.toml").read_text("utf-8")) for folder in EXAMPLES.iterdir()}
@@ -159,9 +163,84 @@ def test_the_ops_of_the_dialect_are_listed_and_run_everywhere() -> None:
 
 
 def test_programs_with_its_old_names_are_brought_up_to_date() -> None:
-    text = "program p workgroup(1) { write out: f32[1] @0; out[0] = call<f32> geometry.taxicab(1.0, -2.0); }"
-    found = migrate(vy.parse(text))
-    assert "call<f32> geometry.manhattan(-2.0, 1.0)" in vy.print_program(found.program)
+    assert "call<f32> geometry.manhattan(-2.0, 1.0)" in migrated("taxicab")
+    assert "call<f32> geometry.length(1.0, -2.0, 2)" in migrated("chebyshev")
+    assert "call<f32> geometry.norm(1.0, -2.0)" in migrated("norm")
+    assert "call<f32> geometry.length(1.0, -2.0, 0)" in migrated("norm", changes_results=True)
+
+
+def migrated(old: str, *, changes_results: bool = False) -> str:
+    text = f"program p workgroup(1) {{ write out: f32[1] @0; out[0] = call<f32> geometry.{old}(1.0, -2.0); }}"
+    return vy.print_program(migrate(vy.parse(text), changes_results=changes_results).program)
+
+
+def packed_distances(axes: int) -> vy.Program:
+    with vy.program("distances", workgroup_size=64) as p:
+        a, b = p.read("a", vy.u32), p.read("b", vy.u32)
+        out = p.write("out", vy.u32, like=a)
+        i = p.global_id(0)
+        out[i] = vy.call("geometry.packed_distance", a[i], b[i], axes=axes)
+    return p.build()
+
+
+@pytest.mark.parametrize("axes", [1, 3, 4])
+def test_the_text_of_an_op_runs_where_there_is_one_and_gives_what_the_composition_gives(axes: int) -> None:
+    rng = np.random.default_rng(axes)
+    a, b = (rng.integers(0, 256, (1000, 4), np.uint8) for _ in "ab")
+    arrays = {"a": a.view(np.uint32).ravel(), "b": b.view(np.uint32).ravel()}
+    wanted = np.abs(a.astype(int) - b).T[:axes].sum(axis=0)
+    for backend in ("reference", "abacus", "opencl"):
+        found = vy.run(packed_distances(axes), arrays, backend=acquire(backend))["out"]
+        np.testing.assert_array_equal(found, wanted)
+    opencl, abacus = acquire("opencl"), acquire("abacus")
+    assert isinstance(opencl, EngineBackend)
+    assert isinstance(abacus, EngineBackend)
+    entry = f"geometry_packed_distance_u32_u32_{axes}"
+    assert f"uint {entry}(uint a, uint b)" in opencl.emitted_source(packed_distances(axes)).text
+    assert entry not in abacus.emitted_source(packed_distances(axes)).text
+
+
+def test_the_text_for_another_language_is_printed_for_it_alone() -> None:
+    def printed(axes: int) -> str:
+        return emit_aot_target("cuda-c", packed_distances(axes)).decode()
+
+    assert "return __vsadu4(a, b);" in printed(4)
+    assert "__vsadu4" not in printed(3)
+
+
+def test_the_dialect_refuses_what_it_can_not_mean() -> None:
+    with pytest.raises(InvalidProgram, match=r"V066.*refuses: a u32 has no 9 bytes"):
+        vy.run(packed_distances(9), {"a": np.zeros(1, np.uint32), "b": np.zeros(1, np.uint32)})
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("query", ["calls:geometry.*"])
+def test_its_ops_conform(backend: str, query: str) -> None:
+    found = cells(query)
+    assert {spec.address.name for spec in found} == {
+        f"geometry.{op}" for op in ("dot", "hypot", "length", "manhattan", "packed_distance")
+    }
+    for spec in found:
+        require(acquire(backend), spec)
+
+
+def test_a_text_that_is_wrong_does_not_conform() -> None:
+    from vyre_dialect_geometry import packed
+
+    def wrong(ctx: LoweringCtx) -> TextModule:
+        right = packed.in_opencl_c(ctx)
+        return TextModule(right.text.replace("d.s0", "d.s1"), right.entry)
+
+    lowerings = LoweringTable({**packed.DISTANCE.lowerings.texts, "OpenCL C": wrong}, packed.reference)
+    dialect.unregister([packed.DISTANCE.id])
+    dialect.register([replace(packed.DISTANCE, lowerings=lowerings)])
+    try:
+        (spec,) = cells("calls:geometry.packed_distance:*")
+        with pytest.raises(AssertionError):
+            require(acquire("opencl"), spec)
+        require(acquire("reference"), spec)
+    finally:
+        dialect.refresh()
 
 
 def test_the_command_line_finds_both() -> None:

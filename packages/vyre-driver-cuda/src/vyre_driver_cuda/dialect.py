@@ -28,6 +28,7 @@ def dialect_of(architecture: Architecture) -> CDialect:
     integers = {t: name for t, name in spelling.TYPES.items() if not t.is_float}
     return CDialect(
         name="cuda",
+        language=spelling.LANGUAGE,
         prelude=spelling.PRELUDE,
         reserved=spelling.RESERVED,
         types=integers | {t: spelling.TYPES[t] for t in registers},

@@ -29,7 +29,7 @@ def emit(lowered: Lowered, dialect: CDialect) -> CudaSource:
     return CudaSource(
         text=printed.text,
         kernels=printed.entries,
-        language="CUDA C++",
+        language=spelling.LANGUAGE,
         options=spelling.OPTIONS,
         places=printed.places,
     )

@@ -15,6 +15,9 @@ from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
 
+LANGUAGE = "CUDA C++"
+"""What dialects know the language by, and source units say."""
+
 # fmt: off
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 """For every program: products and sums stay two roundings, quotients and roots are correct, subnormals are numbers."""

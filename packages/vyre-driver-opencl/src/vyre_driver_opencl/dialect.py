@@ -21,6 +21,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
     from_bool = {(bool_, t): spelling.cast_text(t) for t in proven.floats}
     return CDialect(
         name=name,
+        language=spelling.LANGUAGE,
         prelude=spelling.prelude(reported.extensions),
         reserved=spelling.RESERVED,
         types=integers | {t: spelling.TYPES[t] for t in proven.floats},

@@ -9,6 +9,7 @@ from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver_opencl.dialect import needs_flat, with_subgroups
+from vyre_driver_opencl.spelling import LANGUAGE
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def emit(lowered: Lowered, dialect: CDialect, options: tuple[str, ...]) -> OpenC
     return OpenClSource(
         text=printed.text,
         kernels=printed.entries,
-        language="OpenCL C",
+        language=LANGUAGE,
         options=options,
         places=printed.places,
         is_flat=is_flat,

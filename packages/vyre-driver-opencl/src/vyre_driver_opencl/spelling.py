@@ -16,6 +16,9 @@ from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
 
+LANGUAGE = "OpenCL C"
+"""What dialects know the language by, and source units say."""
+
 # fmt: off
 TYPES = {
     bool_: "bool",

@@ -76,6 +76,26 @@ def test_another_version_of_a_dialect_that_is_called_is_another_key(monkeypatch:
         dialect.unregister(["hidden.same"])
 
 
+def test_another_manifest_and_a_dialect_behind_another_are_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = dialect.Composition("inner.same", {(u32,): u32}, lambda x: x)
+    outer = dialect.Composition("outer.same", {(u32,): u32}, lambda x: dialect.call("inner.same", x))
+    dialect.register((inner, outer))
+    try:
+        with program("calls", 4) as p:
+            p.write("out", u32, 4)[p.global_id(0)] = Value(dialect.call("outer.same", p.global_id(0).expr))
+        calls = p.build()
+        keys = set()
+        for digest in ("a1", "b2"):
+            found = dialect.Dialect(id="inner", version="1", ops=(inner,), digest=digest)
+            monkeypatch.setattr("vyre_driver.pipeline.key.installed_dialects", lambda found=found: (found,))
+            assert called_dialects(calls)[0].startswith(f"inner 1 {digest}")
+            assert called_dialects(calls)[1].startswith("outer of process ")
+            keys.add(key(calls))
+        assert len(keys) == 2
+    finally:
+        dialect.unregister(["inner.same", "outer.same"])
+
+
 def test_components_do_not_run_together() -> None:
     one = dataclasses.replace(IDENTITY, target="a", emitter="bc")
     other = dataclasses.replace(IDENTITY, target="ab", emitter="c")

@@ -16,6 +16,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.walk import rewrite
+from vyre_foundation.lowering import NO_LOWERINGS, LoweringTable
 from vyre_foundation.mutation import MutationClass
 from vyre_foundation.record import record
 
@@ -44,7 +45,7 @@ class SignatureMismatch(VyreError, TypeError):
 class Composition:
     """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning.
 
-    The last operands may be attributes: `expand` gets them as literals.
+    The last operands may be attributes: `expand` gets them as literals. `lowerings` are what stands in for it, where.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Composition:
     expand: Expand
     summary: str = ""
     attrs: tuple[AttrSchema, ...] = ()
+    lowerings: LoweringTable = NO_LOWERINGS
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate import InvalidProgram, Uniformity, validate
-from vyre_foundation.validate.calls import _impurity
+from vyre_foundation.validate.calls import _verdict, reached
 
 TABLE = Buffer("table", u32, Access.READ, Memory.CONSTANT, 1, data=bytes(4))
 
@@ -93,8 +93,12 @@ def test_a_row_is_judged_once_and_a_new_one_again(monkeypatch):
     unregister(["t.pure"])
     register([Composition("t.pure", {(u32,): u32}, lambda x: count.append(x) or x)])
     for _ in range(3):
-        assert _impurity(("t.pure", (u32,), ()), ()) is None
+        assert _verdict(("t.pure", (u32,), ()), ()).wrong is None
     assert len(count) == 1
     unregister(["t.pure"])
     register([Composition("t.pure", {(u32,): u32}, BODIES["where"])])
-    assert _impurity(("t.pure", (u32,), ()), ()) is not None
+    assert _verdict(("t.pure", (u32,), ()), ()).wrong is not None
+
+
+def test_what_a_call_comes_to():
+    assert reached(Call("t.nested", u32, literal(u32, 1))) == {"t.nested", "t.pure"}

@@ -1,13 +1,16 @@
 """Every op of every installed dialect, and of the one that random programs call, on all its types: one program per
-signature, one row per operand tuple.
+signature and choice of attributes, one row per operand tuple. A target for which the dialect has a text of its own runs
+that text: it has to give what the composition gives.
 
 Elementary functions of binary32 claim to be correctly rounded, so MPFR says what they must give; with a budget they may
-be off by no more than that. What others must give the evaluators have to agree on.
+be off by no more than that. Of an op that states a reference, that is what it must give. What others must give the
+evaluators have to agree on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from random import Random
 
@@ -16,6 +19,7 @@ from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Exactly, Expected, Launch, Spec, seeded
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_conform.oracle import precise
+from vyre_foundation.attributes import AttrValue
 from vyre_foundation.build import call, program
 from vyre_foundation.dialect import Composition, registered_ops
 from vyre_foundation.dtype import DType, f32
@@ -31,26 +35,48 @@ BUDGET = 4
 """Units in the last place, for the cases in which a backend may use its device's own functions."""
 
 
+@dataclass(frozen=True, slots=True)
+class Called:
+    """One form of an op: the types of its values, its attributes and its result."""
+
+    row: Composition
+    operands: tuple[DType, ...]
+    attrs: Mapping[str, AttrValue]
+    result: DType
+
+
 def specs() -> Iterator[Spec]:
     for row in registered_ops():
-        for operands in row.signatures:
-            yield seeded(address("calls", row.id, dtype=operands[0]), _call, row, operands, 0)
-            if _is_elementary(row, operands):
-                yield seeded(address("calls", row.id, dtype=f32, budget=BUDGET), _call, row, operands, BUDGET)
+        for called in _forms(row):
+            where = address("calls", row.id, dtype=called.operands[0], **called.attrs)
+            yield seeded(where, _call, called, 0)
+            if _is_elementary(row, called.operands):
+                yield seeded(address("calls", row.id, dtype=f32, budget=BUDGET), _call, called, BUDGET)
 
 
-def _call(row: Composition, operands: tuple[DType, ...], budget: int, rng: Random) -> tuple[Launch, Expected]:
+def _forms(row: Composition) -> Iterator[Called]:
+    """Every signature with every choice; numbers are their default, or 1."""
+    names = [schema.name for schema in row.attrs]
+    values = [schema.type.choices or (1 if schema.default is None else schema.default,) for schema in row.attrs]
+    for signature, result in row.signatures.items():
+        for chosen in product(*values):
+            operands = signature[: len(signature) - len(names)]
+            yield Called(row, operands, dict(zip(names, chosen, strict=True)), result)
+
+
+def _call(called: Called, budget: int, rng: Random) -> tuple[Launch, Expected]:
+    row, operands = called.row, called.operands
     names = [f"x{n}" for n in range(len(operands))]
     with program(f"{row.id}_{operands[0]}", 64) as p:
         sources = [p.read(name, dtype) for name, dtype in zip(names, operands, strict=True)]
-        out = p.write("out", row.signatures[operands], like=sources[0])
+        out = p.write("out", called.result, like=sources[0])
         i = p.global_id(0)
-        out[i] = call(row.id, *[source[i] for source in sources])
+        out[i] = call(row.id, *[source[i] for source in sources], **called.attrs)
     rows = _rows(operands, rng)
     columns = zip(operands, zip(*rows, strict=True), strict=True)
     inputs = {name: pack_bits(*column) for name, column in zip(names, columns, strict=True)}
     launch = Launch(program=p.build(), inputs=inputs, ulp_budget=budget)
-    return launch, _expected(row, operands, rows, tuple(names))
+    return launch, _expected(called, rows, tuple(names))
 
 
 def _rows(operands: tuple[DType, ...], rng: Random) -> list[tuple[int, ...]]:
@@ -63,12 +89,14 @@ def _rows(operands: tuple[DType, ...], rng: Random) -> list[tuple[int, ...]]:
     return crossed + [tuple(random_bits(rng, dtype) for dtype in operands) for _ in range(count)]
 
 
-def _expected(
-    row: Composition, operands: tuple[DType, ...], rows: list[tuple[int, ...]], names: tuple[str, ...]
-) -> Expected:
-    if not (_is_elementary(row, operands) and precise.HAS_MPFR):
+def _expected(called: Called, rows: list[tuple[int, ...]], names: tuple[str, ...]) -> Expected:
+    reference, operands = called.row.lowerings.reference, called.operands
+    if reference is not None:
+        given = [[from_bits(t, bits) for t, bits in zip(operands, patterns, strict=True)] for patterns in rows]
+        return Exactly((pack(called.result, [reference(*values, **called.attrs) for values in given]),), names)
+    if not (_is_elementary(called.row, operands) and precise.HAS_MPFR):
         return AsEvaluated()
-    name = row.id.removeprefix(ELEMENTARY)
+    name = called.row.id.removeprefix(ELEMENTARY)
     values = [[float(from_bits(f32, bits)) for bits in patterns] for patterns in rows]
     return Exactly((pack(f32, precise.elementary(name, values)),), names)
 

@@ -24,6 +24,7 @@ from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
 class CDialect:
     """Spellings of one target; the fields stand in the order of a source text.
 
+    `language` is what source units call the language, by which dialects know it; empty if it takes no texts of theirs.
     `prelude` opens the text. `reserved` are words that no name of a program may become.
 
     `types` names every type of registers and memory: at least u8, u16, u32; a bool is a u8 in memory. `literals` spells
@@ -61,6 +62,7 @@ class CDialect:
     """
 
     name: str
+    language: str = ""
     prelude: str = ""
     reserved: frozenset[str] = frozenset()
     types: Mapping[DType, str]
@@ -100,6 +102,7 @@ class CDialect:
             casts=frozenset(self.casts),
             bitcasts=frozenset(self.bitcasts),
             calls=frozenset(self.calls),
+            language=self.language,
             atomics=frozenset(self.atomics),
             subgroup_ops=frozenset(self.subgroups),
             subgroup_sizes=self.subgroup_sizes,

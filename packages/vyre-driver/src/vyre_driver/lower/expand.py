@@ -1,24 +1,42 @@
-"""Calls of dialect ops become what they are composed of, unless the target has them."""
+"""Calls of dialect ops become what they are composed of, unless the target has them or the dialect has words for it."""
 
 from __future__ import annotations
 
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.target import Target
+from vyre_driver.lower.text_forms import Form, require_distinct, text_for
 from vyre_foundation import dialect
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
 from vyre_foundation.ir.walk import rewrite_body, with_expressions
+from vyre_foundation.lowering import TextModule
 
 
 def expand_calls(program: Program, target: Target) -> Program:
     """``x = call("geometry.hypot", a, b)``  →  ``x = sqrt(a * a + b * b)``"""
+    return expanded_with_texts(program, target)[0]
+
+
+def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict[Form, TextModule]]:
+    """The same, and the texts of the calls that are left because their dialect has words for them."""
     memo: dict[Expr, Expr] = {}
+    texts: dict[Form, TextModule] = {}
 
     def stays(node: Call) -> bool:
-        return bool(node.args) and (node.callee, node.args[0].dtype) in target.calls
+        if node.args and (node.callee, node.args[0].dtype) in target.calls:
+            return True
+        if not target.language:
+            return False
+        form = Form.of(node)
+        text = text_for(form, target)
+        if text is not None:
+            texts[form] = text
+        return text is not None
 
     def expanded(stmt: Stmt) -> Stmt:
         return with_expressions(stmt, lambda e: dialect.expand(e, memo, stays))
 
-    return declare(program, rewrite_body(program.body, expanded))
+    result = declare(program, rewrite_body(program.body, expanded))
+    require_distinct(texts.values(), target)
+    return result, texts

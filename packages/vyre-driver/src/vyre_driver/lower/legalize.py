@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vyre_driver.lower.bounds import guard_accesses
 from vyre_driver.lower.cut_loops import cut_loops
-from vyre_driver.lower.expand import expand_calls
+from vyre_driver.lower.expand import expanded_with_texts
 from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
 from vyre_driver.lower.grid.split import split_at_grid_barriers
@@ -36,7 +36,7 @@ def legalize(program: Program, facts: Facts, target: Target, arrangement: Arrang
     wanted = arrangement or Arrangement(target.groups is Groups.LOOPS)
     forms = Forms(target)
     launched = drop_indirect_dispatch(program)
-    expanded = expand_calls(launched, target)
+    expanded, texts = expanded_with_texts(launched, target)
     collected = lower_subgroups(expanded, target)
     recorded = lower_traps(collected, target)
     split = split_at_grid_barriers(recorded, target)
@@ -46,6 +46,7 @@ def legalize(program: Program, facts: Facts, target: Target, arrangement: Arrang
         schedule=split.schedule,
         buffers={b.name: b for b in split.buffers},
         traps=trap_tags(expanded),
+        texts=texts,
     )
 
 

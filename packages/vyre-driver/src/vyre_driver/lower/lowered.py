@@ -7,12 +7,17 @@ walk alike. A program without grid barriers has one kernel and one `Launch`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from vyre_driver.lower.target import Arrangement
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.lower.text_forms import Form
+    from vyre_foundation.lowering import TextModule
 
 COUNTERS = "__counters"
 """The uniform u64 buffer through which kernels read the host's loop counters, one element each."""
@@ -66,10 +71,11 @@ Step = Launch | Repeat
 class Lowered:
     """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
     those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`). `traps` are the tags
-    of the trap statements in program order."""
+    of the trap statements in program order. `texts` define the calls that are left for the target's own language."""
 
     source: Program
     kernels: tuple[Kernel, ...]
     schedule: tuple[Step, ...]
     buffers: Mapping[str, Buffer]
     traps: tuple[str, ...] = ()
+    texts: Mapping[Form, TextModule] = field(default_factory=dict)

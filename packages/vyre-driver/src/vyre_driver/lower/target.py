@@ -57,7 +57,8 @@ class Target:
 
     `arithmetic` are the types that registers can hold, `memory` those that buffers can have; a type that memory lacks
     is stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` are (from, to) pairs,
-    exact for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `atomics`
+    exact for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `language`
+    is what dialects may state texts in, empty if kernels are not printed in one. `atomics`
     and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
@@ -71,6 +72,7 @@ class Target:
     casts: frozenset[tuple[DType, DType]] = frozenset()
     bitcasts: frozenset[tuple[DType, DType]] = frozenset()
     calls: frozenset[tuple[str, DType]] = frozenset()
+    language: str = ""
     atomics: frozenset[tuple[AtomicOp, DType]] = frozenset()
     subgroup_ops: frozenset[tuple[SubgroupOp, DType]] = frozenset()
     subgroup_sizes: frozenset[int] = field(default=frozenset())

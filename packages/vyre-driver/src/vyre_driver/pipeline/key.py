@@ -17,6 +17,7 @@ from vyre_foundation.dialect import Dialect, installed_dialects
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.validate.calls import reached
 
 CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 """Part of every key: changes with the meaning of the components."""
@@ -111,8 +112,9 @@ class PipelineCacheIdentity:
 
 
 def called_dialects(program: Program) -> tuple[str, ...]:
-    """Each dialect whose ops `program` calls, with its version and the state of its sources in a working copy."""
-    called = {node.callee.partition(".")[0] for node in program_expressions(program) if isinstance(node, Call)}
+    """Each dialect whose ops a valid program calls, also inside of compositions: version, manifest, edited sources."""
+    calls = {node for node in program_expressions(program) if isinstance(node, Call)}
+    called = {op.partition(".")[0] for node in calls for op in reached(node)}
     if not called:
         return ()
     known = {found.id: found for found in installed_dialects()}
@@ -122,8 +124,9 @@ def called_dialects(program: Program) -> tuple[str, ...]:
 def _described(id: str, found: Dialect | None) -> str:
     if found is None:  # registered by hand: the process that registered it is not over
         return f"{id} of process {os.getpid()}"
-    packages = {row.expand.__module__.partition(".")[0] for row in found.ops}
-    return f"{id} {found.version} {source_stamp(*sorted(packages))}".rstrip()
+    makers = [maker for row in found.ops for maker in (row.expand, *row.lowerings.texts.values())]
+    packages = {getattr(maker, "__module__", "").partition(".")[0] for maker in makers} - {""}
+    return " ".join(filter(None, (id, found.version, found.digest, source_stamp(*sorted(packages)))))
 
 
 @lru_cache(maxsize=16)

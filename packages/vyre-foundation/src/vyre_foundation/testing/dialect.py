@@ -1,10 +1,12 @@
-"""Three compositions that random programs call, so that calls are expanded and evaluated in tests."""
+"""Compositions for tests: three that random programs call, and one with attributes and a reference."""
 
 from __future__ import annotations
 
+from vyre_foundation.attributes import AttrSchema, AttrType
 from vyre_foundation.dialect import Composition, register
-from vyre_foundation.dtype import FLOATS, INTEGERS, NUMBERS
-from vyre_foundation.ir.expr import Apply, Call, Expr, Select, literal
+from vyre_foundation.dtype import FLOATS, INTEGERS, NUMBERS, u32
+from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Select, literal
+from vyre_foundation.lowering import LoweringTable
 from vyre_foundation.ops import OPS
 
 
@@ -27,5 +29,31 @@ GRAY = Composition("testing.gray", {(t,): t for t in INTEGERS}, _gray, "x ^ (x >
 RAMP = Composition("testing.ramp", {(t,): t for t in FLOATS}, _ramp, "x clamped to 0 … 1")
 
 COMPOSITIONS = (CLAMP, GRAY, RAMP)
+"""What random programs call."""
 
-register(COMPOSITIONS)
+
+def _mixed(x: Expr, y: Expr, order: Expr, factor: Expr) -> Expr:
+    """``x * factor + y`` or ``y * factor + x``."""
+    assert isinstance(order, Literal)
+    first, second = (x, y) if order.value == 0 else (y, x)
+    return Apply(OPS["add"], Apply(OPS["mul"], first, factor), second)
+
+
+def _mixed_reference(x: int, y: int, *, order: str, factor: int) -> int:
+    first, second = (x, y) if order == "forward" else (y, x)
+    return (first * factor + second) % 2**32
+
+
+MIXED = Composition(
+    "testing.mixed",
+    {(u32, u32, u32, u32): u32},
+    _mixed,
+    "x * factor + y, in either order",
+    attrs=(
+        AttrSchema("order", AttrType(choices=("forward", "backward")), "forward"),
+        AttrSchema("factor", AttrType(u32), 0x9E3779B1),
+    ),
+    lowerings=LoweringTable(reference=_mixed_reference),
+)
+
+register((*COMPOSITIONS, MIXED))

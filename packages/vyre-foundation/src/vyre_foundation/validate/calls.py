@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vyre_foundation import dialect
 from vyre_foundation.attributes import complaint
 from vyre_foundation.dtype import DType
@@ -15,8 +17,17 @@ from vyre_foundation.validate.report import Report
 Signature = tuple[str, tuple[DType, ...], tuple[Expr, ...]]
 """An op, the types of its operands, and the last of these, which are its attributes."""
 
-_verdicts: dict[Signature, tuple[dialect.Composition, str | None]] = {}
-"""What is wrong with the expansion of a composition for operands like these; judged once for each row."""
+
+class Verdict(NamedTuple):
+    """On a composition for operands like these: what is wrong with it, and the ops that it calls."""
+
+    row: dialect.Composition
+    wrong: str | None
+    calls: frozenset[str]
+
+
+_verdicts: dict[Signature, Verdict] = {}
+"""Given once for each row."""
 
 
 def check_call(report: Report, place: Place, field: str, node: Call) -> None:
@@ -37,29 +48,40 @@ def check_call(report: Report, place: Place, field: str, node: Call) -> None:
         message = f"got {node.callee} with {wrong}"
         report.at(place, "V065", message, "write a constant: a value of the program is an operand", field=field)
         return
-    impurity = _impurity(_signature(row, node), ())
+    if reason := dialect.objection(node):
+        message = f"got {node.callee}, which its dialect refuses: {reason}"
+        report.at(place, "V066", message, "call it as the dialect says", field=field)
+        return
+    impurity = _verdict(_signature(row, node), ()).wrong
     if impurity is not None:
         message = f"got {node.callee}, which {impurity}, expected a composition of pure ops over its operands"
         report.at(place, "V064", message, "correct the dialect: pass what it needs as operands", field=field)
-    elif reason := dialect.objection(node):
-        message = f"got {node.callee}, which its dialect refuses: {reason}"
-        report.at(place, "V066", message, "call it as the dialect says", field=field)
+
+
+def reached(node: Call) -> frozenset[str]:
+    """The ops that a valid call comes to, itself among them."""
+    return _verdict(_signature(dialect.lookup(node.callee), node), ()).calls
 
 
 def _signature(row: dialect.Composition, node: Call) -> Signature:
     return node.callee, tuple(a.dtype for a in node.args), node.args[len(node.args) - len(row.attrs) :]
 
 
-def _impurity(signature: Signature, around: tuple[Signature, ...]) -> str | None:
-    """What the expansion of an op does that a pure function of its operands does not; `around` are being expanded."""
+def _verdict(signature: Signature, around: tuple[Signature, ...]) -> Verdict:
+    """Whether the expansion of an op is a pure function of its operands; `around` are being expanded."""
     row = dialect.lookup(signature[0])
     known = _verdicts.get(signature)
-    if known is None or known[0] is not row:
-        known = _verdicts[signature] = row, _judge(row, signature, around)
-    return known[1]
+    if known is None or known.row is not row:
+        calls = {row.id}
+        wrong = _judge(row, signature, around, calls)
+        known = _verdicts[signature] = Verdict(row, wrong, frozenset(calls))
+    return known
 
 
-def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signature, ...]) -> str | None:
+def _judge(
+    row: dialect.Composition, signature: Signature, around: tuple[Signature, ...], calls: set[str]
+) -> str | None:
+    """What is wrong; `calls` gets the ops that are called."""
     if signature in around:
         return "expands to itself"
     if signature[1] not in row.signatures:
@@ -76,9 +98,11 @@ def _judge(row: dialect.Composition, signature: Signature, around: tuple[Signatu
             if (foreign := _foreign(node, formal)) is not None:
                 return f"expands to an expression with {foreign}"
             if isinstance(node, Call):
-                inner = _impurity(_signature(dialect.lookup(node.callee), node), (*around, signature))
-                if inner is not None:
-                    return f"calls {node.callee}, which {inner}"
+                inner = _verdict(_signature(dialect.lookup(node.callee), node), (*around, signature))
+                calls |= inner.calls
+                wrong = inner.wrong or (f"is refused: {reason}" if (reason := dialect.objection(node)) else None)
+                if wrong is not None:
+                    return f"calls {node.callee}, which {wrong}"
     except VyreError as error:
         return f"can not be expanded ({error.message})"
     return None

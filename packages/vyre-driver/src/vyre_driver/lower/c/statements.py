@@ -10,6 +10,7 @@ from vyre_driver.lower.c.placement import Life, place
 from vyre_driver.lower.c.values import Values, without_brackets
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.lowered import RARE
+from vyre_driver.lower.text_forms import Form
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Literal, Local
 from vyre_foundation.ir.program import Program
@@ -33,6 +34,7 @@ from vyre_foundation.ir.stmt import (
     Var,
 )  # fmt: skip
 from vyre_foundation.ir.walk import expressions, postorder, statements
+from vyre_foundation.lowering import TextModule
 
 _SHORT = 2000
 """Operations of a loop that is written out."""
@@ -73,9 +75,10 @@ def print_body(
     names: Names,
     words: Mapping[Expr, str],
     arrays: Mapping[str, str],
+    texts: Mapping[Form, TextModule],
 ) -> None:
-    """The statements of a kernel. `words` are what atoms are called, `arrays` what buffers are."""
-    _Statements(program, dialect, lines, names, words, arrays).body(program.body, "body")
+    """The statements of a kernel. `words` name atoms, `arrays` buffers, and `texts` define calls."""
+    _Statements(program, dialect, lines, names, words, arrays, texts).body(program.body, "body")
 
 
 class _Statements:
@@ -87,13 +90,14 @@ class _Statements:
         names: Names,
         words: Mapping[Expr, str],
         arrays: Mapping[str, str],
+        texts: Mapping[Form, TextModule],
     ) -> None:
         self._dialect, self._lines, self._words, self._kernel = dialect, lines, words, program.name
         placement = place(program)
         self._early = placement.early
         self._number = 0
         self._rare = 0
-        self._values = Values(dialect, placement, words, arrays, names.temporary, lines.add)
+        self._values = Values(dialect, placement, words, arrays, texts, names.temporary, lines.add)
 
     def body(self, body: Body, path: str) -> None:
         for position, stmt in enumerate(body):

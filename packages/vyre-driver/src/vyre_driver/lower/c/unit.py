@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from vyre_driver.lower.c.literals import spell_element
 from vyre_driver.lower.c.names import Names
@@ -10,12 +10,14 @@ from vyre_driver.lower.c.statements import Lines, print_body
 from vyre_driver.lower.dialect import CDialect, SourceText
 from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.overwritten import overwritten
+from vyre_driver.lower.text_forms import Form
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, For, Let, Subgroup, Var
 from vyre_foundation.ir.walk import program_expressions, statements
+from vyre_foundation.lowering import TextModule
 
 
 def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
@@ -26,12 +28,22 @@ def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
     lines = Lines()
     for line in dialect.prelude.splitlines():
         lines.add(line)
-    names = Names(dialect.reserved)
+    names = Names(dialect.reserved | {text.entry for text in lowered.texts.values()})
+    _print_texts(lowered, lines)
     tables = _print_tables(lowered, dialect, lines, names)
     entries = tuple(names(kernel.name) for kernel in lowered.kernels)
     for entry, kernel in zip(entries, lowered.kernels, strict=True):
-        _print_kernel(kernel, entry, dialect, lines, names.inner(), tables)
+        _print_kernel(kernel, entry, dialect, lines, names.inner(), tables, lowered.texts)
     return SourceText("\n".join(lines.lines) + "\n", entries, tuple(lines.places))
+
+
+def _print_texts(lowered: Lowered, lines: Lines) -> None:
+    """What dialects state in this language, each once."""
+    for form, module in sorted(lowered.texts.items(), key=lambda item: item[1].entry):
+        lines.place = f"the text of {form.op}"
+        for line in module.text.splitlines():
+            lines.add(line)
+    lines.place = ""
 
 
 def _print_tables(lowered: Lowered, dialect: CDialect, lines: Lines, names: Names) -> dict[Buffer, str]:
@@ -62,7 +74,13 @@ def _elements(buffer: Buffer, dialect: CDialect) -> Iterator[str]:
 
 
 def _print_kernel(
-    kernel: Kernel, entry: str, dialect: CDialect, lines: Lines, names: Names, tables: dict[Buffer, str]
+    kernel: Kernel,
+    entry: str,
+    dialect: CDialect,
+    lines: Lines,
+    names: Names,
+    tables: dict[Buffer, str],
+    texts: Mapping[Form, TextModule],
 ) -> None:
     program = kernel.program
     lines.place = kernel.name
@@ -80,7 +98,7 @@ def _print_kernel(
         words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
         lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")
     words.update((local, names(local.name)) for local in _locals(program))
-    print_body(program, dialect, lines, names, words, arrays)
+    print_body(program, dialect, lines, names, words, arrays, texts)
     lines.close()
 
 

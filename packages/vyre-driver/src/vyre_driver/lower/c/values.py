@@ -14,8 +14,11 @@ from typing import NamedTuple
 from vyre_driver.lower.c.literals import spell
 from vyre_driver.lower.c.placement import Life, Placement
 from vyre_driver.lower.dialect import CDialect
+from vyre_driver.lower.text_forms import Form
+from vyre_foundation.dialect import lookup
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Select, literal
+from vyre_foundation.lowering import TextModule
 
 _MAX_DEPTH = 24
 _MAX_WIDTH = 160
@@ -35,7 +38,7 @@ class Values:
     """Prints the expressions of one kernel.
 
     `names` are the identifiers of locals and buffers, `lengths` those of the lengths of buffers, `ids` those of the
-    coordinates. `temporary` gives a new identifier, `emit` takes a line.
+    coordinates. `texts` define calls. `temporary` gives a new identifier, `emit` takes a line.
     """
 
     def __init__(
@@ -44,11 +47,12 @@ class Values:
         placement: Placement,
         words: Mapping[Expr, str],
         arrays: Mapping[str, str],
+        texts: Mapping[Form, TextModule],
         temporary: Callable[[], str],
         emit: Callable[[str], None],
     ) -> None:
         self._dialect, self._placement, self._arrays = dialect, placement, arrays
-        self._temporary, self._emit = temporary, emit
+        self._texts, self._temporary, self._emit = texts, temporary, emit
         self._words = {node: Text(word) for node, word in words.items()}
         self._known: dict[Expr, Text] = {}
         self._scopes: list[list[Expr]] = [[]]
@@ -174,7 +178,11 @@ class Values:
         return _joined(self._dialect.bitcasts[node.value.dtype, node.dtype], args)
 
     def _call(self, node: Call, args: list[Text]) -> Text:
-        return _joined(self._calls[node.callee, node.args[0].dtype], args)
+        text = self._texts.get(Form.of(node)) if self._texts else None
+        if text is None:
+            return _joined(self._calls[node.callee, node.args[0].dtype], args)
+        values = args[: len(args) - len(lookup(node.callee).attrs)]
+        return _joined(f"{text.entry}({', '.join(['{}'] * len(values))})", values)
 
     def _literal(self, node: Literal, args: list[Text]) -> Text:
         return Text(spell(self._dialect, node))
