@@ -139,3 +139,27 @@ def test_the_last_kernel_is_waited_for_though_only_the_first_can_trap(agree) -> 
             total.set((total ^ n) * 16777619)
         out[i] = total
     agree(p.build(), [np.arange(1, 4097, dtype=np.uint32)])
+
+
+def test_launches_of_one_kernel_in_turn(backend: VyreBackend) -> None:
+    """They share the runtime's kernel object: each finds its own arguments and sizes there, whoever was there before."""
+    source = doubling()
+    short, long = np.arange(100, dtype=np.uint32), np.arange(5000, dtype=np.uint32)[::-1].copy()
+    given, made = backend.allocate_resident(short.nbytes), backend.allocate_resident(short.nbytes)
+    backend.upload_resident(given, short)
+    pipeline = backend.compile_native(source)
+    assert pipeline is not None
+    for n in range(4):
+        for x in (short, long, short + n):
+            assert (backend.dispatch_arrays(source, {"x": x})["out"] == x * 2).all()
+            assert (np.frombuffer(pipeline.dispatch([x])[0], np.uint32) == x * 2).all()
+        backend.upload_resident(given, short + n)
+        pipeline.dispatch_resident([given, made])
+        pipeline.dispatch_resident([given, made])
+        assert (np.frombuffer(backend.download_resident(made), np.uint32) == (short + n) * 2).all()
+        pending = backend.dispatch_async(source, [long])
+        assert (backend.dispatch_arrays(source, {"x": short})["out"] == short * 2).all()
+        assert (np.frombuffer(pending.await_result()[0], np.uint32) == long * 2).all()
+    pipeline.close()
+    backend.free_resident(given)
+    backend.free_resident(made)

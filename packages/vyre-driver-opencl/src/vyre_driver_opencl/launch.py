@@ -77,6 +77,16 @@ class LoadedKernel:
         self._bound = bound
         if is_other:
             self._remember(args)
+        elif None not in bound:
+            self.args = args
+
+    def bind_for(self, fixed: Args, places: Sequence[int], values: Sequence[Argument]) -> None:
+        """Make `fixed` the kernel's arguments, with `values` at `places`. Until another call `args` is `fixed`."""
+        args = list(fixed)
+        for place, value in zip(places, values, strict=True):
+            args[place] = value
+        self.bind(args)
+        self.args = fixed
 
     def _bind_all(self, args: Args) -> None:
         self.kernel.set_args(*[a.argument if isinstance(a, BufferMemory) else a for a in args])
@@ -93,15 +103,19 @@ class LoadedKernel:
         self.seconds = seconds_of(event, event)
 
     def shape(self, grid: Extent, workgroup_size: Extent) -> None:
-        """Make these the kernel's sizes, without trailing axes of one workgroup of one invocation."""
+        """Make these the kernel's sizes."""
         if (grid, workgroup_size) == (self.grid, self.workgroup_size):
             self.grid, self.workgroup_size = grid, workgroup_size
             return
         self.grid, self.workgroup_size, self.seconds = grid, workgroup_size, math.inf
+        self.span, self.local = self.sizes(grid, workgroup_size)
+        self.args = None  # a launch that knows its arguments to be there knows its sizes, too
+
+    def sizes(self, grid: Extent, workgroup_size: Extent) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Global and local size, without trailing axes of one workgroup of one invocation."""
         local = (math.prod(workgroup_size), 1, 1) if self.is_flat else workgroup_size
         axes = 3 if grid[2] * local[2] > 1 else 2 if grid[1] * local[1] > 1 else 1
-        self.span = tuple(g * n for g, n in zip(grid, local, strict=True))[:axes]
-        self.local = local[:axes]
+        return tuple(g * n for g, n in zip(grid, local, strict=True))[:axes], local[:axes]
 
 
 class Module:

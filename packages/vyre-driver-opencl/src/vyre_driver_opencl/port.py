@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -30,7 +30,7 @@ from vyre_driver_opencl.memory import (
 )
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
-from vyre_driver_opencl.queues import queue_of
+from vyre_driver_opencl.queues import queue_of, works_at_once
 from vyre_driver_opencl.recording import Fill, Recording
 from vyre_driver_opencl.waiting import wait_interruptibly
 from vyre_foundation.dtype import DType
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from vyre_driver_opencl.emit import OpenClSource
 
 COMPLETE = cl.command_execution_status.COMPLETE
+STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
 
 
 class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
@@ -185,15 +186,50 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         self._pending += loaded.seconds
         return event
 
-    def run(self, module: Module, kernel: str, grid: Extent, workgroup_size: Extent, args: Args) -> None:
+    def runner(
+        self,
+        module: Module,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Args,
+        places: Sequence[int],
+    ) -> Callable[[Sequence[Argument]], None]:
+        """Where the calling thread does the work, this is most of what a dispatch costs: it calls as little as it can.
+
+        `places` are memory of the host. They are set for each launch, and the rest only if another launch has used the
+        kernel since.
+        """
         loaded = module.kernels[kernel]
-        event = self._enqueue(module, loaded, grid, workgroup_size, args)
-        if not self._launched and event.command_execution_status == COMPLETE:  # the calling thread does the work
-            self._ended += 1
-            return
-        self._launched.append((loaded, event, args))
-        self._pending += loaded.seconds
-        self.wait(event)
+        queue, object, set_arg, enqueue = module.queue, loaded.kernel, loaded.kernel.set_arg, cl.enqueue_nd_range_kernel
+        launched, at_once, fixed = self._launched, works_at_once(module.queue.device), tuple(args)
+        span, local = loaded.sizes(grid, workgroup_size)
+
+        def run(values: Sequence[Argument]) -> None:
+            if queue is not self._queue:
+                self._change_queue(queue)
+            try:
+                if loaded.args is not fixed:
+                    loaded.shape(grid, workgroup_size)
+                    loaded.bind_for(fixed, places, values)
+                elif places:
+                    for place, value in zip(places, values):  # noqa: B905 - one for each, and strict takes longer
+                        set_arg(place, value)
+                if not at_once:
+                    self._mark(loaded.memories)
+                event = enqueue(queue, object, span, local)
+            except cl.Error as error:
+                loaded.args = None
+                raise self._translated(error) from error
+            if not launched and event.get_info(STATUS) == COMPLETE:  # the calling thread has done the work
+                self._ended += 1
+                return
+            self._mark(loaded.memories)
+            launched.append((loaded, event, values))
+            self._pending += loaded.seconds
+            self.wait(event)
+
+        return run
 
     def _enqueue(
         self, module: Module, loaded: LoadedKernel, grid: Extent, workgroup_size: Extent, args: Args
@@ -202,14 +238,11 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         if queue is not self._queue:
             self._change_queue(queue)
         try:
-            if args is not loaded.args:
-                loaded.bind(args)
-            if loaded.memories:
-                number = self._ended + len(self._launched) + 1
-                for memory in loaded.memories:  # before it is so: an interrupt may come in between
-                    memory.launch = number
             if grid is not loaded.grid or workgroup_size is not loaded.workgroup_size:
                 loaded.shape(grid, workgroup_size)
+            if args is not loaded.args:
+                loaded.bind(args)
+            self._mark(loaded.memories)
             return cl.enqueue_nd_range_kernel(queue, loaded.kernel, loaded.span, loaded.local)
         except cl.Error as error:
             raise self._translated(error) from error
@@ -232,9 +265,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         recording.clear()
 
     def _enqueue_all(self, commands: Fill | Recording) -> cl.Event:
-        number = self._ended + len(self._launched) + 1
-        for memory in commands.memories:
-            memory.launch = number
+        self._mark(commands.memories)
         try:
             event = commands.enqueue(self._queue)
         except cl.Error as error:
@@ -289,6 +320,13 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             else:
                 self.wait(event)
             memory.launch = 0
+
+    def _mark(self, memories: Sequence[BufferMemory]) -> None:
+        """The next launch uses these; said before it is so, because an interrupt may come in between."""
+        if memories:
+            number = self._ended + len(self._launched) + 1
+            for memory in memories:
+                memory.launch = number
 
     def _event(self, memory: BufferMemory) -> cl.Event | None:
         """The event of the last launch that uses this memory; None if that launch failed or was interrupted."""

@@ -15,16 +15,24 @@ SAMPLES = 7
 
 
 def queue_of(queue: cl.CommandQueue) -> Queue:
-    """The facts of a queue. On PoCL's `basic` device the caller's thread does the work."""
+    """The facts of a queue."""
     device = queue.device
-    name = device.name.strip()
-    kind = name.partition("-")[0] if "PoCL" in device.platform.version else name
     return Queue(
-        name=kind,
+        name=_kind(device),
         workers=device.max_compute_units,
         launch_ns=_launch_ns(queue),
-        is_interruptible=kind != "basic",
+        is_interruptible=not works_at_once(device),
     )
+
+
+def works_at_once(device: cl.Device) -> bool:
+    """Whether the thread that launches does the work, and comes back when it is done."""
+    return _kind(device) == "basic"
+
+
+def _kind(device: cl.Device) -> str:
+    name: str = device.name.strip()
+    return name.partition("-")[0] if "PoCL" in device.platform.version else name
 
 
 def _launch_ns(queue: cl.CommandQueue) -> float:

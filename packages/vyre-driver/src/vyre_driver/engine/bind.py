@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,10 +125,17 @@ def _prepared(
         kernels=tuple((entry.name, entry.workgroup_size) for entry in executable.entries),
         lengths=lengths,
         straight=order,
-        is_single=order == (0,) and plan.repeats == 1,
+        once=_once(device, plan, code, transfer) if order == (0,) and plan.repeats == 1 else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )
+
+
+def _once(device: Device, plan: LaunchPlan, code: Code, transfer: Transfer) -> Callable[[Sequence[Any]], None] | None:
+    if transfer.reads:
+        return None
+    entry = code.executable.entries[0]
+    return device.port.runner(code.module, entry.name, plan.grid, entry.workgroup_size, *transfer.lasting())
 
 
 @dataclass(frozen=True, slots=True)

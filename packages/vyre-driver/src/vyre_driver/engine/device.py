@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Device:
-    """One port that is open. The backend's lock is held for every call but `abandon`.
+    """One port that is open. The backend's lock is held for every call but `abandon`. `abandoned` waits for a `sweep`.
 
     `reclaim` gives back memory that is only kept for speed; it is asked when the device is full. `store` keeps code for
     later processes, `open_port` opens the device in another one, for a compiler that is not trusted in this.
@@ -62,7 +62,7 @@ class Device:
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, self)
         self._live: set[Allocation] = set()
-        self._abandoned: deque[Allocation] = deque()
+        self.abandoned: deque[Allocation] = deque()
 
     def choose_queue(self, plan: LaunchPlan) -> QueueChoice | None:
         """Which of several queues the launches of `plan` take; None where there is nothing to choose."""
@@ -146,17 +146,12 @@ class Device:
 
     def abandon(self, allocations: Sequence[Allocation]) -> None:
         """Leave memory to be freed by the next `sweep`: for finalizers, which may run inside of any call."""
-        self._abandoned.extend(allocations)
-
-    @property
-    def has_abandoned(self) -> bool:
-        """Whether finalizers have left something."""
-        return bool(self._abandoned)
+        self.abandoned.extend(allocations)
 
     def sweep(self) -> None:
         """Free what finalizers have left."""
-        while self._abandoned:
-            self.free((self._abandoned.popleft(),))
+        while self.abandoned:
+            self.free((self.abandoned.popleft(),))
 
     def close(self) -> None:
         """Give back all memory and the device."""

@@ -35,7 +35,7 @@ from vyre_driver.engine.over_residents import resident_request
 from vyre_driver.engine.prepared import EmptyLaunch
 from vyre_driver.engine.request import Request, deadline_of
 from vyre_driver.engine.slots import Slots, replace_slots, writable_slots
-from vyre_driver.engine.transfer import Form
+from vyre_driver.engine.transfer import ARRAYS, BYTES, Form
 from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_foundation.ir.program import Program
 
@@ -73,10 +73,10 @@ class Dispatcher:
         if recent is not None and (recent.config is config or recent.config == config):
             views = recent.views(inputs)
             if views is not None:
-                outputs = self._again(recent.kept, views, Form.BYTES)
+                outputs = self._again(recent.kept, views, BYTES)
                 if outputs is not None:
                     return outputs
-        return self._dispatch(program, inputs, config, Form.BYTES)
+        return self._dispatch(program, inputs, config, BYTES)
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig
@@ -86,11 +86,14 @@ class Dispatcher:
         if recent is not None and (recent.config is config or recent.config == config):
             given = recent.arrays(arrays)
             if given is not None:
-                outputs = self._again(recent.kept, given, Form.ARRAYS)
+                outputs = self._again(recent.kept, given, ARRAYS)
                 if outputs is not None:
-                    return dict(zip(recent.names, outputs, strict=True))
+                    names = recent.names
+                    if len(names) == 1:
+                        return {names[0]: outputs[0]}
+                    return dict(zip(names, outputs, strict=True))
         require_whole_elements(program)
-        outputs = self._dispatch(program, ordered_inputs(program, arrays), config, Form.ARRAYS)
+        outputs = self._dispatch(program, ordered_inputs(program, arrays), config, ARRAYS)
         return {buffer.name: array for buffer, array in zip(program.outputs, outputs, strict=True)}
 
     def dispatch_timed(self, program: Program, inputs: Inputs, config: DispatchConfig) -> TimedDispatchResult:
@@ -99,7 +102,7 @@ class Dispatcher:
         with self._gate.session(request.deadline, self._expected) as device:
             kept = self.launches.get(device, request)
             result: TimedDispatchResult = self.launches.run(
-                device, kept, request.inputs, request.deadline, Form.BYTES, timed=True
+                device, kept, request.inputs, request.deadline, BYTES, timed=True
             )
             return result
 
@@ -141,7 +144,7 @@ class Dispatcher:
         with self._gate.session(request.deadline, self._expected) as device:
             kept = self.launches.get(device, request)
             if isinstance(kept.launch, EmptyLaunch):
-                outputs = self.launches.run(device, kept, request.inputs, None, Form.BYTES, timed=False)
+                outputs = self.launches.run(device, kept, request.inputs, None, BYTES, timed=False)
                 return ReadyPending(outputs)
             given = request.inputs
             if is_borrowed and device.port.shares_host_memory:
@@ -160,7 +163,7 @@ class Dispatcher:
             kept = self._resident.get((id(program), given))
         if kept is not None and (kept.request.config is config or kept.request.config == config):
             self._last_resident = given, kept
-            if self._again(kept, (), Form.BYTES) is not None:
+            if self._again(kept, (), BYTES) is not None:
                 return
         self._over_residents(program, given, config, timed=False)
 
@@ -178,7 +181,7 @@ class Dispatcher:
         with self._gate.session(deadline, self._expected) as device:
             request = resident_request(device, program, resources, config, deadline)
             kept = self.launches.get(device, request)
-            result = self.launches.run(device, kept, (), deadline, Form.BYTES, timed=timed)
+            result = self.launches.run(device, kept, (), deadline, BYTES, timed=timed)
             if deadline is None and request.shape.indirect_grid is None:
                 self._resident[id(program), tuple(resources)] = kept
             return result
@@ -207,7 +210,7 @@ class Dispatcher:
         """A dispatch like the last one. None if there is more to do, such as to time it, or to prepare it again."""
         gate, device = self._gate, kept.device
         with gate.turn() if gate.is_busy or gate.queued else gate.lock:
-            if not kept.is_settled or gate.device is not device or gate.lost or device.has_abandoned:
+            if not kept.is_settled or gate.device is not device or gate.lost or device.abandoned:
                 return None
             gate.is_busy = True
             try:

@@ -11,7 +11,7 @@ import numpy as np
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.rooms import Room, Rooms
-from vyre_driver.engine.transfer import Args, Form, Targets
+from vyre_driver.engine.transfer import ARRAYS, BYTES, Args, Form, Targets
 
 
 class Input:
@@ -76,7 +76,7 @@ class Output:
         """None if the result is in its target."""
         if self.taken is None:
             return None
-        result: memoryview = self.result(Form.BYTES)
+        result: memoryview = self.result(BYTES)
         if target is None:
             return result
         target[:] = result
@@ -87,8 +87,8 @@ class Output:
         room, self.taken = self.taken, None
         assert room is not None
         if self.is_whole:
-            return room.typed[:] if form is Form.ARRAYS else room.bytes[:].data
-        if form is Form.BYTES:
+            return room.typed[...] if form is ARRAYS else room.bytes[...].data
+        if form is BYTES:
             return room.bytes[self.start : self.stop].data
         return room.bytes[self.start : self.stop].view(room.typed.dtype)
 
@@ -100,7 +100,10 @@ class InPlace:
     `fills` as for copies.
     """
 
-    __slots__ = ("_device", "_fills", "_in_place", "_inputs", "_outputs", "_picks", "_rest", "_static", "reads")
+    __slots__ = (
+        *("_device", "_fills", "_in_place", "_inputs", "_outputs", "_picks", "_places", "_rest", "_static", "_used"),
+        "reads",
+    )
 
     def __init__(
         self,
@@ -113,10 +116,13 @@ class InPlace:
         outputs: Sequence[Output],
     ) -> None:
         self._device, self._static, self._fills = device, static, fills
+        self._places = picks
         self._picks = [_picking(places) for places in picks]
         self._inputs, self._outputs, self._rest = inputs, outputs, rest
         self._in_place = device.port.in_place
         self.reads = False
+        come = range(len(inputs) + len(outputs))
+        self._used = [place for place in come if picks and place in picks[0]]
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
@@ -125,6 +131,20 @@ class InPlace:
         return (*self._static, *(allocation for part in parts for allocation in part))
 
     def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+        values = [*self._begun(inputs, targets), *self._rest]
+        return [pick(values) for pick in self._picks]
+
+    def lasting(self) -> tuple[Args, Sequence[int]]:
+        values = [*[None] * (len(self._inputs) + len(self._outputs)), *self._rest]
+        first = self._places[0]
+        return self._picks[0](values), [first.index(place) for place in self._used]
+
+    def begin(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        values = self._begun(inputs, None)
+        return values if len(values) == len(self._used) else [values[place] for place in self._used]
+
+    def _begun(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:
+        """Inputs and outputs as they are before the launch."""
         device, in_place = self._device, self._in_place
         values = []
         for wanted in self._inputs:
@@ -139,8 +159,7 @@ class InPlace:
                 values.append(output.begin_in(device, inputs, target))
         for allocation, byte, size in self._fills:
             device.fill(allocation, byte, size)
-        values += self._rest
-        return [pick(values) for pick in self._picks]
+        return values
 
     def results(self, form: Form) -> list[Any]:
         return [output.result(form) for output in self._outputs]

@@ -194,9 +194,27 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         `elapsed` can answer; without it an event may be as little as a token for "everything enqueued until now".
         """
 
-    def run(self, module: ModuleT, kernel: str, grid: Extent, workgroup_size: Extent, args: Sequence[Any]) -> None:
-        """Launch a kernel and wait until it has ended, for however long; a port may know a shorter way."""
-        self.wait(self.launch(module, kernel, grid, workgroup_size, args))
+    def runner(
+        self,
+        module: ModuleT,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[Any],
+        places: Sequence[int],
+    ) -> Callable[[Sequence[Any]], None]:
+        """What launches a kernel and waits until it has ended, for however long; a port may know a shorter way.
+
+        It is called with the arguments at `places`, which come with each call; the others are those in `args`.
+        """
+        given = list(args)
+
+        def run(values: Sequence[Any]) -> None:
+            for place, value in zip(places, values, strict=True):
+                given[place] = value
+            self.wait(self.launch(module, kernel, grid, workgroup_size, tuple(given) if places else args))
+
+        return run
 
     def record(self, enqueue: Callable[[], None]) -> Any:
         """A recording of the launches and fills that `enqueue` makes; none of them runs now.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from vyre_driver.engine.code import Code
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
-from vyre_driver.engine.transfer import Args, Form, Targets, Transfer
+from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
@@ -56,7 +56,7 @@ class EmptyLaunch:
             part = np.zeros(layout.size, np.uint8)
             if contents is not None and layout.size:
                 part[:] = np.frombuffer(contents, np.uint8)[layout.start : layout.stop]
-            outputs.append(part.data if form is Form.BYTES else part.view(buffer.dtype.numpy))
+            outputs.append(part.data if form is BYTES else part.view(buffer.dtype.numpy))
         return outputs
 
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
@@ -70,7 +70,8 @@ class Prepared:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
     `kernels` are the entry points with their workgroup sizes. `lengths` are the element counts by the code's names.
-    `straight` is the order of the kernels where no loop of the host decides it, else None. `is_single`: one launch.
+    `straight` is the order of the kernels where no loop of the host decides it, else None. `once` launches and waits,
+    where there is one launch and reading the outputs does not wait.
     """
 
     device: Device
@@ -80,7 +81,7 @@ class Prepared:
     kernels: tuple[tuple[str, Extent], ...]
     lengths: Mapping[str, int]
     straight: tuple[int, ...] | None
-    is_single: bool
+    once: Callable[[Sequence[Any]], None] | None
     traps: Allocation | None
     counters: Allocation | None
 
@@ -89,13 +90,12 @@ class Prepared:
         return self.transfer.owned
 
     def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
-        transfer = self.transfer
-        if self.is_single and deadline is None and not transfer.reads:
-            args = transfer.bring(inputs)
+        transfer, once = self.transfer, self.once
+        if once is not None and deadline is None:
+            values = transfer.begin(inputs)
             if self.traps is not None:
                 self.arm()
-            name, workgroup_size = self.kernels[0]
-            self.device.port.run(self.code.module, name, self.plan.grid, workgroup_size, args[0])
+            once(values)
             counters = self.device.counters
             counters.launches += 1
             counters.waits += 1
@@ -120,7 +120,7 @@ class Prepared:
     def end(self) -> list[Any]:
         """The outputs as bytes, of what has begun and been waited for."""
         self.raise_trap()
-        return self.transfer.results(Form.BYTES)
+        return self.transfer.results(BYTES)
 
     def end_into(self, targets: Targets) -> list[memoryview | None]:
         """The same; None for those that are in their target."""

@@ -32,6 +32,10 @@ class Form(Enum):
     """Arrays of the declared types."""
 
 
+BYTES, ARRAYS = Form
+"""To compare with: members of a class take longer to get than to use."""
+
+
 class Transfer(Protocol):
     """See the module."""
 
@@ -43,6 +47,12 @@ class Transfer(Protocol):
         """Make memory what it is at the start: the arguments of each kernel. `inputs` are contiguous host buffers.
 
         With `targets` the outputs are made there where that can be."""
+
+    def begin(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The same where one kernel alone is launched: those of its arguments that come with the dispatch."""
+
+    def lasting(self) -> tuple[Args, Sequence[int]]:
+        """The arguments of that kernel, and the places of those that come with each dispatch."""
 
     def results(self, form: Form) -> list[Any]:
         """The outputs in the program's order: host memory that is the caller's from now on."""
@@ -78,19 +88,26 @@ class Copies:
         self.reads = any(stop > start for _, start, stop, _ in readbacks)
 
     def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+        self.begin(inputs)
+        return self._args
+
+    def lasting(self) -> tuple[Args, Sequence[int]]:
+        return self._args[0], ()
+
+    def begin(self, inputs: Sequence[Any]) -> Sequence[Any]:
         for allocation, position in self._uploads:
             given = inputs[position]
             self._device.copy_in(allocation, given if given.__class__ is memoryview else _bytes_of(given))
         for allocation, byte, size in self._fills:
             self._device.fill(allocation, byte, size)
-        return self._args
+        return ()
 
     def results(self, form: Form) -> list[Any]:
         outputs: list[Any] = []
         for allocation, start, stop, dtype in self._readbacks:
             room = np.empty(stop - start, np.uint8)
             self._device.copy_out(allocation, room.data, start)
-            outputs.append(room.data if form is Form.BYTES else room.view(dtype))
+            outputs.append(room.data if form is BYTES else room.view(dtype))
         return outputs
 
     def results_into(self, targets: Targets) -> list[memoryview | None]:
