@@ -66,6 +66,8 @@ CATALOGUE = [
     (1022, errors.BadArtifact("it does not begin as one"),
      ("the compiled program can not be used: it does not begin as one. "
      "Fix: compile the program again for this device, with `vyre compile`")),
+    (1023, errors.ResidentGraphReuseTelemetryError("warm_reuses", -1),
+     "warm_reuses would be -1. Fix: compare counts of one backend, the earlier ones on the right"),
 ]
 # fmt: on
 

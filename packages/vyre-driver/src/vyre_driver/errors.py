@@ -326,3 +326,13 @@ class PolicyDenied(BackendError, PermissionError):
         super().__init__(
             f"the policy {policy!r} denies it: {detail}", fix=fix, where=where, policy=policy, detail=detail
         )
+
+
+class ResidentGraphReuseTelemetryError(BackendError, ValueError):
+    """Counts of reuse that no run can have: a number below 0, or one that was more before."""
+
+    number = 1023
+    remedy = "compare counts of one backend, the earlier ones on the right"
+
+    def __init__(self, count: str, value: int, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"{count} would be {value}", fix=fix, where=where, count=count, value=value)

@@ -9,13 +9,14 @@ from types import MappingProxyType
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import InvalidInput, InvalidLaunch, InvalidProgram
-from vyre_driver.plan.binding import BindingPlan, dispatch_element_count_for_program
+from vyre_driver.plan.binding import BindingPlan, dispatch_element_count, dispatch_element_count_for_program
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.lengths import fixed_lengths, input_lengths, launch_lengths
 from vyre_driver.plan.limits import require_limits
 from vyre_driver.plan.outputs import OutputLayout as OutputLayout
 from vyre_driver.plan.outputs import enforce_actual_output_budget, output_binding_layouts
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
+from vyre_driver.plan.tail import TailMaskPolicy
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
@@ -47,6 +48,12 @@ class LaunchPlan:
     def num_workgroups(self) -> int:
         x, y, z = self.grid
         return x * y * z
+
+    @property
+    def tail(self) -> TailMaskPolicy:
+        """The elements that the launch covers, and its invocations: those of the tail have no element."""
+        lanes = self.num_workgroups * self.program.workgroup_volume
+        return TailMaskPolicy(min(lanes, dispatch_element_count(self.bindings)), lanes)
 
     def byte_length(self, buffer: str) -> int:
         """Bytes that the buffer takes in memory."""

@@ -71,7 +71,8 @@ def _described(plan: LaunchPlan) -> dict[str, Any]:
         "grid": plan.grid,
         "workgroup": plan.program.workgroup_size,
         "elements": dispatch_element_count(bindings),
-        "invocations": plan.num_workgroups * plan.program.workgroup_volume,
+        "invocations": plan.tail.rounded_count,
+        "idle": plan.tail.tail_lanes,
         "repeats": plan.repeats,
         "layout": bindings.fingerprint().digest(),
         "bindings": [
@@ -110,11 +111,10 @@ def _on(target: str, plan: LaunchPlan, config: DispatchConfig) -> dict[str, Any]
 
 
 def _print(answer: Answer, document: dict[str, Any]) -> None:
-    idle = document["invocations"] - document["elements"]
     said = [
         ("grid", " × ".join(map(str, document["grid"]))),
         ("workgroup", " × ".join(map(str, document["workgroup"]))),
-        ("invocations", f"{document['invocations']} for {document['elements']} elements ({max(0, idle)} idle)"),
+        ("invocations", f"{document['invocations']} for {document['elements']} elements ({document['idle']} idle)"),
         ("repeats", str(document["repeats"])),
         ("layout", document["layout"]),
     ]

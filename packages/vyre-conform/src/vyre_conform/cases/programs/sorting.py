@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from random import Random
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
 from vyre_conform.cases.values import pack
-from vyre_foundation.build import program, select
+from vyre_driver.plan.tail import coerce_to_pow2_with_tail_mask
+from vyre_foundation.build import constant, program, select
 from vyre_foundation.dtype import DType, f32, i32, u32
 from vyre_foundation.ops.scalar import Scalar, from_bits
 from vyre_foundation.testing.values import random_bits
@@ -17,20 +19,24 @@ from vyre_foundation.testing.values import random_bits
 def specs() -> Iterator[Spec]:
     for dtype in (u32, i32, f32):
         yield seeded(address("programs", "bitonic_sort", dtype=dtype), _bitonic, dtype, 128)
+        yield seeded(address("programs", "bitonic_sort", dtype=dtype, n=100), _bitonic, dtype, 100)
     yield seeded(address("programs", "odd_even_sort"), _odd_even)
     for count in (1, 63, 64, 300):
         yield seeded(address("programs", "radix_sort", n=count), _radix, count)
 
 
 def _bitonic(dtype: DType, count: int, rng: Random) -> tuple[Launch, Expected]:
-    """One workgroup sorts in workgroup memory."""
-    steps = count.bit_length() - 1
-    with program(f"bitonic_{dtype}", count) as p:
+    """One workgroup sorts in workgroup memory. A network has a power of two of lanes: those of the tail hold what comes
+    last, and have nowhere to store it."""
+    lanes = coerce_to_pow2_with_tail_mask(count)
+    steps = lanes.rounded_count.bit_length() - 1
+    with program(f"bitonic_{dtype}", lanes.rounded_count) as p:
         x = p.read("x", dtype)
         out = p.write("out", dtype, like=x)
-        cells = p.workgroup("cells", dtype, count)
+        cells = p.workgroup("cells", dtype, lanes.rounded_count)
         i = p.let(p.local_id(0))
-        cells[i] = x[i]
+        last = constant(dtype, inf if dtype.is_float else dtype.highest)
+        cells[i] = select(i < x.length, x[i], last) if lanes.tail_lanes else x[i]
         p.barrier()
         one = p.let(1, u32)
         with p.range(1, steps + 1) as size, p.range(0, size) as step:
