@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.aot import NativeModuleBuilder, PrimaryBinaryBuilder
     from vyre_driver.backend.config import DispatchConfig, Preference
     from vyre_driver.backend.contract import CONTRACT, VyreBackend
     from vyre_driver.backend.executable import Executable
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         OutputLimitExceeded,
         PoisonedState,
         PolicyDenied,
+        ResidentGraphReuseTelemetryError,
         ShadowDiverged,
         StaleHandle,
         Trapped,
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
     )
     from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, OpLocation, Severity
     from vyre_driver.observe.evidence import DispatchTimingEvidence, EvidenceArtifact, EvidenceBundle, ReplayEvidence
-    from vyre_driver.observe.live import acquire, acquire_preferred_dispatch_backend, compile
+    from vyre_driver.observe.live import acquire, acquire_preferred_dispatch_backend, compile, compile_many
     from vyre_driver.observe.provenance import (
         SourceProvenance,
         capture_git_info,
@@ -87,9 +89,11 @@ if TYPE_CHECKING:
         source_tree_fingerprint,
         source_tree_fingerprint_at,
     )
+    from vyre_driver.observe.reuse import ResidentGraphReuseTelemetry, ReuseWatch
     from vyre_driver.observe.shadow import DivergenceEvent, OnDivergence, ShadowPolicy
     from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline
     from vyre_driver.pipeline.ahead import CompiledProgram
+    from vyre_driver.pipeline.artifact import NativeModule
     from vyre_driver.pipeline.disk import DiskPipelineCache
     from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode, hex_short
     from vyre_driver.pipeline.key import CURRENT_PIPELINE_CACHE_KEY_VERSION, PipelineCacheIdentity, PipelineCacheKey
@@ -135,6 +139,11 @@ if TYPE_CHECKING:
         resolve_fixpoint_iterations_usize,
     )
     from vyre_driver.plan.specialize import SpecCacheKey, SpecMap, SpecValue, specialize
+    from vyre_driver.plan.tail import (
+        TailMaskPolicy,
+        coerce_to_pow2_with_tail_mask,
+        try_coerce_to_pow2_with_tail_mask,
+    )
     from vyre_driver.policy.enforce import (
         AllowedOps,
         Chain,
@@ -155,16 +164,28 @@ if TYPE_CHECKING:
         unregister,
     )
     from vyre_driver.registry.dialects import (
+        AttrSchema,
+        AttrType,
         Category,
         Dialect,
         DialectRegistration,
         DialectRegistry,
         DuplicateOpIdError,
         InternedOpId,
+        LoweringCtx,
+        LoweringTable,
+        MutationClass,
+        OpBackendTarget,
         OpDef,
         OpDefRegistration,
+        PrimaryTextBuilder,
+        ReferenceKind,
+        SecondaryTextBuilder,
         Signature,
+        TextBuilder,
+        TextModule,
         TypedParam,
+        default_validator,
         intern_string,
     )
     from vyre_driver.registry.discovery import BackendProblem
@@ -172,6 +193,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "backend.aot": "NativeModuleBuilder PrimaryBinaryBuilder",
     "backend.config": "DispatchConfig Preference",
     "backend.contract": "CONTRACT VyreBackend",
     "backend.executable": "Executable",
@@ -194,8 +216,8 @@ _MODULES = {
     "errors": """
         BackendError BackendUnavailable BadArtifact BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
         DispatchFailed DispatchTimeout DuplicateBackend Error InvalidInput InvalidLaunch InvalidProgram
-        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied ShadowDiverged
-        StaleHandle Trapped UnknownBackend UnsupportedFeature
+        InvalidSetting KernelCompileFailed OutputLimitExceeded PoisonedState PolicyDenied
+        ResidentGraphReuseTelemetryError ShadowDiverged StaleHandle Trapped UnknownBackend UnsupportedFeature
     """,
     "lower.legalize": "legalize",
     "lower.lowered": "Lowered",
@@ -206,14 +228,16 @@ _MODULES = {
     """,
     "observe.diagnostics": "Diagnostic DiagnosticCode OpLocation Severity",
     "observe.evidence": "DispatchTimingEvidence EvidenceArtifact EvidenceBundle ReplayEvidence",
-    "observe.live": "acquire acquire_preferred_dispatch_backend compile",
+    "observe.live": "acquire acquire_preferred_dispatch_backend compile compile_many",
     "observe.provenance": """
         SourceProvenance capture_git_info capture_git_info_at source_fingerprint source_tree_fingerprint
         source_tree_fingerprint_at
     """,
+    "observe.reuse": "ResidentGraphReuseTelemetry ReuseWatch",
     "observe.shadow": "DivergenceEvent OnDivergence ShadowPolicy",
     "observe.shadowed": "ShadowedBackend ShadowedPipeline",
     "pipeline.ahead": "CompiledProgram",
+    "pipeline.artifact": "NativeModule",
     "pipeline.disk": "DiskPipelineCache",
     "pipeline.fingerprint": "PipelineDeviceFingerprint PipelineFeatureFlags hex_encode hex_short",
     "pipeline.key": "CURRENT_PIPELINE_CACHE_KEY_VERSION PipelineCacheIdentity PipelineCacheKey",
@@ -240,6 +264,7 @@ _MODULES = {
         resolve_fixpoint_iterations_usize
     """,
     "plan.specialize": "SpecCacheKey SpecMap SpecValue specialize",
+    "plan.tail": "TailMaskPolicy coerce_to_pow2_with_tail_mask try_coerce_to_pow2_with_tail_mask",
     "policy.enforce": """
         AllowedOps Chain DeniedFeatures EnforceGate EnforceVerdict GatedBackend MaxDeclaredBytes
         ProvenDeterminism
@@ -249,8 +274,10 @@ _MODULES = {
         availability backend_problems register registered_backends registered_backends_by_precedence unregister
     """,
     "registry.dialects": """
-        Category Dialect DialectRegistration DialectRegistry DuplicateOpIdError InternedOpId OpDef
-        OpDefRegistration Signature TypedParam intern_string
+        AttrSchema AttrType Category Dialect DialectRegistration DialectRegistry DuplicateOpIdError InternedOpId
+        LoweringCtx LoweringTable MutationClass OpBackendTarget OpDef OpDefRegistration PrimaryTextBuilder
+        ReferenceKind SecondaryTextBuilder Signature TextBuilder TextModule TypedParam default_validator
+        intern_string
     """,
     "registry.discovery": "BackendProblem",
 }
@@ -263,6 +290,8 @@ __all__ = [
     "AllowedOps",
     "AotEmitter",
     "AotTargetId",
+    "AttrSchema",
+    "AttrType",
     "Availability",
     "BackendError",
     "BackendLayoutClass",
@@ -324,10 +353,16 @@ __all__ = [
     "KernelCompileFailed",
     "LaunchPlan",
     "Lowered",
+    "LoweringCtx",
+    "LoweringTable",
     "MaxDeclaredBytes",
     "Memory",
     "MemoryRef",
+    "MutationClass",
+    "NativeModule",
+    "NativeModuleBuilder",
     "OnDivergence",
+    "OpBackendTarget",
     "OpDef",
     "OpDefRegistration",
     "OpLocation",
@@ -346,12 +381,19 @@ __all__ = [
     "PoisonedState",
     "PolicyDenied",
     "Preference",
+    "PrimaryBinaryBuilder",
+    "PrimaryTextBuilder",
     "ProvenDeterminism",
+    "ReferenceKind",
     "ReplayEvidence",
     "ResidentDispatchStep",
+    "ResidentGraphReuseTelemetry",
+    "ResidentGraphReuseTelemetryError",
     "ResidentReadRange",
     "ResidentSequenceTiming",
     "Resource",
+    "ReuseWatch",
+    "SecondaryTextBuilder",
     "Selection",
     "Severity",
     "ShadowDiverged",
@@ -367,7 +409,10 @@ __all__ = [
     "StaleHandle",
     "SubgroupCaps",
     "SubgroupOp",
+    "TailMaskPolicy",
     "Target",
+    "TextBuilder",
+    "TextModule",
     "TimedDispatchResult",
     "Trapped",
     "TypedDispatchExt",
@@ -385,7 +430,9 @@ __all__ = [
     "borrowed_input_slices",
     "capture_git_info",
     "capture_git_info_at",
+    "coerce_to_pow2_with_tail_mask",
     "compile",
+    "compile_many",
     "compile_owned",
     "compile_owned_with_telemetry",
     "compile_shared",
@@ -393,6 +440,7 @@ __all__ = [
     "compile_with_telemetry",
     "core_supported_ops",
     "default_dispatch_with_device_buffers",
+    "default_validator",
     "dispatch_configs_share_launch_shape",
     "dispatch_element_count",
     "dispatch_element_count_for_program",
@@ -426,6 +474,7 @@ __all__ = [
     "source_tree_fingerprint",
     "source_tree_fingerprint_at",
     "specialize",
+    "try_coerce_to_pow2_with_tail_mask",
     "try_dispatch_param_words",
     "try_dispatch_param_words_into",
     "unregister",

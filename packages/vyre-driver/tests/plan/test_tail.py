@@ -21,8 +21,8 @@ def test_nothing_is_nothing() -> None:
     assert coerce_to_pow2_with_tail_mask(0) == TailMaskPolicy(0, 0)
 
 
-@pytest.mark.parametrize("count", [-1, 2**32, 1.5, "8"])
-def test_what_is_no_count_is_refused_under_both_names(count) -> None:
+@pytest.mark.parametrize("count", [-1, 2**32])
+def test_what_is_no_count_is_refused_under_both_names(count: int) -> None:
     for coerce in (coerce_to_pow2_with_tail_mask, try_coerce_to_pow2_with_tail_mask):
         with pytest.raises(InvalidLaunch, match="count"):
             coerce(count)

@@ -2,8 +2,19 @@
 
 import pytest
 
-from vyre_driver.registry.dialects import LANGUAGE, Category, DialectRegistry, DuplicateOpIdError, intern_string
-from vyre_foundation import dialect, f32
+from vyre_driver.registry.dialects import (
+    LANGUAGE,
+    AttrSchema,
+    AttrType,
+    Category,
+    DialectRegistry,
+    DuplicateOpIdError,
+    LoweringTable,
+    OpBackendTarget,
+    TextModule,
+    intern_string,
+)  # fmt: skip
+from vyre_foundation import dialect, f32, u32
 from vyre_foundation.dialect import Composition, UnknownCallee
 from vyre_foundation.ops import OPS, Tier
 
@@ -26,6 +37,22 @@ def test_ops_of_the_language_and_of_dialects_are_in_one_table() -> None:
     assert (same.dialect, same.category, same.summary) == ("here", Category.COMPOSITE, "x itself")
     assert [str(s) for s in same.signatures] == ["(f32) -> f32"]
     assert {op.id for op in found} >= {id for id, op in OPS.items() if op.tier is Tier.LANGUAGE}
+
+
+def test_attributes_and_texts_are_part_of_an_op() -> None:
+    bias = AttrSchema("bias", AttrType(u32), 1)
+    text = LoweringTable({"test C": lambda ctx: TextModule("", ctx.symbol), "another": lambda ctx: None})
+    row = Composition("here.biased", {(f32, u32): f32}, lambda x, _: x, attrs=(bias,), lowerings=text)
+    dialect.register([row])
+    try:
+        found = DialectRegistry.current().lookup("here.biased")
+        ((signature,), targets) = found.signatures, found.targets
+        assert str(signature) == "(f32, bias: u32 = 1) -> f32"
+        assert ([p.name for p in signature.inputs], signature.attrs) == (["x0"], (bias,))
+        assert targets == (OpBackendTarget(found.id, "another"), OpBackendTarget(found.id, "test C"))
+        assert DialectRegistry.current().lookup("add").targets == ()
+    finally:
+        dialect.unregister(["here.biased"])
 
 
 def test_raw_ops_are_not_in_it() -> None:

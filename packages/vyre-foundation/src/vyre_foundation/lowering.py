@@ -45,7 +45,7 @@ class LoweringCtx:
 
 
 TextBuilder: TypeAlias = Callable[[LoweringCtx], TextModule | None]
-"""Pure. None where the composition is as good, such as for other types."""
+"""A pure function: the text for calls like these, or None where the composition is as good."""
 
 ReferenceKind: TypeAlias = Callable[..., Scalar]
 """Values, then attributes by name, as Python's numbers; the exact result, which is rounded to the result's type."""

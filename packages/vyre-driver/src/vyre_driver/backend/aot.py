@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NewType, TypeAlias
+from typing import TYPE_CHECKING, NewType, TypeAlias
 
-from vyre_driver.backend.config import DispatchConfig
-from vyre_foundation.ir.program import Program
+if TYPE_CHECKING:
+    from vyre_driver.backend.config import DispatchConfig
+    from vyre_foundation.ir.program import Program
 
 AotTargetId = NewType("AotTargetId", str)
 """What an emitter makes: a language or a binary form, such as ``"abacus-source"``. Unique among all backends."""
 
-Emit: TypeAlias = Callable[[Program, DispatchConfig], bytes]
+Emit: TypeAlias = "Callable[[Program, DispatchConfig], bytes]"
+PrimaryBinaryBuilder: TypeAlias = Emit
+NativeModuleBuilder: TypeAlias = Emit
+"""What makes machine code: of a program, whole, because no target links a part of a kernel to the rest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from vyre_driver.pipeline.executable import Executable
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Artifact:
     """`source` is the emitted text, for people. `binary` is the port's: nobody else looks into it."""
 
@@ -32,3 +33,7 @@ class Artifact:
         if rest:
             raise ValueError("the artifact has bytes behind its end")
         return cls(Executable.from_bytes(parts[0]), parts[1].decode(), parts[2])
+
+
+NativeModule: TypeAlias = Artifact
+"""Machine code and how it is entered: what a backend makes ahead of time for one queue of its device."""

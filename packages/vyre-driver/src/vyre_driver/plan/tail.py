@@ -6,13 +6,12 @@ nothing to do: their stores are out of bounds, so they do nothing, and what othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.plan.lengths import MAX_LENGTH
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TailMaskPolicy:
     """`original_count` elements by `rounded_count` lanes, at least as many."""
 
@@ -28,9 +27,9 @@ class TailMaskPolicy:
 def coerce_to_pow2_with_tail_mask(count: int) -> TailMaskPolicy:
     """The least power of two that is enough for `count` elements; no lanes for none.
 
-    `InvalidLaunch` for what is no count, or needs more lanes than a u32 can number.
+    `InvalidLaunch` for a number below 0, or one that needs more lanes than a u32 can number.
     """
-    if not isinstance(count, int) or not 0 <= count <= MAX_LENGTH:
+    if not 0 <= count <= MAX_LENGTH:
         raise InvalidLaunch("count", needed=f"a number of elements up to {MAX_LENGTH}", got=repr(count))
     return TailMaskPolicy(count, 1 << (count - 1).bit_length() if count else 0)
 

@@ -1,18 +1,20 @@
 """Which ops there are: those of the language and those of every installed dialect, as one table.
 
-A dialect needs nothing from a backend: each of its ops is a composition, so it runs on all of them at once. It is
-announced by an entry point of the group ``vyre.dialects``, or by a manifest in a folder of `VYRE_DIALECT_PATH`.
+A dialect needs nothing from a backend: each of its ops is a composition, so it runs on all of them at once, and where
+it has a text in the language of a target, the target takes that. It is announced by an entry point of the group
+``vyre.dialects``, or by a manifest in a folder of `VYRE_DIALECT_PATH`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import NewType, TypeAlias
 
+from vyre_foundation.attributes import AttrSchema as AttrSchema
+from vyre_foundation.attributes import AttrType as AttrType
 from vyre_foundation.dialect import (
     Composition,
     DialectProblem,
@@ -23,8 +25,17 @@ from vyre_foundation.dialect import (
     registered_ops,
 )
 from vyre_foundation.dialect import Dialect as Dialect
+from vyre_foundation.dialect import default_validator as default_validator
 from vyre_foundation.dtype import DType
+from vyre_foundation.lowering import NO_LOWERINGS
+from vyre_foundation.lowering import LoweringCtx as LoweringCtx
+from vyre_foundation.lowering import LoweringTable as LoweringTable
+from vyre_foundation.lowering import ReferenceKind as ReferenceKind
+from vyre_foundation.lowering import TextBuilder as TextBuilder
+from vyre_foundation.lowering import TextModule as TextModule
+from vyre_foundation.mutation import MutationClass as MutationClass
 from vyre_foundation.ops import OPS, Laws, Op, Tier
+from vyre_foundation.record import record
 
 InternedOpId = NewType("InternedOpId", str)
 """The id of an op as one object for each text: compared by identity, hashed once."""
@@ -35,6 +46,9 @@ OpDefRegistration: TypeAlias = Composition
 """What a dialect registers for each of its ops."""
 DuplicateOpIdError: TypeAlias = DuplicateOpId
 """Raised where two registrations have one op id."""
+PrimaryTextBuilder: TypeAlias = TextBuilder
+SecondaryTextBuilder: TypeAlias = TextBuilder
+"""The same type: the languages of texts are named, and none of them comes first."""
 
 LANGUAGE = "vyre"
 """The dialect that the language itself counts as."""
@@ -54,7 +68,7 @@ class Category(Enum):
     """Other ops: the call is expanded before lowering."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TypedParam:
     """One operand or result."""
 
@@ -62,20 +76,30 @@ class TypedParam:
     type: DType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Signature:
     """Types that an op takes and gives. Most ops have one signature for each type of their operands."""
 
     inputs: tuple[TypedParam, ...]
     outputs: tuple[TypedParam, ...]
+    attrs: tuple[AttrSchema, ...] = ()
 
     def __str__(self) -> str:
-        return f"({', '.join(p.type.name for p in self.inputs)}) -> {', '.join(p.type.name for p in self.outputs)}"
+        taken = ", ".join([*(p.type.name for p in self.inputs), *map(str, self.attrs)])
+        return f"({taken}) -> {', '.join(p.type.name for p in self.outputs)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True)
+class OpBackendTarget:
+    """An op that has a form of its own for `target`, the language that a backend's kernels are printed in."""
+
+    op: InternedOpId
+    target: str
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class OpDef:
-    """One op, whoever defines it. `laws` hold bit for bit for integers; compositions state none."""
+    """One op, whoever defines it. `laws` hold bit for bit for integers; compositions state none, but `lowerings`."""
 
     id: InternedOpId
     dialect: str
@@ -83,9 +107,15 @@ class OpDef:
     signatures: tuple[Signature, ...]
     summary: str
     laws: Laws | None = None
+    lowerings: LoweringTable = NO_LOWERINGS
+
+    @property
+    def targets(self) -> tuple[OpBackendTarget, ...]:
+        """Where a text stands in for the composition."""
+        return tuple(OpBackendTarget(self.id, language) for language in sorted(self.lowerings.texts))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DialectRegistry:
     """All ops at one moment, by id: those of the language first, then those of dialects in order."""
 
@@ -128,16 +158,19 @@ def _of_language(op: Op) -> OpDef:
 
 
 def _of_dialect(row: Composition) -> OpDef:
+    attributes = len(row.attrs)
     return OpDef(
         id=intern_string(row.id),
         dialect=row.id.partition(".")[0],
         category=Category.COMPOSITE,
         signatures=tuple(
             Signature(
-                tuple(TypedParam(f"x{n}", operand) for n, operand in enumerate(operands)),
+                tuple(TypedParam(f"x{n}", operand) for n, operand in enumerate(operands[: len(operands) - attributes])),
                 (TypedParam("result", result),),
+                row.attrs,
             )
             for operands, result in row.signatures.items()
         ),
         summary=row.summary,
+        lowerings=row.lowerings,
     )

@@ -31,6 +31,7 @@ def _document(found: DialectRegistry) -> dict[str, object]:
                 "category": op.category.value,
                 "signatures": [str(signature) for signature in op.signatures],
                 "summary": op.summary,
+                "texts": [target.target for target in op.targets],
             }
             for op in found
         ],

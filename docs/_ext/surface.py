@@ -1,0 +1,57 @@
+"""The public names of the driver layer, each with what the sources say of it. Nothing is imported but the list."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import vyre_driver
+
+HEAD = ("name", "of", "is")
+PACKAGES = Path(__file__).parents[2] / "packages"
+
+
+def surface_rows() -> Iterator[tuple[str, str, str]]:
+    """Every name: where it is at home, and the first sentence about it."""
+    for name, module in sorted(vyre_driver._HOME.items(), key=lambda item: (item[1], item[0].lower())):
+        yield f"`{name}`", f"`{module}`", sentence(said(f"vyre_driver.{module}", name))
+
+
+def said(module: str, name: str) -> str:
+    """The docstring of a class or function, or the string behind an assignment; found where it is defined."""
+    body = _parsed(module).body
+    for place, node in enumerate(body):
+        match node:
+            case ast.ClassDef(name=found) | ast.FunctionDef(name=found) if found == name:
+                return ast.get_docstring(node) or ""
+            case ast.Assign(targets=[ast.Name(id=found)]) | ast.AnnAssign(target=ast.Name(id=found)) if found == name:
+                return _string_after(body[place + 1 :])
+            case ast.ImportFrom(module=str(source)) if any(name == (a.asname or a.name) for a in node.names):
+                return said(source, name)
+    raise LookupError(f"{name} is not defined in {module}")
+
+
+def sentence(text: str) -> str:
+    """The first one, on one line."""
+    line = " ".join(text.split())
+    first, point, _ = line.partition(". ")
+    return first + "." if point else line
+
+
+def _string_after(rest: list[ast.stmt]) -> str:
+    for node in rest:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return str(node.value.value)
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            break
+    return ""
+
+
+@cache
+def _parsed(module: str) -> ast.Module:
+    top, _, rest = module.partition(".")
+    source = PACKAGES / top.replace("_", "-") / "src" / top / rest.replace(".", "/")
+    file = source.with_suffix(".py") if source.with_suffix(".py").exists() else source / "__init__.py"
+    return ast.parse(file.read_text("utf-8"))
