@@ -27,7 +27,9 @@ class DispatchConfig:
     `ulp_budget`: greatest error in units in the last place that elementary functions may have; 0 means exact.
     `timeout`: seconds. `max_output_bytes`: refuse dispatches whose outputs are larger. `workgroup_override` replaces
     the program's workgroup size, `grid_override` the inferred grid (workgroups per axis). `fixpoint_iterations` runs
-    the whole program that many times over the same buffers. `label` and `profile` name the dispatch in reports.
+    the whole program that many times over the same buffers. `cooperative`: all workgroups of a launch run at the same
+    time, and grid barriers are inside of it, or the dispatch is refused; without it the backend does so where it can,
+    and ends launches at grid barriers where not. `label` and `profile` name the dispatch in reports.
     """
 
     profile: str | None = None

@@ -30,7 +30,8 @@ class DeviceProfile:
 
     `driver_version` and `compiler` identify the software that turns source into code: compiled pipelines are never
     shared between different ones. `supports_*` are native abilities. Byte sizes are bytes, `mem_bw_gbps` is 10**9 bytes
-    a second. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
+    a second. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
+    needs much. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
     is what a backend must say that knows nothing.
     """
 
@@ -71,6 +72,7 @@ class DeviceProfile:
     subgroup_size: int | None = None
 
     compute_units: int | None = None
+    max_resident_invocations: int | None = None
     regs_per_thread_max: int | None = None
     l1_cache_bytes: int | None = None
     l2_cache_bytes: int | None = None

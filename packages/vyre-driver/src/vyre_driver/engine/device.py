@@ -80,9 +80,16 @@ class Device:
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
+        return self.code.get(self._identity(facts, config, queue), facts, config, queue, deadline)
+
+    def compile_many(self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0) -> None:
+        """The same for several programs, which `compile` finds then: a compiler starts once for ten of them."""
+        wanted = [(self._identity(facts, config, queue), facts) for facts in programs]
+        self.code.prepare(wanted, config, self._emit_many, queue)
+
+    def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
         target = self._target_for(config)
-        identity = PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
-        return self.code.get(identity, facts, config, queue, deadline)
+        return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
 
     def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
@@ -91,10 +98,31 @@ class Device:
         lowered = lowered_for(self._target_for(config), facts)
         return lowered, self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
 
+    def _emit_many(
+        self, programs: Sequence[Facts], config: DispatchConfig
+    ) -> tuple[Sequence[Lowered], SourceUnit | None]:
+        """Several programs lowered, and as one unit; None where they must stand apart."""
+        from vyre_driver.engine.lowering import lowered_for
+        from vyre_driver.lower.joined import can_join, joined
+
+        parts = [lowered_for(self._target_for(config), facts) for facts in programs]
+        if not all(map(can_join, parts)):
+            return parts, None
+        return parts, self.port.emit(joined(parts), EmitOptions(ulp_budget=config.ulp_budget))
+
+    def side_by_side(self, code: Code) -> int:
+        """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""
+        entries = code.executable.entries
+        return min(self.port.side_by_side(code.module, entry.name, entry.workgroup_size) for entry in entries)
+
     def _target_for(self, config: DispatchConfig) -> Target:
-        """The target, with the functions of its own that the budget allows."""
+        """The target, with the functions of its own that the budget allows. Grid barriers stay in kernels only where
+        the launch is cooperative."""
+        target = self.target
+        if target.grid_barrier and not config.cooperative:
+            target = replace(target, grid_barrier=False)
         taken = self.natives.taken(config.ulp_budget)
-        return replace(self.target, calls=self.target.calls | taken) if taken else self.target
+        return replace(target, calls=target.calls | taken) if taken else target
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -14,6 +14,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.engine.admission import admit
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.bind import bind
+from vyre_driver.engine.cooperative import code_for
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.gate import Gate
@@ -80,7 +81,7 @@ class Launches:
     def _bound(
         self, device: Device, plan: LaunchPlan, request: Request, deadline: Deadline | None, queue: int
     ) -> Prepared:
-        code = device.compile(plan.facts, request.config, queue, deadline)
+        code = code_for(device, plan, request.config, queue, deadline)
         if deadline is not None:
             deadline.check("compilation")
         return bind(device, plan, code, self._persistent, request.places)

@@ -37,13 +37,14 @@ from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.tune.candidate import Candidate
 from vyre_foundation.dtype import DType
+from vyre_foundation.record import record
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
 EventT = TypeVar("EventT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EmitOptions:
     """What emission may depend on beside the lowered program; all of it is part of the pipeline key.
 
@@ -215,6 +216,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
             self.wait(self.launch(module, kernel, grid, workgroup_size, tuple(given) if places else args))
 
         return run
+
+    def side_by_side(self, module: ModuleT, kernel: str, workgroup_size: Extent) -> int:
+        """How many workgroups of a kernel run at the same time for certain, so that they can wait for each other.
+
+        Larger grids are not launched of a kernel with grid barriers. Asked only where the target has some.
+        """
+        raise UnsupportedFeature("grid barriers inside of kernels", backend=type(self).__name__)
 
     def record(self, enqueue: Callable[[], None]) -> Any:
         """A recording of the launches and fills that `enqueue` makes; none of them runs now.

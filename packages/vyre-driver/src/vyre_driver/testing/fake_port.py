@@ -82,9 +82,9 @@ class FakeRecording:
 @dataclass(slots=True)
 class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
-    a device without a clock. Without `has_binaries` code stays in its process. `log` holds the names of all calls in
-    order. Where the device `is_lazy`, nothing runs before somebody waits for it, or a test says `work`. It `records` if
-    it is told to, and wraps NumPy arrays."""
+    a device without a clock. `room` is how many workgroups run side by side. Without `has_binaries` code stays in its
+    process. `log` holds the names of all calls in order. Where the device `is_lazy`, nothing runs before somebody waits
+    for it, or a test says `work`. It `records` if it is told to, and wraps NumPy arrays."""
 
     emitter_version: ClassVar[str] = "fake 1"
 
@@ -93,6 +93,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     spelled: Target = field(default_factory=generous_target)
     faults: Sequence[Fault] = ()
     hangs: bool = False
+    room: int = 0
     has_binaries: bool = True
     is_lazy: bool = False
     records: bool = False
@@ -225,6 +226,12 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             plan, memory = self._bind(lowered, facts, grid, args)
             self._enqueue(lambda: self.evaluate(plan, memory))
             return FakeEvent(timed, self._enqueued)
+
+    def side_by_side(self, module: FakeModule, kernel: str, workgroup_size: Extent) -> int:
+        with self._call("side_by_side"):
+            assert self.spelled.grid_barrier
+            assert workgroup_size == module.kernels[kernel][0].program.workgroup_size
+            return self.room
 
     def record(self, enqueue: Callable[[], None]) -> FakeRecording:
         with self._call("record"):

@@ -1,0 +1,42 @@
+"""Where grid barriers are: inside of one launch, whose workgroups then all run at the same time, or between launches.
+
+The second is always right. The first spares launches, and the way through memory of what lives across a barrier.
+"""
+
+from __future__ import annotations
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.code import Code
+from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.device import Device
+from vyre_driver.engine.schedule import straight
+from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.validate.facts import Feature
+
+
+def code_for(
+    device: Device, plan: LaunchPlan, config: DispatchConfig, queue: int, deadline: Deadline | None = None
+) -> Code:
+    """Code for a planned dispatch: with grid barriers inside where the grid fits on the device, else split at them.
+
+    `UnsupportedFeature` if the configuration demands the first and the grid does not fit.
+    """
+    if config.cooperative or _may_fit(device, plan):
+        code = device.compile(plan.facts, config.replace(cooperative=True), queue, deadline)
+        room = device.side_by_side(code) if straight(code.executable.schedule) == (0,) else 0
+        if plan.num_workgroups <= room:
+            return code
+        if config.cooperative:
+            what = f"a cooperative launch of {plan.num_workgroups} workgroups (at most {room})"
+            fix = "use fewer workgroups, or leave `cooperative` to the backend"
+            raise UnsupportedFeature(what, backend=device.profile.backend, fix=fix)
+    return device.compile(plan.facts, config, queue, deadline)
+
+
+def _may_fit(device: Device, plan: LaunchPlan) -> bool:
+    """Whether it is worth to compile for it: how much fits of a kernel is known only of its code."""
+    if Feature.GRID_BARRIER not in plan.facts.features or not device.target.grid_barrier:
+        return False
+    most = device.profile.max_resident_invocations
+    return most is None or plan.num_workgroups * plan.program.workgroup_volume <= most
