@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import elementary
+import surface
 
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_
 from vyre_foundation.ir.buffer import Memory
@@ -72,6 +73,7 @@ def tables() -> dict[str, str]:
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
         "environment": table(("variable", "values", "says", "without it"), environment_rows()),
         "elementary": table(elementary.HEAD, elementary.elementary_rows()),
+        "surface": table(surface.HEAD, surface.surface_rows()),
         "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
     }
 

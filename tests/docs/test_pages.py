@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import vyre_driver
 from vyre_foundation.ops import OPS
 from vyre_foundation.text import parse, print_program
 from vyre_foundation.validate.codes import REASONS, RULES
@@ -41,6 +42,12 @@ def test_every_op_and_every_code_is_in_a_table(tables):
     assert set(re.findall(r"^\| `(\w+)`", written["ops"] + written["raw_ops"], re.MULTILINE)) == set(OPS)
     assert re.findall(r"^\| (V\d+)", written["rules"], re.MULTILINE) == list(RULES)
     assert re.findall(r"^\| (D\d+)", written["reasons"], re.MULTILINE) == list(REASONS)
+
+
+def test_every_name_of_the_driver_layer_is_on_its_page_with_what_it_is(tables):
+    rows = re.findall(r"^\| `(\w+)` \| `[\w.]+` \| (.*) \|$", tables.tables()["surface"], re.MULTILINE)
+    assert sorted(name for name, _ in rows) == sorted(vyre_driver.__all__)
+    assert [name for name, said in rows if not said] == []
 
 
 def test_every_error_has_a_code_of_its_own_and_an_example(tables):
