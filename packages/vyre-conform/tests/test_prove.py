@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, prove, read_gaps
+from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, Task, prove, read_gaps
 from vyre_conform.case import Spec
 from vyre_conform.gaps import BadGapList
 from vyre_conform.prove import Watch
@@ -95,6 +95,8 @@ def test_known_gaps_may_fail_and_must(tmp_path: Path) -> None:
     assert cells["ops:rem:dtype=u8,values=small"].reason.startswith("zeros (out[")
     assert cells["ops:add:dtype=u8,values=small"].state is State.FAIL
     assert cells["ops:add:dtype=u8,values=small"].reason == "it passes: strike the known gap 'ops:add:*'"
+    assert report.task.gaps[0] == ("ops:rem:*", "backends:*", "zeros", "issue 7")
+    assert Task.from_json(json.loads(json.dumps(report.task.to_json()))) == report.task
 
 
 @pytest.mark.parametrize(
@@ -118,6 +120,12 @@ def test_a_backend_that_is_not_there_is_not_a_failure_of_the_others() -> None:
     assert report.exit is Exit.UNAVAILABLE
     assert {cell.backend for cell in report.cells} == {"reference"}
     assert report.backends[1].problem == "backend 'absent' is not available: there is no device"
+
+
+def test_a_run_in_which_no_backend_starts_proves_nothing() -> None:
+    for backends in ([], ["backends:ABSENT"]):
+        report = prove(backends, suite("traps:*"))
+        assert (report.cells, report.is_complete, report.exit) == ([], False, Exit.UNAVAILABLE)
 
 
 def test_cells_come_in_corpus_order_whichever_backend_was_first() -> None:

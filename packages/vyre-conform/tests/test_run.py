@@ -168,7 +168,7 @@ def test_only_like_runs_are_merged(shards: list[Run]) -> None:
 def test_everything_survives_the_file(tmp_path: Path) -> None:
     task = Task(
         seed=3, queries=("a", "b:*"), size="full", fuzz=7, repeats=2, seconds=1.5, corpus="00", cells=1,
-        gaps=(("ops:*", "because"),), versions={"vyre-driver": "1"}, shard=(2, 5),
+        gaps=(("ops:*", "mine", "because", "there"),), versions={"vyre-driver": "1"}, shard=(2, 5),
     )  # fmt: skip
     cell = Cell(
         address=address("ops", "add", dtype="u8", values="nan"), backend="b", state=State.CRASHED, reason="“no”",

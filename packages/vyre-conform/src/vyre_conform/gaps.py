@@ -39,6 +39,11 @@ class Gap:
     backend: str = "*"
     """A pattern for the ids of backends."""
 
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """Cells, backend, reason and upstream, as they were written."""
+        return self.query.text, self.backend, self.reason, self.upstream
+
     def concerns(self, cell: Cell) -> bool:
         return fnmatchcase(cell.backend, self.backend) and self.query.matches(cell.address)
 

@@ -92,7 +92,7 @@ def task_of(suite: Suite, seed: int) -> Task:
         seconds=suite.seconds,
         corpus=digest_of(*(text.encode() for text in whole)),
         cells=len(whole),
-        gaps=tuple((gap.query.text, gap.reason) for gap in suite.gaps),
+        gaps=tuple(gap.row for gap in suite.gaps),
         versions=versions(),
         shard=suite.shard,
     )
@@ -130,7 +130,7 @@ class _Proof:
         """Note whether all cells are there, and put them in corpus order."""
         working = [hello for hello in self.result.backends if not hello.problem]
         wanted = sum(len(spec.cells) for spec in specs) * len(working)
-        self.result.is_complete = not broken and len(self.result.cells) == wanted
+        self.result.is_complete = not broken and 0 < wanted == len(self.result.cells)
         if self.coverage:
             self.journal.write({"coverage": {".".join(kind): n for kind, n in sorted(self.coverage.items())}})
             self.result.coverage.update(self.coverage)

@@ -30,7 +30,10 @@ class Report:
 
     @property
     def exit(self) -> Exit:
-        return Exit.FAILED if any(kill.by is None for kill in self.kills) else self.run.exit
+        if any(kill.by is None for kill in self.kills):
+            return Exit.FAILED
+        is_hunt_alone = bool(self.kills) and not self.run.backends and not self.run.cells
+        return Exit.PROVEN if is_hunt_alone else self.run.exit
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data, cells in the order in which they ended up."""

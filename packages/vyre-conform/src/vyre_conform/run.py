@@ -21,7 +21,7 @@ from vyre_conform.cell import Cell, Disagreement, State
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
 
-FORMAT = 1
+FORMAT = 2
 WHOLE = (1, 1)
 
 
@@ -35,7 +35,7 @@ class Exit(IntEnum):
     USAGE = 2
     """A query that means nothing, or a file that can not be read."""
     UNAVAILABLE = 3
-    """A backend that was asked for can not run here."""
+    """A backend that was asked for can not run here, or none can: a run without a cell proves nothing."""
     DISAGREEMENT = 4
     """The opinions disagree about a case: the suite, not a backend, is in doubt."""
 
@@ -66,8 +66,8 @@ class Task:
     """BLAKE3 over the addresses of the cells, before sharding, in hex."""
     cells: int
     """How many of them there are on each backend, before sharding."""
-    gaps: tuple[tuple[str, str], ...] = ()
-    """Known gaps: query and reason."""
+    gaps: tuple[tuple[str, str, str, str], ...] = ()
+    """Known gaps, as `Gap.row` gives them: all that decides which cells may fail, and why."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Distributions that took part in judging."""
     shard: tuple[int, int] = WHOLE
@@ -83,7 +83,7 @@ class Task:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Task:
         part, parts = facts["shard"]
-        gaps = tuple((query, reason) for query, reason in facts["gaps"])
+        gaps = tuple((cells, backend, reason, upstream) for cells, backend, reason, upstream in facts["gaps"])
         return cls(**{**facts, "queries": tuple(facts["queries"]), "gaps": gaps, "shard": (part, parts)})
 
 
@@ -121,7 +121,8 @@ class Run:
             return Exit.FAILED
         if self.disagreements:
             return Exit.DISAGREEMENT
-        return Exit.UNAVAILABLE if any(hello.problem for hello in self.backends) else Exit.PROVEN
+        is_absent = any(hello.problem for hello in self.backends)
+        return Exit.UNAVAILABLE if is_absent or not self.cells else Exit.PROVEN
 
     def on(self, backend: str) -> list[Cell]:
         """The cells of one backend."""

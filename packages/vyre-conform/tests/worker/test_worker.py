@@ -1,5 +1,8 @@
 """Backends in processes of their own: what they do to themselves they do to nobody else."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -48,6 +51,25 @@ def test_a_crash_is_an_outcome_and_the_next_case_runs(fragile: Worker) -> None:
     one = case("ops:add:dtype=u8")
     assert difference(one.launch, one.expected, fragile.ask(one.launch)) is None
     assert fragile.starts == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="the system has no process groups")
+def test_an_interrupt_from_the_keyboard_does_not_reach_a_worker() -> None:
+    """It goes to the whole group of the parent: here a program that asks a worker before and after."""
+    parent = (
+        "import os, signal\n"
+        "from vyre_conform.suite import find\n"
+        "from vyre_conform.worker import Worker\n"
+        "launch = find('traps:none').case().launch\n"
+        "signal.signal(signal.SIGINT, lambda *_: None)\n"
+        "with Worker('backends:RIGHT') as worker:\n"
+        "    worker.ask(launch)\n"
+        "    os.killpg(0, signal.SIGINT)\n"
+        "    print(type(worker.ask(launch)).__name__, worker.starts)\n"
+    )
+    command = [sys.executable, "-c", parent]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+    assert done.stdout == "Returned 1\n"
 
 
 def test_silence_is_an_outcome_and_the_next_case_runs() -> None:

@@ -52,6 +52,8 @@ class Worker:
             stderr=self._stderr,
             # Code of an earlier process would be judged instead of what the compiler makes today.
             env={"VYRE_CACHE": "off", **os.environ},
+            # An interrupt from the keyboard is for the parent: a worker that it ended would be a crash of the backend.
+            process_group=0,
         )
         assert self._process.stdout is not None
         self._pump = _Pump(self._process.stdout)
