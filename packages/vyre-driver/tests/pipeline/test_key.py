@@ -20,6 +20,8 @@ from vyre_foundation import dialect
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
+from vyre_foundation.text import parse
+from vyre_foundation.wire import decode, encode
 
 IDENTITY = PipelineCacheIdentity(
     program="ab" * 32,
@@ -126,6 +128,22 @@ def test_the_key_of_a_dispatch() -> None:
     assert key(adding(2)) != key(adding())
     assert key(adding(workgroup_size=32)) != key(adding())
     assert key(adding(), DispatchConfig(ulp_budget=1)) != key(adding())
+
+
+def test_programs_that_mean_the_same_have_one_key_however_they_were_made() -> None:
+    text = """program other workgroup(64, 1, 1) {
+      read_write x: u32[] @0;
+      let where = global_id.x;
+      region "added" { x[where] = 1 + x[where]; }
+    }"""
+    with program("adding", 64) as p:
+        x = p.read_write("x", u32)
+        place = p.let(p.global_id(0), name="place")
+        x[place] = x[place] + 1
+    built, read = p.build(), parse(text)
+    assert key(built) == key(read) == key(decode(encode(built)))
+    read.validate()
+    assert key(read) == key(built)
 
 
 def test_what_does_not_change_the_code_does_not_change_the_key() -> None:

@@ -206,6 +206,14 @@ def test_a_stranger_s_backend_is_found(install: Install) -> None:
     assert backends.backend_problems() == ()
 
 
+@pytest.mark.parametrize("order", ["dbca", "acdb", "bdac"])
+def test_the_order_is_not_that_of_installation(order: str, install: Install) -> None:
+    ranks = {"a": 5, "b": 5, "c": 1, "d": 9}
+    for id in order:
+        install(id, plugin(id, precedence=ranks[id]))
+    assert [r.id for r in backends.registered_backends_by_precedence()] == ["c", "a", "b", "d"]
+
+
 def test_discovery_happens_once(install: Install, tmp_path: Path) -> None:
     install("once", plugin("once"))
     first = backends.registered_backends()

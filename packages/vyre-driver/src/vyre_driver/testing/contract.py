@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from random import Random
 from typing import Any, TypeVar
 
 from vyre_driver.backend.config import DispatchConfig, Preference
@@ -34,7 +35,12 @@ from vyre_driver.errors import (
 )
 from vyre_driver.pipeline.compile import compile
 from vyre_driver.plan.limits import exceeded_geometry
-from vyre_driver.testing.witnesses import TAG, Witness, counting, doubling, in_place, trapping
+from vyre_driver.plan.shapes import (
+    borrowed_input_batch_shapes_match,
+    borrowed_input_shapes_match,
+    dispatch_configs_share_launch_shape,
+)
+from vyre_driver.testing.witnesses import TAG, Witness, counting, doubling, in_place, permuted, trapping
 
 ResultT = TypeVar("ResultT")
 
@@ -88,7 +94,7 @@ class BackendContract(ABC):
 
     def test_every_way_in_gives_the_same(self) -> None:
         with self.backend() as backend:
-            for witness in (doubling(), in_place(), doubling(1), doubling(0)):
+            for witness in (doubling(), in_place(), permuted(), doubling(1), doubling(0)):
                 program, given, config = witness.program, witness.given, DispatchConfig()
                 require(backend.dispatch(program, given), witness)
                 require(backend.dispatch_borrowed(program, given), witness)
@@ -271,6 +277,32 @@ class BackendContract(ABC):
             refused(StaleHandle, lambda: backend.download_resident(resource))
             refused(StaleHandle, lambda: backend.free_resident(resource))
 
+    def test_resident_memory_is_memory(self) -> None:
+        """Uploads in order, whatever overlaps, touches or is empty, beside an array of bytes."""
+        with self.backend() as backend:
+            rng, model = Random(7), [bytearray(50), bytearray(17)]
+            found = [possible(lambda array=array: backend.allocate_resident(len(array))) for array in model]
+            resources = [resource for resource in found if resource is not None]
+            if len(resources) < len(model):
+                return
+            for _ in range(40):
+                uploads = []
+                for _part in range(rng.randrange(4)):
+                    chosen = rng.randrange(len(model))
+                    start, stop = sorted(rng.randrange(len(model[chosen]) + 1) for _ in "ab")
+                    data = rng.randbytes(stop - start)
+                    model[chosen][start:stop] = data
+                    uploads.append((resources[chosen], start, data))
+                backend.upload_resident_at_many(uploads)
+                ends = [sorted(rng.randrange(len(array) + 1) for _ in "ab") for array in model]
+                parts = [
+                    ResidentReadRange(resource=resource, byte_offset=start, byte_len=stop - start)
+                    for resource, (start, stop) in zip(resources, ends, strict=True)
+                ]
+                targets = [bytearray(part.byte_len) for part in parts]
+                backend.download_resident_ranges_into(parts, targets)
+                assert targets == [array[start:stop] for array, (start, stop) in zip(model, ends, strict=True)]
+
     def test_a_program_runs_over_resident_memory(self) -> None:
         with self.backend() as backend:
             witness = doubling(64)
@@ -315,6 +347,45 @@ class BackendContract(ABC):
             assert all(after[name] >= count for name, count in before.items())
             if hits is not None and later is not None:
                 assert (later.hits, later.misses) >= (hits.hits, hits.misses)
+
+    def test_counts_are_those_of_the_run(self) -> None:
+        """Of what the backend counts at all: dispatches in every form, and the bytes that were asked to move."""
+        with self.backend() as backend:
+            witness = doubling(64)
+            before = backend.backend_metric_snapshot()
+            backend.dispatch(witness.program, witness.given)
+            backend.dispatch_async(witness.program, witness.given).await_result()
+            with compile(backend, witness.program) as pipeline:
+                pipeline.dispatch_batched([witness.given] * 3)
+            between = backend.backend_metric_snapshot()
+            if "dispatches" in before:
+                assert between["dispatches"] - before["dispatches"] == 5
+            resource = possible(lambda: backend.allocate_resident(256))
+            if resource is None or "bytes_in" not in before:
+                return
+            backend.upload_resident(resource, bytes(256))
+            backend.upload_resident_at(resource, 8, bytes(40))
+            backend.download_resident_range(resource, 0, 100)
+            after = backend.backend_metric_snapshot()
+            moved = {name: after[name] - between[name] for name in ("bytes_in", "bytes_out", "copies_in", "copies_out")}
+            assert moved == {"bytes_in": 296, "bytes_out": 100, "copies_in": 2, "copies_out": 1}
+
+    def test_calls_that_look_alike_are_planned_and_compiled_once(self) -> None:
+        with self.backend() as backend:
+            first, other = doubling(64), doubling(65)
+            plain = DispatchConfig()
+            same, apart = plain.replace(label="again", timeout=60.0), plain.replace(fixpoint_iterations=2)
+            assert dispatch_configs_share_launch_shape(plain, same)
+            assert not dispatch_configs_share_launch_shape(plain, apart)
+            assert borrowed_input_batch_shapes_match([first.given, [array + 1 for array in first.given]])
+            assert not borrowed_input_shapes_match(first.given, other.given)
+            backend.dispatch(first.program, first.given, plain)
+            before = backend.backend_metric_snapshot()
+            for config in (plain, same):
+                backend.dispatch(first.program, [array + 1 for array in first.given], config)
+            after = backend.backend_metric_snapshot()
+            for name in {"plans", "compiles"} & before.keys():
+                assert after[name] == before[name], name
 
     def test_hooks_can_be_called_at_any_time(self) -> None:
         backend = self.make()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,8 @@ from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
+from vyre_foundation.text import parse
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +23,7 @@ TAG = "seven"
 """Of the trap of `trapping`, which has the code 7."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Witness:
     """A program of u32 buffers, the inputs to try it with, and what it does to all of its buffers, in place."""
 
@@ -111,7 +112,21 @@ def trapping() -> Witness:
     return Witness(p.build(), {"x": np.arange(16, dtype=np.uint32)}, effect)
 
 
-WITNESSES = (doubling(), in_place(), counting(), trapping())
+def permuted(count: int = 70) -> Witness:
+    """out = a - b, bound before its inputs, and these the other way round."""
+    text = """program permuted workgroup(32, 1, 1) {
+      write out: u32[len(b)] @0; read b: u32[] @1; read a: u32[] @2;
+      out[global_id.x] = a[global_id.x] - b[global_id.x];
+    }"""
+
+    def effect(m: Arrays) -> None:
+        m["out"][:] = m["a"] - m["b"]
+
+    a, b = np.arange(count, dtype=np.uint32) * 7919, np.arange(count, dtype=np.uint32) * 31
+    return Witness(parse(text), {"a": a, "b": b}, effect)
+
+
+WITNESSES = (doubling(), in_place(), counting(), trapping(), permuted())
 _EFFECTS = {witness.program.name: witness.effect for witness in WITNESSES}
 
 
