@@ -162,7 +162,7 @@ def test_no_way_is_forgotten() -> None:
     assert taking == {
         *("dispatch", "dispatch_borrowed", "dispatch_borrowed_timed", "dispatch_borrowed_into"),
         *("dispatch_async", "dispatch_borrowed_async", "dispatch_resident_timed", "dispatch_with_device_buffers"),
-        *("compile_native", "compile_native_shared"),
+        *("compile_native", "compile_native_shared", "precompile"),
     }
 
 

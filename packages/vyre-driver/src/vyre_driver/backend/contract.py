@@ -240,6 +240,10 @@ class VyreBackend(TypedDispatchExt):
         """As `compile_native`, for a program that the pipeline may keep. Programs are immutable: the two are one."""
         return self.compile_native(program, config)
 
+    def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        """Compile programs that are known together: a compiler may start once for several. `compile_native` and
+        `dispatch` find the code."""
+
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot | None:
         """Hits and misses of the cache of compiled code; None for a backend that does not count them."""
         return None

@@ -159,6 +159,13 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         weakref.finalize(pipeline, dispatcher.launches.abandon, device).atexit = False
         return pipeline
 
+    def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        wanted = [validated(with_workgroup_size(program, config.workgroup_override)) for program in programs]
+        with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
+            for facts in wanted:
+                admit_program(facts, config, device.target, device.profile)
+            device.compile_many(wanted, config)
+
     def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
         """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""
         facts = validated(with_workgroup_size(program, config.workgroup_override))

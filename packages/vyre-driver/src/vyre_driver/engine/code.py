@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from vyre_driver.backend.config import DispatchConfig
@@ -27,16 +26,20 @@ from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
 from vyre_driver.pipeline.settings import GuardSettings
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Facts
 
 Ahead = tuple[str, Extent, int, str]
 """What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue."""
 Emit = Callable[[Facts, DispatchConfig], tuple[Lowered, SourceUnit]]
+EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit | None]]
+TOGETHER = 10
+"""Programs in one unit: each binary that is kept has all of them."""
 
 _logger = logging.getLogger("vyre.cache")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Code:
     """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
 
@@ -45,7 +48,7 @@ class Code:
     module: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unsaved:
     """What belongs to code that the compiler has made and that has not run yet."""
 
@@ -87,6 +90,60 @@ class CodeCache:
             code = self._loaded(key, identity, queue) or self._compiled(key, identity, facts, config, queue, deadline)
             self._memory.put(key, code)
         return code
+
+    def prepare(
+        self,
+        wanted: Iterable[tuple[PipelineCacheIdentity, Facts]],
+        config: DispatchConfig,
+        emit: EmitMany,
+        queue: int = 0,
+    ) -> None:
+        """Make what is nowhere of several programs in as few compilations as may be; `get` finds it then.
+
+        What can not be made together is left to `get`, which also names the program that the compiler refuses.
+        """
+        missing = []
+        for identity, facts in dict(wanted).items():
+            key = identity.key()
+            code = self._memory.get(key) or self._loaded(key, identity, queue)
+            if code is not None:
+                self._memory.put(key, code)
+            elif not self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
+                missing.append((key, identity, facts))
+        for start in range(0, len(missing), TOGETHER):
+            if len(chunk := missing[start : start + TOGETHER]) > 1:
+                self._prepare(chunk, config, emit, queue)
+
+    def _prepare(
+        self,
+        chunk: Sequence[tuple[PipelineCacheKey, PipelineCacheIdentity, Facts]],
+        config: DispatchConfig,
+        emit: EmitMany,
+        queue: int,
+    ) -> None:
+        started = time.perf_counter_ns()
+        lowered, unit = emit([facts for _, _, facts in chunk], config)
+        if unit is None:
+            return
+        for _, identity, _ in chunk:
+            self._disk.begin(identity)
+        try:
+            self._counters.compiles += 1
+            module = self._port.compile(unit, queue)
+        except BaseException as error:
+            for _, identity, _ in chunk:
+                self._disk.end(identity)
+            if not isinstance(error, KernelCompileFailed):
+                raise
+            _logger.info("%d programs do not compile together: %s", len(chunk), error)
+            return
+        cost = (time.perf_counter_ns() - started) // len(chunk)
+        names = iter(unit.kernels)
+        for (key, identity, _), part in zip(chunk, lowered, strict=True):
+            executable = Executable.of(part, [next(names) for _ in part.kernels])
+            self._memory.put(key, Code(key, executable, module))
+            if self._disk.keeps:
+                self._unsaved[key] = Unsaved(identity, unit.text, cost)
 
     def adopt(self, program: Program, ulp_budget: int, artifact: Artifact, queue: int, queue_name: str) -> None:
         """Load what was compiled ahead of time, for every later `get` of this program, budget and queue.

@@ -8,7 +8,7 @@ on backends of the engine every dispatch with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +63,15 @@ def compile(
     pipelines, because `dispatch` keeps nothing.
     """
     return pipeline.compile(by_profile(backend, config), specialize(program, specialization), config)
+
+
+def compile_many(
+    backend: VyreBackend, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG
+) -> list[CompiledPipeline]:
+    """Pipelines of programs that are known together, in their order: compilers that start slowly start less often."""
+    backend = by_profile(backend, config)
+    backend.precompile(programs, config)
+    return [pipeline.compile(backend, program, config) for program in programs]
 
 
 def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:

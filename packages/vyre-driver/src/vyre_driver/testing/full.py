@@ -27,6 +27,7 @@ from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.engine.host_memory import HostMemoryBackend
 from vyre_driver.errors import DeviceLost
 from vyre_driver.pipeline.compile import PassthroughPipeline
+from vyre_driver.plan.launch import validated
 from vyre_driver.testing.evaluate import Evaluate, dispatch_on_host
 from vyre_foundation.ir.program import Program
 
@@ -122,6 +123,10 @@ class FullBackend(HostMemoryBackend, contract=1):
 
     def compile_native_shared(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
         return self.compile_native(program, config)
+
+    def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        for program in programs:
+            validated(program)
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot:
         return PipelineCacheSnapshot(hits=3, misses=1)
