@@ -142,7 +142,7 @@ def test_the_last_kernel_is_waited_for_though_only_the_first_can_trap(agree) -> 
 
 
 def test_launches_of_one_kernel_in_turn(backend: VyreBackend) -> None:
-    """They share the runtime's kernel object: each finds its own arguments and sizes there, whoever was there before."""
+    """They share the runtime's kernel object: each finds its own arguments and sizes there, whoever came before."""
     source = doubling()
     short, long = np.arange(100, dtype=np.uint32), np.arange(5000, dtype=np.uint32)[::-1].copy()
     given, made = backend.allocate_resident(short.nbytes), backend.allocate_resident(short.nbytes)

@@ -20,18 +20,18 @@ import ctypes
 import os
 import threading
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from vyre_driver_opencl.api import cl, environment
+from vyre_foundation.record import record
 
 VENDOR_FOLDERS = ("/etc/OpenCL/vendors",)
 """Where systems register runtimes, one `.icd` file each, unless `OCL_ICD_VENDORS` names another place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EmbeddedRuntime:
     """A runtime in a Python distribution: its `library`, and what of other distributions must be loaded before.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver.lower.dialect import CDialect
@@ -17,9 +16,10 @@ from vyre_driver_opencl.host_cpu import name_host_cpu
 from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.spelling import prelude
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class OpenedDevice:
     """A device with a context of its own, and what is known about it.
 

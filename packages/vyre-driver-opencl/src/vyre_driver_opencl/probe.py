@@ -8,7 +8,6 @@ it gets wrong.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
@@ -38,6 +37,7 @@ from vyre_driver_opencl.spelling import (
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64
 from vyre_foundation.ops import OPS
 from vyre_foundation.ops.scalar import Scalar, cast, round_float
+from vyre_foundation.record import record
 
 UNCONTRACTED = "uncontracted"
 """The row of no op: a product and a sum in one expression are two roundings."""
@@ -48,7 +48,7 @@ ProofKey = tuple[str | DType, DType]
 """(op, operand type) or (type, type to convert to)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Reported:
     """What the device says of itself. `exact_division`: it knows the compiler option for that.
 
@@ -86,7 +86,7 @@ class Reported:
         return (STANDARD, EXACT_DIVISION) if self.exact_division else (STANDARD,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Proven:
     """What kernels have shown: the `floats` that registers hold, and all spellings that had to be shown.
 

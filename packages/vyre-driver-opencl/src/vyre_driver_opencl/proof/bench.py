@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import build
 from vyre_foundation.dtype import DType, f16, f32, f64
+from vyre_foundation.record import record
 
 AS_WORD = {f16: "as_ushort", f32: "as_uint", f64: "as_ulong"}
 """What shows the bits of a float; an integer is converted to `ulong`."""
@@ -19,7 +19,7 @@ AS_WORD = {f16: "as_ushort", f32: "as_uint", f64: "as_ulong"}
 Words = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Bench:
     """A device with a queue; `prelude` starts every kernel's text, which is compiled with `options`."""
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import StaleHandle, UnsupportedFeature
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 
 DEVICE_BUFFER_FEATURE = "DeviceBuffer"
 """The feature's name in `UnsupportedFeature`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Resource:
     """A handle to resident memory: meaningful only to the backend that made it, and only in its generation."""
 
@@ -29,7 +29,7 @@ class Resource:
         return self.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResidentDispatchStep:
     """One dispatch of a sequence: the program over resources, one for each input and output in binding order."""
 
@@ -38,7 +38,7 @@ class ResidentDispatchStep:
     grid_override: Extent | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResidentReadRange:
     """The bytes ``byte_offset … byte_offset + byte_len`` of a resource."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from vyre_foundation.record import record
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@record(frozen=True, slots=True, eq=False)
 class Allocation:
     """Device memory that the engine holds; `memory` is the port's handle. `is_borrowed`: another's, who frees it."""
 

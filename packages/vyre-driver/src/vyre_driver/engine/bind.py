@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_room
 from vyre_driver.plan.params import dispatch_param_words
 from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.record import record
 
 
 def bind(
@@ -138,7 +138,7 @@ def _once(device: Device, plan: LaunchPlan, code: Code, transfer: Transfer) -> C
     return device.port.runner(code.module, entry.name, plan.grid, entry.workgroup_size, *transfer.lasting())
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Binding:
     """What binding knows: `sizes` in bytes and `allocations` by the code's names.
 

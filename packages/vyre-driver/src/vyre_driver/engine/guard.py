@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from vyre_driver.backend.config import DispatchConfig
@@ -23,6 +22,7 @@ from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFea
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.settings import TIMEOUT, GuardSettings
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 from vyre_foundation.wire import encode
 
 _CHILD = """
@@ -35,7 +35,7 @@ TAIL = 2000
 """Characters of what a dead compiler said last."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Order:
     """What the child is to do, as a pickle; program and executable are in their own bytes."""
 

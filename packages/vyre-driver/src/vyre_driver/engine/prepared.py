@@ -22,6 +22,7 @@ from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.record import record
 
 
 class Runnable(Protocol):
@@ -38,7 +39,7 @@ class Runnable(Protocol):
         """The same with times, also the device's."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EmptyLaunch:
     """A grid without workgroups: the outputs are what they were before the dispatch, and no device is needed."""
 

@@ -7,13 +7,14 @@ walk alike. A program without grid barriers has one kernel and one `Launch`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vyre_driver.lower.target import Arrangement
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.lower.text_forms import Form
@@ -31,7 +32,7 @@ RARE = "__rare"
 ITEMS = Arrangement(as_loops=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kernel:
     """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding
     numbers are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose
@@ -44,14 +45,14 @@ class Kernel:
     arrangement: Arrangement = ITEMS
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Launch:
     """Run `kernels[kernel]` over the grid of the dispatch; everything before it is visible to it."""
 
     kernel: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Repeat:
     """A `For` of the source around grid barriers: its bounds have launch uniformity, so the host evaluates them.
 
@@ -67,7 +68,7 @@ class Repeat:
 Step = Launch | Repeat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Lowered:
     """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
     those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`). `traps` are the tags

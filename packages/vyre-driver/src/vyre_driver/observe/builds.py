@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Protocol, runtime_checkable
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -15,6 +15,7 @@ from vyre_driver.observe.live import compile
 from vyre_driver.pipeline.fingerprint import PipelineFeatureFlags, hex_short
 from vyre_driver.plan.specialize import NO_VALUES, SpecMap, specialize
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 
 
 @runtime_checkable
@@ -24,7 +25,7 @@ class Exclusive(Protocol):
     def session(self) -> AbstractContextManager[object]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class BuildManifest:
     """What makes a build repeatable: `program` is its fingerprint, `specialization` the values that were baked in."""
 
@@ -47,7 +48,7 @@ class BuildManifest:
         return f"{self.backend} {hex_short(bytes.fromhex(self.program))} ({self.dispatch_policy}): {found}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CompiledPipelineBuild:
     """`cache_hit`: whether the code was there already, in memory or in the store; None if the backend does not say."""
 

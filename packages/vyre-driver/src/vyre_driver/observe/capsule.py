@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from vyre_driver.errors import BadCapsule
 from vyre_driver.observe.evidence import config_facts
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 from vyre_foundation.text import print_program
 from vyre_foundation.wire import decode, encode
 
@@ -29,7 +30,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The least time that an archive can hold: equal capsules are equal bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Capsule:
     """One dispatch. `outputs` and `reference_outputs` are by buffer name, empty where nothing was returned."""
 

@@ -22,6 +22,7 @@ from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.observe.compare import Mismatch, first_mismatch
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 
 
 class OnDivergence(Enum):
@@ -31,7 +32,7 @@ class OnDivergence(Enum):
     RECORD = "record"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DivergenceEvent:
     """One dispatch whose results differ. `number` counts the dispatches of the shadow from 0.
 
@@ -51,7 +52,7 @@ class DivergenceEvent:
     capsule: Path | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ShadowPolicy:
     """Which dispatches are compared, and what becomes of a difference.
 
@@ -76,7 +77,7 @@ class ShadowCounts:
     unwatched: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Ended:
     """How a dispatch ended: with outputs, or with a trap."""
 
@@ -91,7 +92,7 @@ ResultT = TypeVar("ResultT")
 Run: TypeAlias = Callable[[Inputs, DispatchConfig], Outputs]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Shadowed:
     """One thing that is dispatched: its program, who runs it, and how the reference does."""
 

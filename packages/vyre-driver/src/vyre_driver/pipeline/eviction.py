@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from vyre_foundation.record import record
 
 HALF_LIFE_S = 7 * 24 * 3600.0
 """A use counts half after a week."""
@@ -12,7 +13,7 @@ FILL = 0.9
 """An eviction frees a tenth of the bound, so that not each new entry evicts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Temperature:
     """What is known of an entry: bytes held, nanoseconds to make it again, uses, and seconds since the last one."""
 

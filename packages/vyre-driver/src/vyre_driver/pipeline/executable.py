@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from vyre_driver.device.profile import Extent
 from vyre_driver.lower.lowered import Launch, Lowered, Repeat, Step
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Region
+from vyre_foundation.record import record
 from vyre_foundation.wire import decode, encode
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Entry:
     """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some."""
 
@@ -27,7 +27,7 @@ class Entry:
     lengths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Executable:
     """`declared`, `inputs` and `outputs` are buffers of the source program by name, in its order. `buffers` are all
     bound ones of the kernels with their declarations, also those that lowering added. `schedule` counts `entries`.

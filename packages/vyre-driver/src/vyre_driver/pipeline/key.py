@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from vyre_driver.backend.config import DispatchConfig
@@ -17,13 +17,14 @@ from vyre_foundation.dialect import Dialect, installed_dialects
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.record import record
 from vyre_foundation.validate.calls import reached
 
 CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 """Part of every key: changes with the meaning of the components."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PipelineCacheKey:
     """A BLAKE3 digest in hexadecimal. Two keys are equal when the compiled code is interchangeable."""
 
@@ -33,7 +34,7 @@ class PipelineCacheKey:
         return self.digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PipelineCacheIdentity:
     """What compiled code depends on, one field for each component.
 

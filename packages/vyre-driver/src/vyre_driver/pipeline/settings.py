@@ -7,11 +7,11 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from vyre_driver.errors import InvalidSetting
+from vyre_foundation.record import record
 
 MODE, FOLDER, SIZE = "VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE"
 DEFAULT_SIZE = 256 * 2**20
@@ -30,7 +30,7 @@ class CacheMode(Enum):
     READ_WRITE = "rw"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CacheSettings:
     """`folder` need not exist. `size` bounds the entries, in bytes; beyond it the coldest go."""
 
@@ -58,7 +58,7 @@ class GuardMode(Enum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GuardSettings:
     """`timeout` is what a compilation in a process of its own may take, in seconds."""
 

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +23,7 @@ from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
 from vyre_driver.pipeline.eviction import Temperature, coldest
 from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_foundation.record import record
 
 ResultT = TypeVar("ResultT")
 
@@ -31,7 +31,7 @@ _logger = logging.getLogger("vyre.cache")
 _FIELDS = "key, kind, subject, policy, device, identity, cost_ns, digest, payload"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Listed:
     """An entry as `Store.entries` shows it. `damage` says what is wrong with it, "" for nothing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
@@ -18,11 +18,12 @@ from vyre_driver.plan.outputs import enforce_actual_output_budget, output_bindin
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
 from vyre_driver.plan.tail import TailMaskPolicy
 from vyre_foundation.ir.program import Program
+from vyre_foundation.record import record
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
     """Everything about a launch that does not depend on the bytes.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vyre_driver.backend.contract import VyreBackend
@@ -20,10 +19,11 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Facts, Feature
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EnforceVerdict:
     """What a gate says. `policy` names the gate that denied, `detail` its reason, `fix` what to do."""
 

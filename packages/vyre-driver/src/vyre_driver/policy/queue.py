@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
+from vyre_foundation.record import record
 
 LONGEST_BLOCKING = 20e6
 """Units of work that may go to a queue which the host can not leave. A unit takes 1 ns at worst, so an interrupt or a
@@ -15,7 +15,7 @@ WORTHWHILE = 1.1
 """How many times faster another queue must seem at best before it is tried in place of one that was measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class QueueVerdict:
     """The position of a queue, and why it was chosen."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.contract import CONTRACT
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
+from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -19,7 +19,7 @@ DISABLE = "VYRE_DISABLE_PLUGINS"
 """Environment variable: "1" or "all" looks for no plugin at all; otherwise the ids to leave out, with commas."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BackendProblem:
     """An installed backend that is left out: by which distribution, why, and the remedy."""
 
@@ -32,7 +32,7 @@ class BackendProblem:
         return f"backend {self.id!r} of {self.distribution}: {self.reason}. Fix: {self.fix}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Discovery:
     """What the entry points gave, both by id in alphabetical order."""
 

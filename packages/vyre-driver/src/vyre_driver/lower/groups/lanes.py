@@ -7,7 +7,6 @@ of one that does nothing at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 from vyre_driver.lower.groups.values import GroupValues
@@ -15,9 +14,10 @@ from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, literal
 from vyre_foundation.ir.stmt import Body, If, Let
 from vyre_foundation.ops import OPS
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Guarded:
     """A body, and what ends its loops early: by axis, limits that the local or the global id must be below."""
 

@@ -7,8 +7,6 @@ side by side, and compilers turn the inner loop over invocations into vectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vyre_driver.lower.groups.values import GroupValues, Strides
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Expr, Literal, Load
@@ -27,19 +25,20 @@ from vyre_foundation.ir.stmt import (
     Store,
 )  # fmt: skip
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.record import record
 
 _UNROLLED = 4
 """Loops of so few rounds stay inside: compilers unroll them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Phase:
     """Statements that every invocation runs from first to last; no other invocation waits for them."""
 
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Choice:
     """An `if` that the workgroup takes as one."""
 
@@ -48,7 +47,7 @@ class Choice:
     orelse: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rounds:
     """A loop that the workgroup goes through as one."""
 
@@ -56,7 +55,7 @@ class Rounds:
     body: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Once:
     """A statement of the workgroup: a let of a value that is one for all, or a jump that all take."""
 
