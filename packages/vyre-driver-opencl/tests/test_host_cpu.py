@@ -12,6 +12,7 @@ FULL = "avx2 bmi1 bmi2 fma f16c movbe abm adx sse4a sse2"
     ("flags", "name"),
     [
         (FULL, "znver3"),
+        (FULL + " avx512f avx512cd", "knl"),
         (FULL.replace("sse4a", ""), "haswell"),
         ("sse2 avx", "x86-64"),
         ("fp asimd", None),

@@ -46,6 +46,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         versions=reported.is_cpu,
         rare_loop=spelling.RARE_LOOP if reported.is_cpu else "",
         rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
+        opaque=spelling.OPAQUE if reported.is_cpu and reported.groups_as_loops else "",
         short_loop=spelling.SHORT_LOOP if reported.is_cpu and not reported.groups_as_loops else "",
     )
 

@@ -58,6 +58,7 @@ RARE_LOOP = "#pragma clang loop vectorize(disable) interleave(disable) unroll(di
 RARE_END  = '__asm__ volatile("");'
 """Nothing. Compilers that join the stores at the ends of two branches make a masked one of them: half the speed."""
 SHORT_LOOP = "#pragma unroll"
+OPAQUE = '__asm__("" : "+r"({0}));'
 
 _IDS = {
     IdKind.GLOBAL_ID:      "get_global_id({0})",

@@ -9,7 +9,7 @@ result. The printer evaluates every operand once, also where a template mentions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from blake3 import blake3
 
@@ -18,9 +18,10 @@ from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
+from vyre_foundation.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(frozen=True, slots=True, kw_only=True, eq=False)
 class CDialect:
     """Spellings of one target; the fields stand in the order of a source text.
 
@@ -57,8 +58,9 @@ class CDialect:
     they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
     where one comparison decides which of the two runs. `rare_loop` is a line before loops that are not worth much of a
     compiler's time, `short_loop` one before loops that are better written out. `rare_end` is a statement that does
-    nothing, behind code that rarely runs: compilers then do not join its end with that of the other version. Empty
-    texts are none.
+    nothing, behind code that rarely runs: compilers then do not join its end with that of the other version.
+    `opaque` is a statement after which compilers do not know what the variable ``{0}`` holds: then canonical NaN stay
+    in registers. Empty texts are none.
     """
 
     name: str
@@ -91,6 +93,7 @@ class CDialect:
     rare_loop: str = ""
     rare_end: str = ""
     short_loop: str = ""
+    opaque: str = ""
 
     def target(self) -> Target:
         """What legalization may use: everything that is spelled, and nothing else."""
@@ -123,7 +126,7 @@ class CDialect:
         return str(hasher.hexdigest(16))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourceText:
     """A printed unit. `entries` are the names of the kernels in the text, in the order of `Lowered.kernels`.
 

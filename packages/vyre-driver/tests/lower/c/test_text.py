@@ -185,3 +185,18 @@ def test_lines_know_their_statements(dialects):
     assert next(p for line, p in places.items() if line.startswith("out[")) == "places body[0].then[0]"
     assert text.place(len(lines) + 5) == ""
     assert len(text.places) == len(lines)
+
+
+def test_a_nan_may_be_a_variable_that_compilers_do_not_know(dialects) -> None:
+    """Bits, the statement that hides them, and the float: once in a kernel, and only where it has a NaN."""
+    with program("roots", 4) as p:
+        a = p.read("a", f32)
+        p.write("out", f32, like=a)[p.global_id(0)] = a[p.global_id(0)] + a[p.global_id(0) + 1]
+    dialect = replace(dialects["vectors"], opaque="hide({0});")
+    text = printed(p.build(), dialect)
+    assert text.count("hide(") == 1
+    hidden = re.search(r"u32 (\w+) = 0x7fc00000u;\n +hide\(\1\);\n +const \w+ (\w+) = [^;]*\b\1\b[^;]*;", text)
+    assert hidden is not None
+    assert text.count("0x7fc00000") == 1
+    assert re.search(rf"\? {hidden[2]} :", text)
+    assert "hide(" not in printed(chain(3), dialect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from vyre_driver.lower.c.literals import spell_element
+from vyre_driver.lower.c.literals import spell, spell_element
 from vyre_driver.lower.c.names import Names
 from vyre_driver.lower.c.statements import Lines, print_body
 from vyre_driver.lower.dialect import CDialect, SourceText
@@ -98,6 +98,8 @@ def _print_kernel(
         words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
         lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")
     words.update((local, names(local.name)) for local in _locals(program))
+    if dialect.opaque:
+        words.update((nan, _hidden(nan, dialect, lines, names)) for nan in _nans(program))
     print_body(program, dialect, lines, names, words, arrays, texts)
     lines.close()
 
@@ -133,6 +135,22 @@ def _ids(program: Program) -> list[Id]:
     order = list(IdKind)
     used = {node for node in program_expressions(program) if isinstance(node, Id)}
     return sorted(used, key=lambda id: (order.index(id.kind), id.axis))
+
+
+def _nans(program: Program) -> list[Literal]:
+    used = {node for node in program_expressions(program) if isinstance(node, Literal) and node.value != node.value}
+    return sorted(used, key=lambda nan: nan.dtype.size)
+
+
+def _hidden(nan: Literal, dialect: CDialect, lines: Lines, names: Names) -> str:
+    """The name of a NaN whose bits the compiler does not know. As a constant it is loaded under a mask, and where no
+    invocation has a NaN, that load never brings its page into memory: each one then takes an exception in the core."""
+    unsigned = nan.dtype.unsigned
+    bits, name = names("nan_bits"), names("canonical_nan")
+    lines.add(f"{dialect.types[unsigned]} {bits} = {spell(dialect, Literal(unsigned, nan.bits))};")
+    lines.add(dialect.opaque.format(bits))
+    lines.add(f"const {dialect.types[nan.dtype]} {name} = {dialect.bitcasts[unsigned, nan.dtype].format(bits)};")
+    return name
 
 
 def _locals(program: Program) -> Iterator[Local]:
