@@ -15,6 +15,7 @@ import pytest
 
 import vyre as vy
 from vyre.cli import main
+from vyre_conform.cases import calls
 from vyre_conform.testing import cells, require
 from vyre_driver import (
     DialectRegistry,
@@ -220,8 +221,21 @@ def test_its_ops_conform(backend: str, query: str) -> None:
     assert {spec.address.name for spec in found} == {
         f"geometry.{op}" for op in ("dot", "hypot", "length", "manhattan", "packed_distance")
     }
+    assert ("becomes", "geometry.length") in {key for spec in found for key in spec.address.keys}
     for spec in found:
         require(acquire(backend), spec)
+
+
+def test_a_migration_that_keeps_no_results_does_not_conform(monkeypatch: pytest.MonkeyPatch) -> None:
+    lie = dialect.Migration(op="geometry.hypot", to="geometry.length", since="2", attrs=(("norm", "maximum"),))
+    found = dialect.installed_dialects()
+    monkeypatch.setattr(
+        "vyre_conform.cases.calls.installed_dialects",
+        lambda: [replace(d, migrations=(lie,)) for d in found if d.id == "geometry"],
+    )
+    (first, _) = (spec for spec in calls.specs() if ("becomes", "geometry.length") in spec.address.keys)
+    with pytest.raises(AssertionError):
+        require(acquire("reference"), first)
 
 
 def test_a_text_that_is_wrong_does_not_conform() -> None:

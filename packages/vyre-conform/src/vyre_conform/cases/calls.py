@@ -4,7 +4,7 @@ that text: it has to give what the composition gives.
 
 Elementary functions of binary32 claim to be correctly rounded, so MPFR says what they must give; with a budget they may
 be off by no more than that. Of an op that states a reference, that is what it must give. What others must give the
-evaluators have to agree on.
+evaluators have to agree on. What a dialect says is the same as another op has the same bits.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Exactly, Expected, Launch, Spec, seeded
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_conform.oracle import precise
-from vyre_foundation.attributes import AttrValue
-from vyre_foundation.build import call, program
-from vyre_foundation.dialect import Composition, registered_ops
-from vyre_foundation.dtype import DType, f32
+from vyre_foundation.attributes import AttrValue, operands_of
+from vyre_foundation.build import Value, call, program
+from vyre_foundation.dialect import Composition, Migration, installed_dialects, registered_ops
+from vyre_foundation.dtype import DType, bool_, f32, u8, u16, u32, u64
 from vyre_foundation.ops.scalar import from_bits
 from vyre_foundation.testing.values import random_bits, special_bits
 
@@ -31,6 +31,7 @@ ROWS = 150
 CROSSED = 9
 """Special values of an operand that meet those of the others."""
 ELEMENTARY = "math."
+UNSIGNED = {t.bits: t for t in (u8, u16, u32, u64)}
 BUDGET = 4
 """Units in the last place, for the cases in which a backend may use its device's own functions."""
 
@@ -46,12 +47,46 @@ class Called:
 
 
 def specs() -> Iterator[Spec]:
+    yield from _migrated()
     for row in registered_ops():
         for called in _forms(row):
             where = address("calls", row.id, dtype=called.operands[0], **called.attrs)
             yield seeded(where, _call, called, 0)
             if _is_elementary(row, called.operands):
                 yield seeded(address("calls", row.id, dtype=f32, budget=BUDGET), _call, called, BUDGET)
+
+
+def _migrated() -> Iterator[Spec]:
+    """Steps that say that they keep results, between ops that are both there."""
+    rows = {row.id: row for row in registered_ops()}
+    for step in [step for dialect in installed_dialects() for step in dialect.migrations]:
+        if step.op in rows and step.to in rows and not step.mutation.changes_results:
+            for called in _forms(rows[step.op]):
+                where = address("calls", step.op, dtype=called.operands[0], **called.attrs, becomes=step.to)
+                yield seeded(where, _kept, called, step)
+
+
+def _kept(called: Called, step: Migration, rng: Random) -> tuple[Launch, Expected]:
+    """The old op beside what it becomes, as bits; the expected bytes are one column of zeros, where they differ."""
+    names = [f"x{n}" for n in range(len(called.operands))]
+    with program(f"{step.op}_{called.operands[0]}", 64) as p:
+        sources = [p.read(name, dtype) for name, dtype in zip(names, called.operands, strict=True)]
+        differs = p.write("differs", u32, like=sources[0])
+        i = p.global_id(0)
+        values = [source[i] for source in sources]
+        old = call(step.op, *values, **called.attrs)
+        given = [*values, *(Value(operand) for operand in operands_of(called.row.attrs, called.attrs))]
+        order = range(len(given)) if step.operands is None else step.operands
+        new = call(step.to, *[given[n] for n in order], **dict(step.attrs))
+        differs[i] = (_bits(old) != _bits(new)).cast(u32)
+    rows = _rows(called.operands, rng)
+    columns = zip(called.operands, zip(*rows, strict=True), strict=True)
+    inputs = {name: pack_bits(*column) for name, column in zip(names, columns, strict=True)}
+    return Launch(program=p.build(), inputs=inputs), Exactly((bytes(4 * len(rows)),), tuple(names))
+
+
+def _bits(value: Value) -> Value:
+    return value if value.dtype is bool_ else value.bitcast(UNSIGNED[value.dtype.bits])
 
 
 def _forms(row: Composition) -> Iterator[Called]:

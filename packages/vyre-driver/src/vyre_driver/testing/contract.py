@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
@@ -281,7 +282,7 @@ class BackendContract(ABC):
         """Uploads in order, whatever overlaps, touches or is empty, beside an array of bytes."""
         with self.backend() as backend:
             rng, model = Random(7), [bytearray(50), bytearray(17)]
-            found = [possible(lambda array=array: backend.allocate_resident(len(array))) for array in model]
+            found = [possible(partial(backend.allocate_resident, len(array))) for array in model]
             resources = [resource for resource in found if resource is not None]
             if len(resources) < len(model):
                 return
