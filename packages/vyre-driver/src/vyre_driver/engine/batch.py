@@ -79,7 +79,7 @@ class Batch:
         self._bytes += kept.bytes_each
         self._begun.append(Begun(kept, launch, event, wanted))
 
-    def _kept(self, device: Device, inputs: Inputs) -> tuple[Kept, Sequence[memoryview], Any]:
+    def _kept(self, device: Device, inputs: Inputs) -> tuple[Kept, Sequence[Any], Any]:
         recent = self._launches.recent.get(id(self._program))
         if recent is not None and recent.config == self._config:
             views = recent.views(inputs)

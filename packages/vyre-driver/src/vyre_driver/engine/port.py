@@ -208,12 +208,14 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
         It is called with the arguments at `places`, which come with each call; the others are those in `args`.
         """
-        given = list(args)
 
         def run(values: Sequence[Any]) -> None:
-            for place, value in zip(places, values, strict=True):
-                given[place] = value
-            self.wait(self.launch(module, kernel, grid, workgroup_size, tuple(given) if places else args))
+            given = args
+            if places:
+                given = list(args)
+                for place, value in zip(places, values, strict=True):
+                    given[place] = value
+            self.wait(self.launch(module, kernel, grid, workgroup_size, given))
 
         return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,8 @@ def writable_slots(slots: OutputBuffers) -> Slots:
     return [host_bytes(f"output slot {n}", slot, writable=True) for n, slot in enumerate(slots)]
 
 
-def targets(launch: Prepared, inputs: Sequence[memoryview], slots: Slots) -> list[memoryview | None]:
-    """For each output its slot, if that has its size and is apart from everything else of the dispatch.
+def targets(launch: Prepared, inputs: Sequence[Any], slots: Slots) -> list[memoryview | None]:
+    """For each output its slot, if that has its size and is apart from the `inputs`, which are contiguous buffers.
 
     None where it is not; for all outputs of a program that may trap, because a dispatch that traps has no outputs.
     """
@@ -56,7 +57,7 @@ def replace_slots(slots: OutputBuffers, outputs: Sequence[memoryview | None]) ->
     del slots[len(outputs) :]
 
 
-def _span(view: memoryview) -> tuple[int, int]:
+def _span(view: Any) -> tuple[int, int]:
     """The addresses from which and up to which it goes."""
     start = int(np.frombuffer(view, np.uint8).ctypes.data) if view.nbytes else 0
     return start, start + view.nbytes
