@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Exactly, Spec, seeded
 from vyre_conform.cases import calls
 from vyre_conform.compare import difference
 from vyre_conform.outcome import Returned
-from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation.dialect import Composition, Dialect, Migration, register, unregister
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.expr import Apply
+from vyre_foundation.mutation import MutationClass
 from vyre_foundation.ops import OPS
 
 SQUARE = Composition("acme.square", {(u32,): u32, (f32,): f32}, lambda x: Apply(OPS["mul"], x, x))
@@ -26,6 +30,36 @@ def test_every_signature_is_a_case() -> None:
         unregister([SQUARE.id])
     assert found["calls:acme.square:dtype=u32"] == found["calls:acme.square:dtype=f32"] == AsEvaluated()
     assert found["calls:testing.clamp:dtype=u32"] == AsEvaluated()  # whatever is installed
+
+
+def test_every_choice_is_a_case_and_a_reference_says_what_it_gives() -> None:
+    found = {str(spec.address): spec.case() for spec in calls.specs() if spec.address.name == "testing.mixed"}
+    where = "calls:testing.mixed:dtype=u32,order={},factor=2654435761"
+    assert found.keys() == {where.format("forward"), where.format("backward")}
+    for order, case in zip(("forward", "backward"), found.values(), strict=True):
+        x, y = (np.frombuffer(case.launch.inputs[name], np.uint32) for name in ("x0", "x1"))
+        first, second = (x, y) if order == "forward" else (y, x)
+        assert case.expected == Exactly(((first * np.uint32(2654435761) + second).tobytes(),), ("x0", "x1"))
+
+
+def test_a_step_that_keeps_results_is_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [
+        Migration(op="acme.square", to="acme.power", since="1"),
+        Migration(op="acme.power", to="acme.square", since="1", mutation=MutationClass.SEMANTIC),
+        Migration(op="acme.gone", to="acme.square", since="1"),
+    ]
+    power = replace(SQUARE, id="acme.power")
+    found = Dialect(id="acme", version="1", ops=(SQUARE, power), migrations=tuple(steps))
+    monkeypatch.setattr(calls, "installed_dialects", lambda: (found,))
+    register(found.ops)
+    try:
+        cases = {str(spec.address): spec.case() for spec in calls.specs() if "becomes" in str(spec.address)}
+    finally:
+        unregister(row.id for row in found.ops)
+    where = "calls:acme.square:dtype={},becomes=acme.power"
+    assert cases.keys() == {where.format("u32"), where.format("f32")}
+    for case in cases.values():
+        assert case.expected == Exactly((bytes(len(case.launch.inputs["x0"])),), ("x0",))
 
 
 def test_a_wrong_elementary_function_is_found_by_its_expected_bytes() -> None:
@@ -52,4 +86,5 @@ def test_a_budget_is_part_of_the_launch_and_bounds_the_distance() -> None:
 
 
 def _specs_of(row: Composition) -> list[Spec]:
-    return [seeded(address("calls", row.id, dtype=t[0]), calls._call, row, t, 0) for t in row.signatures]
+    forms = calls._forms(row)
+    return [seeded(address("calls", row.id, dtype=form.operands[0]), calls._call, form, 0) for form in forms]
