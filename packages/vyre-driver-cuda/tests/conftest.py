@@ -9,7 +9,7 @@ from vyre_driver.errors import BackendUnavailable
 from vyre_driver_cuda.api import nvrtc
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.compiler import Compiled, compile_unit
-from vyre_driver_cuda.dialect import dialect_of
+from vyre_driver_cuda.dialect import dialect_of, without_grid_barriers
 from vyre_driver_cuda.emit import CudaSource, emit
 from vyre_foundation.ir.program import Program
 
@@ -17,9 +17,11 @@ Source = Callable[..., CudaSource]
 Compile = Callable[..., Compiled]
 
 
-def emitted(program: Program, architecture: str = "sm_90") -> CudaSource:
-    """The text that the engine would hand to the compiler."""
+def emitted(program: Program, architecture: str = "sm_90", *, cooperative: bool = False) -> CudaSource:
+    """The text that the engine would hand to the compiler, with barriers of the grid inside if it is `cooperative`."""
     dialect = dialect_of(Architecture.parse(architecture))
+    if not cooperative:
+        dialect = without_grid_barriers(dialect)
     return emit(lowered_for(dialect.target(), program.validate()), dialect)
 
 
@@ -36,7 +38,8 @@ def compiled() -> Compile:
     except BackendUnavailable as error:
         pytest.skip(str(error))
 
-    def compile_program(program: Program, architecture: str = "sm_90") -> Compiled:
-        return compile_unit(emitted(program, architecture), Architecture.parse(architecture))
+    def compile_program(program: Program, architecture: str = "sm_90", *, cooperative: bool = False) -> Compiled:
+        unit = emitted(program, architecture, cooperative=cooperative)
+        return compile_unit(unit, Architecture.parse(architecture))
 
     return compile_program

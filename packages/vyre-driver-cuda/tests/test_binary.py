@@ -8,7 +8,7 @@ CODE = b"\x7fELF\0\0code with\0zeros"
 
 
 def test_bytes_and_back() -> None:
-    cubin = Cubin(("first", "second"), CODE, Architecture(9, 0, "a"))
+    cubin = Cubin(("first", "second"), CODE, Architecture(9, 0, "a"), ("second",))
     assert Cubin.from_bytes(cubin.to_bytes()) == cubin
 
 
@@ -19,7 +19,8 @@ def test_bytes_and_back() -> None:
         (b"not json\0" + CODE, "no head"),
         (b'{"names": []}\0' + CODE, "no head"),
         (b'{"kernels": ["k"]}\0' + CODE, "no head"),
-        (b'{"kernels": ["k"], "architecture": "sm_90"}\0text', "no machine code"),
+        (b'{"kernels": ["k"], "architecture": "sm_90"}\0' + CODE, "no head"),
+        (b'{"kernels": ["k"], "architecture": "sm_90", "cooperative": []}\0text', "no machine code"),
     ],
 )
 def test_other_bytes_are_refused(data: bytes, reason: str) -> None:

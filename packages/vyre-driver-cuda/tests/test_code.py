@@ -150,6 +150,22 @@ def test_workgroup_memory_and_its_barrier(compiled: Compile) -> None:
     assert ".maxntid 64, 1, 1" in ptx
 
 
+def test_a_barrier_of_the_grid_is_one_between_its_blocks(compiled: Compile) -> None:
+    """One thread of each block says that it came, and looks until all did; what stands around it stays there."""
+    with program("meeting", 64) as p:
+        a = p.read_write("a", u32)
+        out = p.write("out", u32, like=a)
+        a[p.global_id()] = 7
+        p.grid_barrier()
+        out[p.global_id()] = a[a.length - 1 - p.global_id()]
+    ptx = compiled(p.build(), cooperative=True).ptx
+    words = r"st\.global\.u32|bar\.sync|atom\.add\.acq_rel\.gpu\.u32|ld\.acquire\.gpu\.u32|ld\.global\.u32"
+    assert re.findall(words, ptx) == [
+        *("st.global.u32", "bar.sync", "atom.add.acq_rel.gpu.u32", "ld.acquire.gpu.u32", "bar.sync"),
+        *("ld.global.u32", "st.global.u32"),
+    ]
+
+
 def test_a_trap_is_a_64_bit_atomic_minimum(compiled: Compile) -> None:
     with program("trapped", 64) as p:
         a, out = p.read("a", u32), p.write("out", u32, 64)

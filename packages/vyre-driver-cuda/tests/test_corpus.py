@@ -56,13 +56,14 @@ def test_everything_compiles(part: int, architecture: str, source: Source) -> No
 
 
 def require_all(specs: list[Spec], architecture: str, source: Source) -> None:
-    """Each text once: neighbours among the cases differ in their inputs alone."""
+    """Each text once: neighbours among the cases differ in their inputs alone. Barriers of the grid are between the
+    launches and inside of one."""
     seen: set[str] = set()
     for address, program in programs(specs):
-        unit = source(program, architecture)
-        if unit.text not in seen:
-            seen.add(unit.text)
-            require(address, unit, architecture)
+        for unit in (source(program, architecture), source(program, architecture, cooperative=True)):
+            if unit.text not in seen:
+                seen.add(unit.text)
+                require(address, unit, architecture)
     assert seen
 
 
@@ -73,5 +74,6 @@ def require(address: str, unit: CudaSource, architecture: str) -> None:
     assert set(re.findall(r"\.entry (\w+)\(", code.ptx)) == set(unit.kernels), address
     for name, word in (("f32", "__fmaf_rn"), ("f64", "__fma_rn")):
         assert (f"fma.rn.{name}" not in code.ptx) or word in unit.text, f"{address}: contracted"
+    assert ("atom.add.acq_rel.gpu" in code.ptx) == bool(unit.cooperative), f"{address}: barriers of the grid"
     assert ".ftz" not in code.ptx, f"{address}: subnormals are flushed"
     assert not re.search(r"\b(div|sqrt|rcp)\.(approx|full)", code.ptx), f"{address}: approximated"

@@ -14,7 +14,7 @@ from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.binary import Cubin
 from vyre_driver_cuda.compiler import compile_unit
-from vyre_driver_cuda.dialect import dialect_of
+from vyre_driver_cuda.dialect import dialect_of, without_grid_barriers
 from vyre_driver_cuda.emit import CudaSource, emit
 from vyre_driver_cuda.identity import VENDOR
 from vyre_foundation.ir.program import Program
@@ -58,8 +58,11 @@ def compiled_ahead(target: str, name: str, program: Program, config: DispatchCon
 def _emitted(
     architecture: Architecture, program: Program, config: DispatchConfig
 ) -> tuple[Program, Lowered, CudaSource]:
-    """The program as it is launched, its kernels, and their text. Exact, whatever the budget: nothing is measured."""
+    """The program as it is launched, its kernels, and their text. Exact, whatever the budget: nothing is measured.
+
+    Launches end at barriers of the grid: whether one fits into a launch is known only of a GPU.
+    """
     facts = validated(with_workgroup_size(program, config.workgroup_override))
-    dialect = dialect_of(architecture)
+    dialect = without_grid_barriers(dialect_of(architecture))
     lowered = lowered_for(dialect.target(), facts)
     return facts.program, lowered, emit(lowered, dialect)

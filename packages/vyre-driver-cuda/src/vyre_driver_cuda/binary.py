@@ -13,18 +13,19 @@ from vyre_driver_cuda.emit import CudaSource
 @dataclass(frozen=True, slots=True)
 class Cubin:
     """An ELF file with machine code for an `architecture`, and the names of its `kernels` in the order of
-    `Lowered.kernels`."""
+    `Lowered.kernels`. The blocks of `cooperative` ones wait for each other."""
 
     kernels: tuple[str, ...]
     code: bytes
     architecture: Architecture
+    cooperative: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, unit: CudaSource, compiled: Compiled, architecture: Architecture) -> Cubin:
-        return cls(unit.kernels, compiled.cubin, architecture)
+        return cls(unit.kernels, compiled.cubin, architecture, unit.cooperative)
 
     def to_bytes(self) -> bytes:
-        head = {"kernels": self.kernels, "architecture": str(self.architecture)}
+        head = {"kernels": self.kernels, "architecture": str(self.architecture), "cooperative": self.cooperative}
         return json.dumps(head).encode() + b"\0" + self.code
 
     @classmethod
@@ -33,12 +34,13 @@ class Cubin:
         text, _, code = data.partition(b"\0")
         try:
             head = json.loads(text)
-            kernels, architecture = tuple(head["kernels"]), Architecture.parse(head["architecture"])
+            kernels, cooperative = tuple(head["kernels"]), tuple(head["cooperative"])
+            architecture = Architecture.parse(head["architecture"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise BuildFailed(f"the binary has no head: {error!r}") from error
         if not code.startswith(b"\x7fELF"):
             raise BuildFailed("the binary holds no machine code")
-        return cls(kernels, code, architecture)
+        return cls(kernels, code, architecture, cooperative)
 
     def require(self, gpu: Architecture) -> None:
         """`BuildFailed` if GPUs of this architecture can not run it."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vyre_driver_cuda.emit import CudaSource
 
 NAME = "kernels.cu"
-HEADERS = ("cuda_fp16.h", "cuda_bf16.h")
+HEADERS = ("cuda_fp16.h", "cuda_bf16.h", "cooperative_groups.h")
 
 _logger = logging.getLogger("vyre.cuda.compiler")
 _POSITION = re.compile(rf"^{re.escape(NAME)}\((\d+)\):", re.MULTILINE)

@@ -14,8 +14,9 @@ from vyre_driver_cuda import spelling
 from vyre_driver_cuda.architecture import Architecture
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, u16, u32
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.stmt import SubgroupOp
-from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Barrier, Scope, SubgroupOp
+from vyre_foundation.ir.walk import program_expressions, statements
 
 _Key = TypeVar("_Key")
 ONE = (1, 1, 1)
@@ -51,6 +52,11 @@ def dialect_of(architecture: Architecture) -> CDialect:
     )
 
 
+def without_grid_barriers(dialect: CDialect) -> CDialect:
+    """The same for launches that end at every barrier of the grid."""
+    return replace(dialect, barriers={Scope.WORKGROUP: dialect.barriers[Scope.WORKGROUP]})
+
+
 def target_for(architecture: Architecture) -> Target:
     """What legalization may use for this architecture."""
     return dialect_of(architecture).target()
@@ -66,13 +72,20 @@ def for_unit(dialect: CDialect, lowered: Lowered) -> CDialect:
     small = sum(len(b.data or b"") for b in tables) <= spelling.CONSTANT_BYTES
     reduces = (SubgroupOp.REDUCE_ADD, u32) in dialect.subgroups
     size = next((kernel.subgroup_size for kernel in kernels if kernel.subgroup_size), spelling.WARP)
+    includes = [line for t, line in spelling.INCLUDES.items() if t in types]
+    includes += [spelling.GRID_INCLUDE] if any(map(has_grid_barrier, kernels)) else []
     return replace(
         dialect,
-        prelude="".join(line for t, line in spelling.INCLUDES.items() if t in types) + dialect.prelude,
+        prelude="".join(includes) + dialect.prelude,
         constant=dialect.constant if small else spelling.LARGE_CONSTANT,
         ids=spelling.ids(workgroup),
         subgroups=spelling.subgroups(size, workgroup, reduces=reduces),
     )
+
+
+def has_grid_barrier(kernel: Program) -> bool:
+    """Whether the workgroups of a kernel wait for each other: then its launches are cooperative."""
+    return any(isinstance(s, Barrier) and s.scope is Scope.GRID for s in statements(kernel.body))
 
 
 def _of(tables: Mapping[DType, Mapping[_Key, str]], types: Iterable[DType]) -> dict[_Key, str]:

@@ -9,14 +9,16 @@ from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver_cuda import spelling
-from vyre_driver_cuda.dialect import for_unit
+from vyre_driver_cuda.dialect import for_unit, has_grid_barrier
 
 
 @dataclass(frozen=True)
 class CudaSource(SourceUnit):
-    """`places` names the statement behind each line."""
+    """`places` names the statement behind each line. `cooperative` are the kernels whose workgroups wait for each
+    other."""
 
     places: tuple[str, ...] = ()
+    cooperative: tuple[str, ...] = ()
 
     def place(self, line: int) -> str:
         """The statement behind a line, counted from 1; "" where there is none."""
@@ -26,10 +28,12 @@ class CudaSource(SourceUnit):
 def emit(lowered: Lowered, dialect: CDialect) -> CudaSource:
     """The kernels as one text; a pure function of its arguments."""
     printed = print_unit(lowered, for_unit(dialect, lowered))
+    named = zip(printed.entries, lowered.kernels, strict=True)
     return CudaSource(
         text=printed.text,
         kernels=printed.entries,
         language=spelling.LANGUAGE,
         options=spelling.OPTIONS,
         places=printed.places,
+        cooperative=tuple(name for name, kernel in named if has_grid_barrier(kernel.program)),
     )

@@ -38,6 +38,7 @@ _REMEDIES = {
     200: "clear the pipeline store (`vyre cache clear`) and compile again",  # INVALID_IMAGE
     209: "clear the pipeline store (`vyre cache clear`) and compile for this GPU",  # NO_BINARY_FOR_GPU
     222: "update NVIDIA's driver, or install the extra for its generation",  # UNSUPPORTED_PTX_VERSION
+    720: "use fewer workgroups, or leave `cooperative` to the backend",  # COOPERATIVE_LAUNCH_TOO_LARGE
     701: "use a smaller workgroup or less workgroup memory",  # LAUNCH_OUT_OF_RESOURCES
 }
 

@@ -14,9 +14,13 @@ from vyre_driver.pipeline.store import shared_store
 from vyre_driver_cuda import __version__
 from vyre_driver_cuda.api import BACKEND
 
+GRID_BARRIER = "grid barrier"
+"""The row of the proof for launches whose workgroups wait for each other."""
 
-def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> None:
-    """Refuse a device that computes something else than its table says, with what it has wrong."""
+
+def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> bool:
+    """Refuse a device that computes something else than its table says, with what it has wrong. False if all that is
+    wrong are barriers of the grid, which nobody needs."""
 
     def find() -> tuple[str, ...]:
         from vyre_driver_cuda.proof import faults  # lowers and prints, which nobody needs whose store has the answer
@@ -26,10 +30,12 @@ def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> No
     questions = repr((__version__, port.emitter(), source_stamp("vyre_foundation", "vyre_driver", "vyre_driver_cuda")))
     signature = DeviceSignature(profile.identity, questions)
     found = DeviceSignatureTable(shared_store()).recall(signature, find, write=to_bytes, read=from_bytes)
-    if found:
-        reason = f"the GPU {profile.device!r} does not compute as defined (wrong: {', '.join(found)})"
+    wrong = [row for row in found if row != GRID_BARRIER]
+    if wrong:
+        reason = f"the GPU {profile.device!r} does not compute as defined (wrong: {', '.join(wrong)})"
         fix = "update NVIDIA's driver, and report the rows; until then choose another GPU or backend"
         raise BackendUnavailable(BACKEND, reason, fix=fix)
+    return GRID_BARRIER not in found
 
 
 def to_bytes(found: tuple[str, ...]) -> bytes:

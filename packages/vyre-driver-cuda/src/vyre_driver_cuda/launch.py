@@ -16,14 +16,15 @@ Args = Sequence["Memory | int"]
 class LoadedKernel:
     """One function of the GPU. It keeps the arguments of its last launch, and so their memory.
 
+    If it `is_cooperative`, all blocks of its launches run at the same time.
     `places` is the address of an array of addresses, one of each argument: a pointer, or a u32 in the lower half of a
     word. The driver reads them during the call that launches.
     """
 
-    __slots__ = ("_places", "_values", "args", "function", "places")
+    __slots__ = ("_places", "_values", "args", "function", "is_cooperative", "places")
 
-    def __init__(self, function: Any) -> None:
-        self.function = int(function.ptr)
+    def __init__(self, function: Any, is_cooperative: bool) -> None:
+        self.function, self.is_cooperative = int(function.ptr), is_cooperative
         self.args: Args | None = None
         self._values = np.zeros(0, np.uint64)
         self._places = np.zeros(0, np.uint64)
@@ -47,4 +48,6 @@ class Module:
         self.cubin = cubin
         self._module = cupy.cuda.Module()
         self._module.load(cubin.code)
-        self.kernels = {name: LoadedKernel(self._module.get_function(name)) for name in cubin.kernels}
+        self.kernels = {
+            name: LoadedKernel(self._module.get_function(name), name in cubin.cooperative) for name in cubin.kernels
+        }

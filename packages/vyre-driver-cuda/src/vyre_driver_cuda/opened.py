@@ -9,7 +9,7 @@ from typing import Any
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver_cuda.api import BACKEND, cupy
 from vyre_driver_cuda.devices import Candidate, chosen
-from vyre_driver_cuda.dialect import dialect_of
+from vyre_driver_cuda.dialect import dialect_of, without_grid_barriers
 from vyre_driver_cuda.errors import translated
 from vyre_driver_cuda.identity import device_identity
 
@@ -37,4 +37,7 @@ def open_device() -> OpenedDevice:
         properties = runtime.getDeviceProperties(candidate.id)
     driver = f"{number // 1000}.{number % 1000 // 10}"  # the version of CUDA that it speaks
     identity = device_identity(candidate.name, candidate.architecture, driver)
-    return OpenedDevice(candidate, api, properties, identity, dialect_of(candidate.architecture))
+    dialect = dialect_of(candidate.architecture)
+    if not properties["cooperativeLaunch"]:
+        dialect = without_grid_barriers(dialect)
+    return OpenedDevice(candidate, api, properties, identity, dialect)

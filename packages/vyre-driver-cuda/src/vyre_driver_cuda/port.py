@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -17,6 +17,7 @@ from vyre_driver.lower.target import Target
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.binary import Cubin
 from vyre_driver_cuda.compiler import BuildFailed, compile_unit
+from vyre_driver_cuda.dialect import without_grid_barriers
 from vyre_driver_cuda.emit import CudaSource, emit
 from vyre_driver_cuda.errors import from_status, status_of
 from vyre_driver_cuda.facts import require_sound
@@ -74,13 +75,15 @@ class Current:
 class CudaPort(DevicePort[Module, Memory, Mark]):
     """One GPU with one stream, in order. It times its kernels, and records rows of launches as graphs."""
 
-    emitter_version: ClassVar[str] = "cuda-1"
+    emitter_version: ClassVar[str] = "cuda-2"
     records = True
 
     def __init__(self, opened: OpenedDevice) -> None:
         self._opened, self._device, self._cupy = opened, opened.candidate.id, opened.cupy
         self._runtime = self._cupy.cuda.runtime
-        self._launch_kernel = self._cupy.cuda.driver.launchKernel
+        self._driver = self._cupy.cuda.driver
+        self._launch_kernel = self._driver.launchKernel
+        self._dialect = opened.dialect
         self._current = Current(self._runtime, self._device)
         self._number = self._ended = 0  # launches, and those that are known to have ended
         with self._current:
@@ -93,22 +96,24 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
 
     def probe(self) -> DeviceProfile:
         found = profile(self._opened)
-        require_sound(self, found)
+        if not require_sound(self, found):
+            self._dialect = without_grid_barriers(self._dialect)
+            found = replace(found, supports_grid_sync=False)
         return found
 
     def target(self) -> Target:
-        return self._opened.dialect.target()
+        return self._dialect.target()
 
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def emitter(self) -> str:
-        return f"{self.emitter_version} {self._opened.dialect.digest()}"
+        return f"{self.emitter_version} {self._dialect.digest()}"
 
     def natives(self) -> Mapping[tuple[str, DType], str]:
-        return self._opened.dialect.natives
+        return self._dialect.natives
 
     def emit(self, lowered: Lowered, options: EmitOptions) -> CudaSource:
-        return emit(lowered, self._opened.dialect)
+        return emit(lowered, self._dialect)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         assert isinstance(unit, CudaSource)
@@ -180,10 +185,19 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
             if args is not loaded.args:
                 loaded.bind(args)
             start = self._recorded() if timed else None
-            self._launch_kernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places, 0)
+            if loaded.is_cooperative:
+                self._driver.launchCooperativeKernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places)
+            else:
+                self._launch_kernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places, 0)
             end = self._recorded() if timed else None
         self._number += 1
         return Mark(self._number, start, end)
+
+    def side_by_side(self, module: Module, kernel: str, workgroup_size: Extent) -> int:
+        function, (x, y, z) = module.kernels[kernel].function, workgroup_size
+        with self._current:
+            each: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(function, x * y * z, 0)
+        return each * int(self._opened.properties["multiProcessorCount"])
 
     def record(self, enqueue: Callable[[], object]) -> Any:
         """A graph, captured from the stream."""

@@ -17,6 +17,7 @@ from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.engine.port import DevicePort, EmitOptions
 from vyre_driver.tune import patterns as boundaries
 from vyre_driver.tune.patterns import CASES
+from vyre_driver_cuda.facts import GRID_BARRIER
 from vyre_foundation.build import Array, ProgramBuilder, Value, apply, program
 from vyre_foundation.dtype import DType, bool_, i32, i64, u32, u64
 from vyre_foundation.ir.program import Program
@@ -24,8 +25,10 @@ from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 from vyre_foundation.ops import OPS
 from vyre_foundation.ops.definition import Op, Tier
 from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, to_bits
+from vyre_foundation.validate.facts import Feature
 
 LANES = 32
+ROUNDS = 8
 
 Words = npt.NDArray[Any]
 AnyPort = DevicePort[Any, Any, Any]
@@ -34,7 +37,7 @@ AnyPort = DevicePort[Any, Any, Any]
 def faults(port: AnyPort) -> tuple[str, ...]:
     """The rows that the device has wrong, as in ``add f32``: none of a sound one."""
     found = [row for t in sorted(port.target().arithmetic, key=lambda t: t.tag) for row in wrong_ops(port, t)]
-    return (*found, *wrong_atomics(port), *wrong_collectives(port))
+    return (*found, *wrong_atomics(port), *wrong_collectives(port), *wrong_grid_barriers(port))
 
 
 # ── ops ──
@@ -167,6 +170,33 @@ def _collected(given: Sequence[int], i: int, size: int) -> tuple[int, ...]:
     return lanes[(i * 7 + 3) % size], lanes[(i % size) ^ (size - 1)], lanes[size // 2], sum(lanes) % 2**32, votes
 
 
+# ── barriers of the grid ──
+
+
+def wrong_grid_barriers(port: AnyPort) -> Iterator[str]:
+    """Rounds with as many workgroups as run side by side: each finds in every round that all have come to it, and what
+    another one has written in it."""
+    if not port.target().grid_barrier:
+        return
+    with program("prove_grid_barrier", workgroup_size=LANES) as p:
+        came, cells, wrong = p.scratch("came", u32, ROUNDS), p.scratch("cells", u32, CASES), p.write("wrong", u32, 1)
+        group, groups = p.workgroup_id(0), p.num_workgroups(0)
+        writers = p.let(apply("min", groups, CASES))
+        with p.range(0, ROUNDS) as n:
+            with p.if_(p.local_id(0) == 0):
+                came.atomic_add(n, 1)
+                with p.if_(group < writers):
+                    cells[group] = n * CASES + group
+            p.grid_barrier()
+            other = p.let((group + n + 1) % writers)
+            with p.if_((came[n] != groups) | (cells[other] != n * CASES + other)):
+                wrong.atomic_add(0, 1)
+            p.grid_barrier()
+    (count,) = run(port, p.build(), [])
+    if count[0]:
+        yield GRID_BARRIER
+
+
 # ── running ──
 
 
@@ -185,8 +215,10 @@ def run(port: AnyPort, source: Program, inputs: Sequence[Words]) -> list[Words]:
                 port.copy_in(memory, given[buffer.name].view(np.uint8).data)
             else:
                 port.fill(memory, 0, buffer.count * buffer.dtype.size)
-    groups = CASES // source.workgroup_size[0]
-    port.wait(port.launch(module, unit.kernels[0], (groups, 1, 1), source.workgroup_size, tuple(memories.values())))
+    name, size = unit.kernels[0], source.workgroup_size
+    meets = Feature.GRID_BARRIER in source.validate().features
+    groups = port.side_by_side(module, name, size) if meets else CASES // size[0]
+    port.wait(port.launch(module, name, (groups, 1, 1), size, tuple(memories.values())))
     outputs = []
     for buffer in source.outputs:
         assert isinstance(buffer.count, int)

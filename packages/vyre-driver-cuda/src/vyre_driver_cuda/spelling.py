@@ -64,7 +64,9 @@ PARAMETERS = {
     for access in Access
 }
 """What a kernel only reads nobody writes while it runs: every buffer of a dispatch has memory of its own."""
-BARRIERS = {Scope.WORKGROUP: "__syncthreads();"}
+BARRIERS = {Scope.WORKGROUP: "__syncthreads();", Scope.GRID: "cooperative_groups::this_grid().sync();"}
+GRID_INCLUDE = "#include <cooperative_groups.h>\n"
+"""What a text with barriers of the grid begins with."""
 
 
 def ids(workgroup: Extent) -> dict[tuple[IdKind, int], str]:
@@ -249,7 +251,7 @@ RESERVED = frozenset(
     protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid
     typename using virtual wchar_t xor xor_eq concept requires typeof
     u8 u16 u32 u64 i8 i16 i32 i64 ull
-    threadIdx blockIdx blockDim gridDim warpSize dim3 uint3 size_t ptrdiff_t clock_t nullptr_t std
+    threadIdx blockIdx blockDim gridDim warpSize cooperative_groups dim3 uint3 size_t ptrdiff_t clock_t nullptr_t std
     uint ushort ulong NULL NAN INFINITY CHAR_BIT unix linux
     abs labs llabs min max umin umax llmin llmax ullmin ullmax isnan isinf isfinite signbit finite mulhi mul24 umul24
     saturate clock clock64 printf vprintf malloc free memcpy memset memmove assert abort exit trap rand main

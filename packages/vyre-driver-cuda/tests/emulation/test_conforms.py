@@ -4,11 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 from cuda_emulation import VARIABLE, registration
+from cuda_emulation.port import EmulatedPort
 
 from vyre_conform.case import Spec
 from vyre_conform.testing import cells, require
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.registry.backends import registered_backends
+from vyre_driver_cuda.architecture import Architecture
+from vyre_driver_cuda.dialect import without_grid_barriers
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +41,22 @@ def opened(architecture: str) -> Iterator[VyreBackend]:
 )
 def test_conforms(spec: Spec, backend: VyreBackend) -> None:
     require(backend, spec)
+
+
+@pytest.mark.parametrize("spec", cells("grid"), ids=str)
+@pytest.mark.parametrize("inside", [True, False])
+def test_barriers_of_the_grid_conform(spec: Spec, inside: bool) -> None:
+    """Inside of a launch, and between launches, which larger grids have."""
+
+    def open_port() -> EmulatedPort:
+        port = EmulatedPort(Architecture(9, 0))
+        if not inside:
+            port._dialect = without_grid_barriers(port._dialect)
+        return port
+
+    backend = EngineBackend("cuda-emulation", open_port)
+    require(backend, spec)
+    backend.shutdown()
 
 
 @pytest.mark.parametrize("spec", cells("subgroups:all_ops:*"), ids=str)

@@ -15,11 +15,12 @@ def module(text: str, *kernels: str) -> Module:
     return Module(build(text, kernels))
 
 
-def run(body: str, threads: int = 64, blocks: int = 1, *, size: int = 64, backwards: bool = False) -> list[int]:
+def run(body: str, threads: int = 64, blocks: int = 1, *, size: int = 64, **how: bool) -> list[int]:
     """The words that a kernel leaves in `out`, which has `size` of them and `n` as its length."""
-    text = f"{HEAD}k(unsigned *out, unsigned n) {{\n{body}\n}}\n"
+    head = "#include <cooperative_groups.h>\n" if "this_grid" in body else ""
+    text = f"{head}{HEAD}k(unsigned *out, unsigned n) {{\n{body}\n}}\n"
     out = Memory(4 * size)
-    module(text, "k").run("k", (blocks, 1, 1), (threads, 1, 1), (out, size), backwards=backwards)
+    module(text, "k").run("k", (blocks, 1, 1), (threads, 1, 1), (out, size), **how)
     return out.bytes.view(np.uint32).tolist()
 
 
@@ -68,6 +69,42 @@ def test_values_live_across_barriers_in_loops() -> None:
     }
     out[threadIdx.x] = sum;"""
     assert run(body) == [5 * ((t + 1) % 64) + 10 for t in range(64)]
+
+
+MEETING = """
+    __shared__ unsigned room[4];
+    room[threadIdx.x] = 10u * blockIdx.x + threadIdx.x;
+    __syncthreads();
+    for (unsigned i = 1u; i < 4u; i += 1u) {
+        out[4u * blockIdx.x + threadIdx.x] = room[3u - threadIdx.x] + i;
+        cooperative_groups::this_grid().sync();
+        room[threadIdx.x] = out[4u * ((blockIdx.x + i) % gridDim.x) + threadIdx.x];
+        cooperative_groups::this_grid().sync();
+    }
+    out[4u * blockIdx.x + threadIdx.x] = room[threadIdx.x];"""
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_barrier_of_the_grid_orders_its_blocks(backwards: bool) -> None:
+    """Each block has shared memory of its own, which lives across the barrier."""
+    rooms = [[10 * block + thread for thread in range(4)] for block in range(3)]
+    for i in range(1, 4):
+        out = [[room[3 - thread] + i for thread in range(4)] for room in rooms]
+        rooms = [out[(block + i) % 3] for block in range(3)]
+    assert run(MEETING, 4, 3, size=12, together=True, backwards=backwards) == [x for room in rooms for x in room]
+
+
+@pytest.mark.parametrize(
+    ("condition", "together", "report"),
+    [
+        ("true", False, "line 4: a barrier of the grid in a launch that is not cooperative"),
+        ("blockIdx.x != 1u", True, "blocks wait at a barrier of the grid, and 1 of 3 have ended"),
+        ("threadIdx.x != 1u", True, "3 at the barrier of the grid in line 4"),
+    ],
+)
+def test_blocks_that_do_not_meet_are_found(condition: str, together: bool, report: str) -> None:
+    with pytest.raises(KernelFault, match=report):
+        run(f"    if ({condition})\n        cooperative_groups::this_grid().sync();", 4, 3, together=together)
 
 
 def test_memory_of_a_block_begins_as_rubbish() -> None:

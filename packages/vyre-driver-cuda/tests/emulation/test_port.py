@@ -20,7 +20,14 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.engine.port import EmitOptions
-from vyre_driver.errors import DeviceLost, DeviceOutOfMemory, DispatchFailed, DispatchTimeout, KernelCompileFailed
+from vyre_driver.errors import (
+    DeviceLost,
+    DeviceOutOfMemory,
+    DispatchFailed,
+    DispatchTimeout,
+    KernelCompileFailed,
+    UnsupportedFeature,
+)
 from vyre_driver_cuda import memory as memory_module
 from vyre_driver_cuda.emit import CudaSource
 from vyre_foundation.build import program
@@ -170,6 +177,72 @@ def test_code_goes_from_one_process_to_the_next(port: RehearsedPort) -> None:
     assert read(port, memory, 4) == [5] * 4
     with pytest.raises(KernelCompileFailed, match="no head"):
         port.load(b"nonsense")
+
+
+# ── cooperative launches ──
+
+
+def meeting() -> Program:
+    """Workgroups of 4 that leave something for each other."""
+    with program("meeting", workgroup_size=4) as p:
+        x = p.read_write("x", u32)
+        out = p.write("out", u32, like=x)
+        x[p.global_id(0)] = x[p.global_id(0)] + 1
+        p.grid_barrier()
+        out[p.global_id(0)] = x[x.length - 1 - p.global_id(0)]
+    return p.build()
+
+
+@pytest.mark.parametrize(("workgroups", "log"), [(32, ["launchCooperativeKernel"]), (33, ["launchKernel"] * 2)])
+def test_barriers_are_inside_of_launches_that_fit(fake: FakeCupy, workgroups: int, log: list[str]) -> None:
+    """The pretended GPU holds 2 * 16 workgroups."""
+    backend = EngineBackend("cuda-rehearsal", lambda: RehearsedPort(opened(fake)))
+    given, source = np.arange(4 * workgroups, dtype=np.uint32), meeting()
+    for _ in range(3):
+        before = len(fake.log)
+        out = backend.dispatch(source, [given])[1]
+        assert np.frombuffer(out, np.uint32).tolist() == [4 * workgroups - i for i in range(4 * workgroups)]
+        assert [call for call in fake.log[before:] if call.startswith("launch")] == log
+    backend.shutdown()
+
+
+def test_cooperative_launches_are_demanded_and_refused(fake: FakeCupy) -> None:
+    backend = EngineBackend("cuda-rehearsal", lambda: RehearsedPort(opened(fake)))
+    assert backend.supports_grid_sync()
+    config = DispatchConfig(cooperative=True)
+    backend.dispatch(meeting(), [np.zeros(4 * 32, np.uint32)], config)
+    with pytest.raises(UnsupportedFeature, match="a cooperative launch of 33 workgroups \\(at most 32\\)"):
+        backend.dispatch(meeting(), [np.zeros(4 * 33, np.uint32)], config)
+    backend.shutdown()
+
+
+def test_a_launch_that_the_gpu_finds_too_large_loses_nothing(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, meeting())
+    memories = port.allocate(4 * 132), port.allocate(4 * 132)
+    assert port.side_by_side(module, kernel, FOUR) == 32
+    with pytest.raises(DispatchFailed, match="Fix: use fewer workgroups"):
+        port.launch(module, kernel, (33, 1, 1), FOUR, (*memories, 132, 132))
+    port.fill(memories[0], 0, 4 * 132)
+    port.launch(module, kernel, (32, 1, 1), FOUR, (*memories, 132, 132))
+    assert read(port, memories[0], 128) == [1] * 128
+
+
+def test_a_cooperative_launch_is_recorded(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, meeting())
+    memories = port.allocate(16), port.allocate(16)
+    port.fill(memories[0], 0, 16)
+    recording = port.record(lambda: port.launch(module, kernel, ONE, FOUR, (*memories, 4, 4)))
+    for _ in range(3):
+        port.replay(recording)
+    assert read(port, memories[1], 4) == [3] * 4
+    assert fake.log.count("launchCooperativeKernel") == 1
+
+
+def test_code_of_cooperative_launches_goes_from_one_process_to_the_next(port: RehearsedPort, fake: FakeCupy) -> None:
+    module, kernel = compiled(port, meeting())
+    binary = port.binary(module)
+    assert binary is not None
+    assert port.load(binary).kernels[kernel].is_cooperative
 
 
 # ── recordings ──

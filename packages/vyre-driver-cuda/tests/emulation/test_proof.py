@@ -13,9 +13,9 @@ from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_cuda import facts, proof
 from vyre_driver_cuda.architecture import Architecture
-from vyre_driver_cuda.proof import faults, wrong_atomics, wrong_collectives, wrong_ops
+from vyre_driver_cuda.proof import faults, wrong_atomics, wrong_collectives, wrong_grid_barriers, wrong_ops
 from vyre_foundation.dtype import DType, f32, u32
-from vyre_foundation.ir.stmt import AtomicOp
+from vyre_foundation.ir.stmt import AtomicOp, Scope
 
 
 @pytest.fixture
@@ -64,14 +64,21 @@ def test_a_wrong_collective_is_found(port: EmulatedPort, monkeypatch: pytest.Mon
     assert "shuffle_xor of 32 lanes" in list(wrong_collectives(port))
 
 
+def test_a_barrier_that_orders_no_blocks_is_found(port: EmulatedPort) -> None:
+    assert list(wrong_grid_barriers(port)) == []
+    port._dialect = replace(port._dialect, barriers=dict.fromkeys(Scope, "__syncthreads();"))
+    assert list(wrong_grid_barriers(port)) == ["grid barrier"]
+
+
 def test_a_device_with_faults_is_refused(port: EmulatedPort, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[tuple[str, ...]] = [(), ("neg f32", "clz u32")]
+    found: list[tuple[str, ...]] = [(), ("neg f32", "clz u32"), ("grid barrier",)]
     monkeypatch.setattr(facts, "shared_store", lambda: None)
     monkeypatch.setattr(proof, "faults", lambda port: found.pop(0))
     profile = DeviceProfile(backend="cuda", device="a GPU")
-    facts.require_sound(port, profile)
+    assert facts.require_sound(port, profile)
     with pytest.raises(BackendUnavailable, match=r"'a GPU' does not compute as defined \(wrong: neg f32, clz u32\)"):
         facts.require_sound(port, profile)
+    assert not facts.require_sound(port, profile)  # launches can end at barriers instead
 
 
 def test_the_answer_is_kept() -> None:

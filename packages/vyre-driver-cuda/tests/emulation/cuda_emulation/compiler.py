@@ -24,8 +24,10 @@ KERNEL = (
     *("-x", "c++", "-", "-nodefaultlibs", "-lgcc"),
 )
 
-WAITS = re.compile(r"__sync\w*\(|_sync\(")
+WAITS = re.compile(r"__sync\w*\(|_sync\(|this_grid\(")
 """Words at which threads wait for each other."""
+MEETS = re.compile(r"this_grid\(")
+"""The words at which blocks do."""
 _POSITION = re.compile(r"<stdin>:(\d+):")
 
 
@@ -40,9 +42,9 @@ class BuildFailed(Exception):
 
 def build(text: str, kernels: tuple[str, ...]) -> bytes:
     """A shared library with the kernels of `text`, and which of them wait, or `BuildFailed`."""
-    waiting = waits(text, kernels)
+    waiting, meeting = waits(text, kernels), waits(text, kernels, MEETS)
     ends = [f"CUDA_ENTRY({name})\n" for name in kernels]
-    names = " ".join(f"{name}:{int(name in waiting)}" for name in kernels)
+    names = " ".join(f"{name}:{int(name in waiting)}:{int(name in meeting)}" for name in kernels)
     return _compiled(KERNEL, f'{text}{"".join(ends)}CUDA_KERNELS("{names}")\n')
 
 
@@ -62,13 +64,13 @@ def loaded(code: bytes, mode: int = ctypes.RTLD_LOCAL) -> ctypes.CDLL:
         return ctypes.CDLL(file.name, mode=mode)
 
 
-def waits(text: str, kernels: tuple[str, ...]) -> frozenset[str]:
+def waits(text: str, kernels: tuple[str, ...], words: re.Pattern[str] = WAITS) -> frozenset[str]:
     """The kernels whose threads wait for each other. What stands before the first kernel may be used by all."""
     places = {name: found.start() for name in kernels if (found := re.search(rf"\b{re.escape(name)}\(", text))}
     starts = sorted(places.values())
     ends = dict(zip(starts, [*starts[1:], len(text)], strict=True))
-    shared = WAITS.search(text, 0, starts[0]) is not None
-    return frozenset(name for name, start in places.items() if shared or WAITS.search(text, start, ends[start]))
+    shared = words.search(text, 0, starts[0]) is not None
+    return frozenset(name for name, start in places.items() if shared or words.search(text, start, ends[start]))
 
 
 def _compiled(options: tuple[str, ...], text: str) -> bytes:

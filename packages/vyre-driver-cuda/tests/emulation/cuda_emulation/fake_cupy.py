@@ -14,16 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from cuda_emulation.launch import KernelFault, Module
+from cuda_emulation.launch import MOST_THREADS, MULTIPROCESSORS, KernelFault, Module, occupancy
+from vyre_driver.device.profile import Extent
 
 NOT_READY = 600
 OUT_OF_MEMORY = 2
 LAUNCH_FAILED = 719
+TOO_LARGE = 720
 NAMES = {
     2: "cudaErrorMemoryAllocation: out of memory",
     700: "cudaErrorIllegalAddress: an illegal memory access was encountered",
@@ -118,7 +121,7 @@ class FakeCupy:
         runtime = {name: getattr(self, f"_{name}") for name in RUNTIME}
         self.cuda = SimpleNamespace(
             runtime=SimpleNamespace(**runtime, memcpyHostToDevice=1, memcpyDeviceToHost=2, CUDARuntimeError=FakeError),
-            driver=SimpleNamespace(launchKernel=self._launchKernel),
+            driver=SimpleNamespace(**{name: getattr(self, f"_{name}") for name in DRIVER}),
             Stream=self._stream,
             Event=self._event,
             MemoryPool=lambda: SimpleNamespace(malloc=self._malloc, free_all_blocks=lambda: self.called("free_blocks")),
@@ -194,19 +197,48 @@ class FakeCupy:
     ) -> None:
         self.called("launchKernel")
         assert (shared_mem_bytes, extra) == (0, 0)
+        grid, block = (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z)
+        self._launch(f, grid, block, stream, kernel_params, together=False)
+
+    def _launchCooperativeKernel(
+        self,
+        f: int,
+        grid_dim_x: int,
+        grid_dim_y: int,
+        grid_dim_z: int,
+        block_dim_x: int,
+        block_dim_y: int,
+        block_dim_z: int,
+        shared_mem_bytes: int,
+        stream: int,
+        kernel_params: int,
+    ) -> None:
+        self.called("launchCooperativeKernel")
+        assert shared_mem_bytes == 0
+        grid, block = (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z)
+        if prod(grid) > MULTIPROCESSORS * occupancy(prod(block)):
+            raise FakeError(TOO_LARGE)
+        self._launch(f, grid, block, stream, kernel_params, together=True)
+
+    def _occupancyMaxActiveBlocksPerMultiprocessor(self, func: int, blockSize: int, dynamicSMemSize: int) -> int:
+        self.called("occupancy")
+        assert dynamicSMemSize == 0
+        assert func in self.functions
+        return occupancy(blockSize)
+
+    def _launch(self, f: int, grid: Extent, block: Extent, stream: int, kernel_params: int, *, together: bool) -> None:
         module, name = self.functions[f]
         values = (ctypes.c_uint64 * ARGUMENTS)()  # the driver copies the arguments during the call
         places = (ctypes.c_void_p * ARGUMENTS)()
         for i, place in enumerate((ctypes.c_void_p * module.arguments(name)).from_address(kernel_params)):
             values[i] = ctypes.c_uint64.from_address(place or 0).value
             places[i] = ctypes.addressof(values) + 8 * i
-        grid, block = (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z)
 
         def run() -> None:
             self.backwards = not self.backwards
             _ = values  # which `places` point into
             try:
-                module.launch(name, grid, block, ctypes.addressof(places), backwards=self.backwards)
+                module.launch(name, grid, block, ctypes.addressof(places), backwards=self.backwards, together=together)
             except KernelFault:
                 self.sticky = LAUNCH_FAILED
 
@@ -298,6 +330,7 @@ class FakeModule:
 
 
 ARGUMENTS = 64
+DRIVER = ("launchKernel", "launchCooperativeKernel", "occupancyMaxActiveBlocksPerMultiprocessor")
 RUNTIME = (
     *("getDeviceCount", "getDevice", "setDevice", "getDeviceProperties", "driverGetVersion", "memGetInfo"),
     *("memcpyAsync", "memsetAsync", "eventRecord", "eventQuery", "eventElapsedTime"),
@@ -313,7 +346,9 @@ PROPERTIES = {
     "maxThreadsPerBlock": 1024,
     "maxThreadsDim": (1024, 1024, 64),
     "maxGridSize": (2**31 - 1, 65535, 65535),
-    "multiProcessorCount": 1,
+    "multiProcessorCount": MULTIPROCESSORS,
+    "maxThreadsPerMultiProcessor": MOST_THREADS,
+    "cooperativeLaunch": 1,
     "memoryClockRate": 0,
     "memoryBusWidth": 0,
     "l2CacheSize": 0,

@@ -15,6 +15,8 @@ GUARD = 64
 """Bytes behind every allocation that no kernel may change."""
 RUBBISH = 0xA5
 REPORT = 500
+MULTIPROCESSORS, MOST_THREADS, MOST_BLOCKS = 2, 1024, 16
+"""Of the pretended GPU: how many there are, and what each holds at the same time."""
 
 
 class KernelFault(Exception):
@@ -53,6 +55,7 @@ class _Launch(ctypes.Structure):
         ("shared_size", ctypes.c_ulonglong),
         ("has_barriers", ctypes.c_int),
         ("backwards", ctypes.c_int),
+        ("is_cooperative", ctypes.c_int),
     ]
 
 
@@ -66,7 +69,9 @@ class Module:
         start, size, kernels = (self._library[f"cuda_{name}"] for name in ("shared_start", "shared_size", "kernels"))
         start.restype, size.restype, kernels.restype = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_char_p
         self._shared = (start(), size())
-        self._waits = {name: waits == "1" for name, _, waits in (n.partition(":") for n in kernels().decode().split())}
+        names = [name.split(":") for name in kernels().decode().split()]
+        self._waits = {name: waits == "1" for name, waits, _ in names}
+        self.cooperative = frozenset(name for name, _, meets in names if meets == "1")
         self._bodies = {name: _address(self._library[f"cuda_body_{name}"]) for name in self._waits}
 
     @property
@@ -77,26 +82,31 @@ class Module:
         """How many a kernel takes."""
         return int(self._library[f"cuda_arguments_{kernel}"]())
 
-    def run(
-        self, kernel: str, grid: Extent, block: Extent, args: Sequence[Memory | int], *, backwards: bool = False
-    ) -> None:
-        """Run all blocks over these arguments. `backwards`: see `launch`."""
+    def run(self, kernel: str, grid: Extent, block: Extent, args: Sequence[Memory | int], **how: bool) -> None:
+        """Run all blocks over these arguments. `how`: see `launch`."""
         values = (ctypes.c_uint64 * len(args))(*[a if isinstance(a, int) else a.address for a in args])
         places = (ctypes.c_void_p * len(args))(*[ctypes.addressof(values) + 8 * i for i in range(len(args))])
-        self.launch(kernel, grid, block, ctypes.addressof(places), backwards=backwards)
+        self.launch(kernel, grid, block, ctypes.addressof(places), **how)
         for position, arg in enumerate(args):
             if isinstance(arg, Memory) and not arg.is_sound:
                 raise KernelFault(f"{kernel}: something was written behind the end of argument {position}")
 
-    def launch(self, kernel: str, grid: Extent, block: Extent, places: int, *, backwards: bool = False) -> None:
+    def launch(
+        self, kernel: str, grid: Extent, block: Extent, places: int, *, backwards: bool = False, together: bool = False
+    ) -> None:
         """Run all blocks. `places` is the address of the addresses of the arguments, as CUDA's driver takes them.
-        `backwards`: the last block and thread first, for order must not matter."""
-        launch = _Launch(
-            self._bodies[kernel], places, _Three(*grid), _Three(*block), *self._shared, self._waits[kernel], backwards
-        )
+        `backwards`: the last block and thread first, for order must not matter. `together`: blocks take turns, so that
+        they can wait for each other."""
+        sizes, waits = (_Three(*grid), _Three(*block)), self._waits[kernel]
+        launch = _Launch(self._bodies[kernel], places, *sizes, *self._shared, waits, backwards, together)
         report = ctypes.create_string_buffer(REPORT)
         if runtime().cuda_run(ctypes.byref(launch), report, ctypes.c_ulonglong(REPORT)):
             raise KernelFault(f"{kernel}: {report.value.decode()}")
+
+
+def occupancy(threads: int) -> int:
+    """Blocks of so many threads that a multiprocessor of the pretended GPU holds."""
+    return min(MOST_BLOCKS, MOST_THREADS // threads)
 
 
 def _address(function: Any) -> int | None:

@@ -6,20 +6,25 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 from cuda_emulation import VARIABLE
 from cuda_emulation.compiler import BuildFailed, build
-from cuda_emulation.launch import KernelFault, Memory, Module
-from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality, Extent
+from cuda_emulation.fake_cupy import PROPERTIES
+from cuda_emulation.launch import MULTIPROCESSORS, KernelFault, Memory, Module, occupancy
+from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver_cuda.architecture import Architecture
+from vyre_driver_cuda.devices import Candidate
 from vyre_driver_cuda.dialect import dialect_of
 from vyre_driver_cuda.emit import CudaSource, emit
+from vyre_driver_cuda.opened import OpenedDevice
+from vyre_driver_cuda.probe import profile
 
 NAME = "cuda-emulation"
 MEMORY = 2**32
@@ -42,33 +47,10 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
     def probe(self) -> DeviceProfile:
-        return DeviceProfile(
-            backend=NAME,
-            device=f"emulation of {self._architecture} on a CPU",
-            vendor="no GPU",
-            driver_version="emulation",
-            compiler="the host's C++ compiler",
-            supports_subgroup_ops=True,
-            supports_f16=True,
-            supports_bf16=self._architecture.has_bf16,
-            supports_f64=True,
-            supports_int64=True,
-            supports_atomic64=True,
-            supports_trap_propagation=True,
-            supports_device_timestamps=True,
-            has_mul_high=True,
-            has_subgroup_shuffle=True,
-            has_shared_memory=True,
-            timing_quality=DeviceTimingQuality.DEVICE_TIMESTAMPS,
-            max_native_int_width=64,
-            max_workgroup_size=(1024, 1024, 64),
-            max_invocations_per_workgroup=1024,
-            max_workgroups=(2**31 - 1, 65535, 65535),
-            max_shared_memory_bytes=48 * 1024,
-            max_storage_buffer_binding_size=MEMORY,
-            global_memory_bytes=MEMORY,
-            subgroup_size=32,
-        )
+        device = f"emulation of {self._architecture} on a CPU"
+        identity = NAME, device, "no GPU", "emulation", "the host's C++ compiler"
+        candidate = Candidate(0, device, self._architecture)
+        return profile(OpenedDevice(candidate, None, PROPERTIES, identity, self._dialect))
 
     def target(self) -> Target:
         return self._dialect.target()
@@ -131,6 +113,9 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
         self._do(partial(self._run, module, kernel, grid, workgroup_size, args))
         return time.perf_counter_ns() - started
 
+    def side_by_side(self, module: Module, kernel: str, workgroup_size: Extent) -> int:
+        return MULTIPROCESSORS * occupancy(prod(workgroup_size))
+
     def record(self, enqueue: Callable[[], object]) -> Recording:
         recording = self._recording = []
         try:
@@ -154,7 +139,8 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
         """Every other launch runs backwards: what depends on the order of threads differs from its repetition."""
         self._backwards = not self._backwards
         try:
-            module.run(kernel, grid, workgroup_size, args, backwards=self._backwards)
+            together = kernel in module.cooperative
+            module.run(kernel, grid, workgroup_size, args, backwards=self._backwards, together=together)
         except KernelFault as fault:
             fix = "report the program: its kernel is wrong, or the emulation is"
             raise DispatchFailed(str(fault), backend=NAME, fix=fix) from fault

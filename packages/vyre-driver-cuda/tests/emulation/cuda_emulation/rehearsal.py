@@ -14,6 +14,7 @@ from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.binary import Cubin
 from vyre_driver_cuda.devices import Candidate
 from vyre_driver_cuda.dialect import dialect_of
+from vyre_driver_cuda.emit import CudaSource
 from vyre_driver_cuda.launch import Module
 from vyre_driver_cuda.opened import OpenedDevice
 from vyre_driver_cuda.port import CudaPort
@@ -30,7 +31,9 @@ class RehearsedPort(CudaPort):
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         architecture = self._opened.candidate.architecture
-        return self._loaded(Cubin(unit.kernels, build(unit.text, unit.kernels), architecture))
+        code = build(unit.text, unit.kernels)
+        assert isinstance(unit, CudaSource)
+        return self._loaded(Cubin(unit.kernels, code, architecture, unit.cooperative))
 
 
 def opened(fake: FakeCupy) -> OpenedDevice:

@@ -1,4 +1,5 @@
-// Runs the blocks of a grid one after the other, and the threads of a block in turns.
+// Runs the blocks of a grid one after the other, and the threads of a block in turns. Blocks of a cooperative launch run
+// until all of them have come to a barrier of the grid, each with shared memory of its own.
 //
 // A thread that waits for others is a fibre: a stack of its own, left and entered again. Threads that must meet and do
 // not are found: when nobody can go on, the report says who waits where.
@@ -22,7 +23,8 @@ constexpr unsigned WARP = 32;
 constexpr size_t STACK = 1 << 20;
 constexpr unsigned char RUBBISH = 0xA5;
 
-enum class State { READY, BARRIER, EXCHANGE, ENDED };
+enum class State { READY, BARRIER, EXCHANGE, GRID, ENDED };
+enum class Block { ENDED, STUCK, AT_GRID };
 
 #if defined(__x86_64__)
 // The registers that a call keeps go to the old stack, and come from the new one.
@@ -93,8 +95,10 @@ struct Warp {
 };
 
 const cuda_launch *launch;
-std::vector<Thread> threads;
-std::vector<Warp> warps;
+std::vector<Thread> all_threads;
+std::vector<Warp> all_warps;
+Thread *threads;  // of the block that runs
+Warp *warps;
 unsigned volume, current;
 Context scheduler;
 bool is_stray;  // a thread waits for others where there are no fibres
@@ -157,7 +161,7 @@ bool release_warp(unsigned first) {
     return any;
 }
 
-int report_stuck(char *report, size_t size) {
+Block report_stuck(char *report, size_t size) {
     size_t used = std::snprintf(report, size, "threads of block (%u, %u, %u) wait for others that do not come:",
                                 blockIdx.x, blockIdx.y, blockIdx.z);
     std::vector<bool> seen(volume);
@@ -169,11 +173,12 @@ int report_stuck(char *report, size_t size) {
             if (threads[j].state == threads[i].state && threads[j].line == threads[i].line && threads[j].mask == threads[i].mask)
                 seen[j] = true, ++count;
         const char *what = threads[i].state == State::BARRIER ? "at the barrier in line"
-                         : threads[i].state == State::EXCHANGE ? "at the exchange in line" : "have ended, last seen in line";
+                         : threads[i].state == State::EXCHANGE ? "at the exchange in line"
+                         : threads[i].state == State::GRID ? "at the barrier of the grid in line" : "have ended, last seen in line";
         used += std::snprintf(report + used, size - used, " %u %s %d (thread %u, mask %08x);", count, what,
                               threads[i].line, i, threads[i].mask);
     }
-    return 1;
+    return Block::STUCK;
 }
 
 uint3 unfolded(unsigned long long linear, uint3 size) {
@@ -184,7 +189,15 @@ uint3 unfolded(unsigned long long linear, uint3 size) {
     return at;
 }
 
-int run_fibres(char *report, size_t size) {
+// Whether all threads of the block have met at a barrier of the grid.
+bool is_at_grid() {
+    for (unsigned i = 0; i < volume; ++i)
+        if (threads[i].state != State::GRID || threads[i].line != threads[0].line)
+            return false;
+    return true;
+}
+
+void begin_fibres() {
     for (unsigned i = 0; i < volume; ++i) {
         Thread &thread = threads[i];
         if (!thread.stack)
@@ -194,6 +207,9 @@ int run_fibres(char *report, size_t size) {
         thread.index = unfolded(i, blockDim);
         thread.line = 0, thread.mask = 0;
     }
+}
+
+Block run_fibres(char *report, size_t size) {
     for (;;) {
         unsigned ended = 0;
         bool any = false;
@@ -208,7 +224,9 @@ int run_fibres(char *report, size_t size) {
             ended += thread.state == State::ENDED;
         }
         if (ended == volume)
-            return 0;
+            return Block::ENDED;
+        if (is_at_grid())
+            return Block::AT_GRID;
         for (unsigned first = 0; first < volume; first += WARP)
             any |= release_warp(first);
         any |= release_block();
@@ -217,12 +235,77 @@ int run_fibres(char *report, size_t size) {
     }
 }
 
-int run_loop(char *report, size_t size) {
+Block run_loop() {
     for (unsigned n = 0; n < volume; ++n) {
         threadIdx = unfolded(launch->backwards ? volume - 1 - n : n, blockDim);
         launch->body(launch->arguments);
     }
+    return Block::ENDED;
+}
+
+// Room for `count` blocks at the same time.
+void make_room(unsigned long long count) {
+    const size_t each = (volume + WARP - 1) / WARP;
+    if (all_threads.size() < count * volume)
+        all_threads.resize(count * volume);
+    all_warps.resize(count * each);
+}
+
+void enter(unsigned long long place, unsigned long long block) {
+    threads = &all_threads[place * volume];
+    warps = &all_warps[place * ((volume + WARP - 1) / WARP)];
+    blockIdx = unfolded(block, gridDim);
+}
+
+int run_one_by_one(unsigned long long blocks, char *report, size_t size) {
+    make_room(1);
+    for (unsigned long long n = 0; n < blocks; ++n) {
+        enter(0, launch->backwards ? blocks - 1 - n : n);
+        std::memset(launch->shared, RUBBISH, launch->shared_size);
+        if (launch->has_barriers)
+            begin_fibres();
+        switch (launch->has_barriers ? run_fibres(report, size) : run_loop()) {
+        case Block::ENDED:
+            break;
+        case Block::STUCK:
+            return 1;
+        case Block::AT_GRID:
+            std::snprintf(report, size, "line %d: a barrier of the grid in a launch that is not cooperative", threads->line);
+            return 1;
+        }
+    }
     return 0;
+}
+
+int run_together(unsigned long long blocks, char *report, size_t size) {
+    make_room(blocks);
+    static std::vector<char> shared;
+    shared.assign(blocks * launch->shared_size, static_cast<char>(RUBBISH));
+    for (unsigned long long block = 0; block < blocks; ++block) {
+        enter(block, block);
+        begin_fibres();
+    }
+    for (;;) {
+        unsigned long long ended = 0;
+        for (unsigned long long n = 0; n < blocks; ++n) {
+            const unsigned long long block = launch->backwards ? blocks - 1 - n : n;
+            enter(block, block);
+            std::memcpy(launch->shared, &shared[block * launch->shared_size], launch->shared_size);
+            const Block state = run_fibres(report, size);
+            std::memcpy(&shared[block * launch->shared_size], launch->shared, launch->shared_size);
+            if (state == Block::STUCK)
+                return 1;
+            ended += state == Block::ENDED;
+        }
+        if (ended == blocks)
+            return 0;
+        if (ended) {
+            std::snprintf(report, size, "blocks wait at a barrier of the grid, and %llu of %llu have ended", ended, blocks);
+            return 1;
+        }
+        for (unsigned long long i = 0; i < blocks * volume; ++i)
+            all_threads[i].state = State::READY;
+    }
 }
 
 // All that the sanitizer passes begins with the place.
@@ -261,6 +344,14 @@ const unsigned long long *cuda_exchange(unsigned mask, unsigned long long word, 
     return warp.received[__builtin_ctz(threads[current].mask)];
 }
 
+void cuda_grid_barrier(int line) {
+    if (!launch->has_barriers) {
+        is_stray = true;
+        return;
+    }
+    wait_as(State::GRID, line);
+}
+
 unsigned cuda_existing(void) {
     const unsigned left = volume - current / WARP * WARP;
     return left < WARP ? (1u << left) - 1u : 0xFFFFFFFFu;
@@ -275,18 +366,10 @@ int cuda_run(const cuda_launch *what, char *report, unsigned long long report_si
     gridDim = what->grid, blockDim = what->block;
     volume = blockDim.x * blockDim.y * blockDim.z;
     is_stray = false, *faults = 0;
-    if (threads.size() < volume)
-        threads.resize(volume);
-    warps.resize((volume + WARP - 1) / WARP);
     const unsigned long long blocks = static_cast<unsigned long long>(gridDim.x) * gridDim.y * gridDim.z;
-    for (volatile unsigned long long n = 0; n < blocks; n = n + 1) {
-        blockIdx = unfolded(what->backwards ? blocks - 1 - n : n, gridDim);
-        std::memset(what->shared, RUBBISH, what->shared_size);
-        if (__builtin_setjmp(escape))
-            break;
-        if (int failed = (what->has_barriers ? run_fibres : run_loop)(report, report_size))
+    if (!__builtin_setjmp(escape))
+        if (int failed = (what->is_cooperative ? run_together : run_one_by_one)(blocks, report, report_size))
             return failed;
-    }
     if (is_stray)
         std::snprintf(faults, sizeof faults, "threads wait for each other in a kernel that was taken for one without");
     if (*faults)

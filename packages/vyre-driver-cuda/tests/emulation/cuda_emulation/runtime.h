@@ -13,6 +13,8 @@ extern uint3 threadIdx, blockIdx, blockDim, gridDim;
 const unsigned long long *cuda_exchange(unsigned mask, unsigned long long word, int line);
 // Returns in all threads of the block when all have come to `line`.
 void cuda_barrier(int line);
+// The same for all blocks of a launch that runs them together.
+void cuda_grid_barrier(int line);
 unsigned cuda_lane(void);
 // The lanes of the calling thread's warp that the block has threads for.
 unsigned cuda_existing(void);
@@ -28,6 +30,7 @@ struct cuda_launch {
     unsigned long long shared_size;
     int has_barriers;             // threads are fibres, else turns of a loop
     int backwards;                // the last block and the last thread first
+    int is_cooperative;           // all blocks take turns, so that they can wait for each other
 };
 
 // 0, or 1 with the reason in `report`: then the kernel was left in the middle.
