@@ -28,6 +28,7 @@ class Kept:
     own, for those that are in flight together. `used` grows with each dispatch. `is_new`: this code has not run yet.
     `is_settled`: it is neither new nor to be timed; never again once its memory was freed, which ends `is_live` too.
     `holds` counts those who are about to use it: it is not given up meanwhile. `parts` are recordings of it.
+    `bytes_each` is about what one dispatch holds while it is in flight.
     """
 
     device: Device
@@ -43,11 +44,11 @@ class Kept:
     holds: int = 0
     parts: list[Recorded] = field(default_factory=list)
     spare: list[Prepared] = field(default_factory=list)
+    bytes_each: int = field(init=False)
 
-    @property
-    def bytes_each(self) -> int:
-        """About what one dispatch holds while it is in flight."""
-        return sum(self.plan.byte_length(buffer.name) for buffer in self.plan.program.buffers if buffer.memory.is_bound)
+    def __post_init__(self) -> None:
+        bound = [buffer.name for buffer in self.plan.program.buffers if buffer.memory.is_bound]
+        self.bytes_each = sum(map(self.plan.byte_length, bound))
 
     @property
     def prepared(self) -> Prepared:

@@ -59,5 +59,5 @@ def replace_slots(slots: OutputBuffers, outputs: Sequence[memoryview | None]) ->
 
 def _span(view: Any) -> tuple[int, int]:
     """The addresses from which and up to which it goes."""
-    start = int(np.frombuffer(view, np.uint8).ctypes.data) if view.nbytes else 0
+    start = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if view.nbytes else 0
     return start, start + view.nbytes
