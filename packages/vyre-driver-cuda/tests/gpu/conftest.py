@@ -16,6 +16,7 @@ from vyre_driver.errors import BackendUnavailable
 from vyre_driver_cuda.port import CudaPort
 
 IS_REHEARSAL = bool(os.environ.get("VYRE_CUDA_REHEARSAL"))
+NAME = "cuda-rehearsal" if IS_REHEARSAL else "cuda"
 OpenPort = Callable[[], CudaPort]
 
 if IS_REHEARSAL:
@@ -52,7 +53,7 @@ def port(open_port: OpenPort) -> Iterator[CudaPort]:
 
 @pytest.fixture(scope="session")
 def backend(open_port: OpenPort) -> Iterator[VyreBackend]:
-    backend = EngineBackend("cuda", open_port)
+    backend = EngineBackend(NAME, open_port)
     yield backend
     backend.shutdown()
 
