@@ -32,6 +32,9 @@ from workloads import WORKLOADS, Work  # noqa: E402
 from vyre_driver import DispatchConfig, acquire, compile  # noqa: E402
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange  # noqa: E402
 from vyre_driver.engine.backend import EngineBackend  # noqa: E402
+from vyre_driver_cuda.dialect import without_grid_barriers  # noqa: E402
+from vyre_driver_cuda.opened import open_device  # noqa: E402
+from vyre_driver_cuda.port import CudaPort  # noqa: E402
 from vyre_foundation import Program, program, u32  # noqa: E402
 
 Row = dict[str, Any]
@@ -166,7 +169,7 @@ def launches(backend: EngineBackend) -> list[Row]:
     """What a warm launch of a kernel that does next to nothing costs the host, beside `RawKernel`'s."""
     import cupy
 
-    with backend._gate.session() as device:
+    with backend.session() as device:
         port, source = device.port, stepping("launched")
         from vyre_driver.engine.lowering import lowered_for
         from vyre_driver.engine.port import EmitOptions
@@ -239,7 +242,7 @@ def _sequences_of_launches(backend: EngineBackend) -> list[Row]:
     from vyre_driver.engine.lowering import lowered_for
     from vyre_driver.engine.port import EmitOptions
 
-    with backend._gate.session() as device:
+    with backend.session() as device:
         port, source = device.port, stepping("recorded")
         unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
         module, memory = port.compile(unit), port.allocate(4 * 64)
@@ -270,6 +273,91 @@ def _sequences_of_launches(backend: EngineBackend) -> list[Row]:
     ]
 
 
+def meeting(rounds: int) -> Program:
+    with program("meeting", workgroup_size=256) as p:
+        x = p.read_write("x", u32)
+        y = p.scratch("y", u32, like=x)
+        i = p.global_id(0)
+        with p.range(0, rounds) as n:
+            y[i] = x[i] + n
+            p.grid_barrier()
+            x[i] = y[(i + 257) % x.length]
+            p.grid_barrier()
+    return p.build()
+
+
+def barriers(backend: EngineBackend, split: EngineBackend, *, toy: bool) -> list[Row]:
+    """Barriers of the grid inside of one launch, and between launches, over grids that fit."""
+    rounds, rows = 2 if toy else 200, []
+    most = backend.device_profile().max_resident_invocations or 256
+    for workgroups in sorted({1, max(1, most // 1024), max(1, most // 512)}):
+        given, times, results = [np.arange(256 * workgroups, dtype=np.uint32)], [], []
+        for one in (backend, split):
+            pipeline = compile(one, meeting(rounds))
+            results.append(bytes(pipeline.dispatch(given)[0]))
+            times.append(_median(lambda p=pipeline, g=given: (p.dispatch_timed(g).device_ns or 0) / 1e9, SAMPLES))
+            pipeline.close()
+        inside, between = (round(1e6 * seconds / (2 * rounds), 3) for seconds in times)
+        row: Row = {"workgroups": workgroups, "right": results[0] == results[1], "inside, µs a barrier": inside}
+        rows.append(row | {"between launches": between, "times faster": round(between / inside, 2) if inside else ""})
+    return rows
+
+
+def overlap(backend: EngineBackend, *, toy: bool) -> list[Row]:
+    """Dispatches whose copies take about as long as their kernels: one by one, and several in flight."""
+    with program("worked", workgroup_size=256) as p:
+        x = p.read_write("x", u32)
+        value = p.var(x[p.global_id(0)], u32)
+        with p.range(0, 4 if toy else 4096) as n:
+            value.set((value ^ n) * 2654435761 + (value >> 7))
+        x[p.global_id(0)] = value
+    pipeline, count = compile(backend, p.build()), 4 if toy else 16
+    given = [np.arange(2**10 if toy else 2**22, dtype=np.uint32) + np.uint32(n) for n in range(count)]
+
+    def one_by_one() -> list[bytes]:
+        return [bytes(pipeline.dispatch([x])[0]) for x in given]
+
+    def in_flight() -> list[bytes]:
+        pending = []
+        done = []
+        for x in given:
+            pending.append(pipeline.dispatch_async([x]))
+            if len(pending) == 3:
+                done.append(bytes(pending.pop(0).await_result()[0]))
+        return done + [bytes(one.await_result()[0]) for one in pending]
+
+    right = one_by_one() == in_flight()
+    times = [_each(lambda n, w=way: [w() for _ in range(n)], 1) / count for way in (one_by_one, in_flight)]
+    kernel = _median(lambda: (pipeline.dispatch_timed([given[0]]).device_ns or 0) / 1e3, 1 if toy else SAMPLES)
+    pipeline.close()
+    return [
+        {"what": "the kernel alone", "µs a dispatch": round(kernel, 1)},
+        {"what": "one by one", "µs a dispatch": round(times[0], 1), "right": right},
+        {"what": "three in flight", "µs a dispatch": round(times[1], 1)},
+        {"what": "times faster", "µs a dispatch": round(times[0] / times[1], 2)},
+    ]
+
+
+def compiles(backend: EngineBackend, *, toy: bool) -> list[Row]:
+    """From text to loaded code by the compiler, and the same code loaded again."""
+    from vyre_driver.engine.lowering import lowered_for
+    from vyre_driver.engine.port import EmitOptions
+
+    rows = []
+    with backend.session() as device:
+        for name in NAMES[:2] if toy else NAMES:
+            source = WORKLOADS[name].make(WORKLOADS[name].toy).program
+            unit = device.port.emit(lowered_for(device.target, source.validate()), EmitOptions())
+            binary = device.port.binary(device.port.compile(unit))
+            assert binary is not None
+            cold, warm = (
+                _median(lambda make=make: _seconds(make), 1 if toy else SAMPLES)
+                for make in (lambda u=unit: device.port.compile(u), lambda b=binary: device.port.load(b))
+            )
+            rows.append({"kernel": name, "compile ms": round(1e3 * cold, 2), "load ms": round(1e3 * warm, 3)})
+    return rows
+
+
 def copies() -> tuple[float, list[Row]]:
     """Bytes a second, read and written, of a copy on the GPU; and the way in and out."""
     import cupy
@@ -290,7 +378,7 @@ def copies() -> tuple[float, list[Row]]:
     rows: list[Row] = [{"what": "copy on the GPU", "GB/s": round(rate / 1e9, 1)}]
     backend = acquire("cuda")
     assert isinstance(backend, EngineBackend)
-    with backend._gate.session() as device:
+    with backend.session() as device:
         memory = device.port.allocate(host.nbytes)
         done = np.zeros(1, np.uint8)
 
@@ -343,6 +431,12 @@ def starts() -> list[Row]:
     return rows
 
 
+def _seconds(make: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    make()
+    return time.perf_counter() - started
+
+
 def _each(run: Callable[[int], object], count: int = 2000) -> float:
     """Microseconds of one of `count`, the median of several runs."""
     run(count)
@@ -362,6 +456,12 @@ def _micro(seconds: float) -> float:
     return round(1e6 * seconds, 2)
 
 
+def between_launches(port: CudaPort) -> CudaPort:
+    """The same port, whose launches end at barriers of the grid."""
+    port._dialect = without_grid_barriers(port._dialect)
+    return port
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
@@ -374,11 +474,14 @@ def main() -> None:
         options.file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
 
     if options.rehearse:
-        from cuda_emulation.rehearsal import rehearsed
+        from cuda_emulation.rehearsal import NAME, open_port, rehearsed
 
-        backend = rehearsed()
-        add("kernels", kernels(backend, toy=True, copied=1.0))
+        backend, split = rehearsed(), EngineBackend(NAME, lambda: between_launches(open_port()))
         add("sequences", sequences(backend, toy=True))
+        add("barriers of the grid", barriers(backend, split, toy=True))
+        add("copies and kernels", overlap(backend, toy=True))
+        add("compilation", compiles(backend, toy=True))
+        add("kernels", kernels(backend, toy=True, copied=1.0))
         return
     rate, rows = copies()
     add("copies", rows)
@@ -387,6 +490,11 @@ def main() -> None:
     add("launches", launches(backend))
     add("sequences", sequences(backend, toy=False))
     add("starts", starts())
+    split = EngineBackend("cuda", lambda: between_launches(CudaPort(open_device())))
+    add("barriers of the grid", barriers(backend, split, toy=False))
+    split.shutdown()
+    add("copies and kernels", overlap(backend, toy=False))
+    add("compilation", compiles(backend, toy=False))
     add("kernels", kernels(backend, toy=False, copied=rate))
 
 

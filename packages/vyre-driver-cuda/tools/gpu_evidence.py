@@ -287,6 +287,8 @@ def _write(evidence: Facts, out: Path) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if not options.rehearse:
+        _require_gpu()
     out, started = options.out, time.monotonic()
     if options.rehearse and "evidence" in out.resolve().parts:
         raise SystemExit("a rehearsal is no evidence. Fix: name another folder")
@@ -315,6 +317,16 @@ def _run(options: argparse.Namespace) -> int:
             print(facts.get("said", "")[-800:], flush=True)
     shutil.rmtree(scratch)
     return int(any(facts["status"] for facts in evidence["parts"].values()))
+
+
+def _require_gpu() -> None:
+    from vyre_driver.errors import BackendUnavailable
+    from vyre_driver_cuda import registration
+
+    try:
+        registration.probe()
+    except BackendUnavailable as error:
+        raise SystemExit(f"nothing was run: {error}. `--rehearse` runs all parts on the emulation") from error
 
 
 def _keep(options: argparse.Namespace) -> int:
