@@ -1,4 +1,4 @@
-"""The public names of the driver layer, each with what the sources say of it. Nothing is imported but the list."""
+"""The driver layer's public names and its contract, with what the sources say of them. Only the list is imported."""
 
 from __future__ import annotations
 
@@ -55,3 +55,34 @@ def _parsed(module: str) -> ast.Module:
     source = PACKAGES / top.replace("_", "-") / "src" / top / rest.replace(".", "/")
     file = source.with_suffix(".py") if source.with_suffix(".py").exists() else source / "__init__.py"
     return ast.parse(file.read_text("utf-8"))
+
+
+CONTRACT_HEAD = ("method", "does", "by default")
+
+
+def contract_rows(cls: str, module: str) -> Iterator[tuple[str, str, str]]:
+    """Every public method of the contract in its order, with what one that nobody overrides does."""
+    (found,) = (node for node in _parsed(module).body if isinstance(node, ast.ClassDef) and node.name == cls)
+    for node in found.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield f"`{node.name}`", sentence(ast.get_docstring(node) or ""), _default(node)
+
+
+def _default(method: ast.FunctionDef) -> str:
+    if any(isinstance(d, ast.Name) and d.id == "abstractmethod" for d in method.decorator_list):
+        return "**required**"
+    match method.body[1:]:
+        case []:
+            return "nothing"
+        case [ast.Raise()]:
+            return "`UnsupportedFeature`"
+        case [ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=str(other))))]:
+            return f"as `{other}`"
+        case [ast.Return(value=ast.Call(func=ast.Name() as other, args=[]))]:
+            return f"`{ast.unparse(other)}()`"
+        case [ast.Expr(value=ast.Call(func=ast.Name(id=str(refusal))))] if refusal.startswith("default_"):
+            return "`UnsupportedFeature`"
+        case [ast.Return(value=ast.Constant() | ast.Tuple() | ast.Dict() as value)]:
+            return f"`{ast.unparse(value)}`"
+        case _:
+            return "made of the others"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import vyre_driver
+from vyre_driver import CompiledPipeline, VyreBackend
+from vyre_driver.backend.delegate import contract_methods
 from vyre_foundation.ops import OPS
 from vyre_foundation.text import parse, print_program
 from vyre_foundation.validate.codes import REASONS, RULES
@@ -48,6 +50,13 @@ def test_every_name_of_the_driver_layer_is_on_its_page_with_what_it_is(tables):
     rows = re.findall(r"^\| `(\w+)` \| `[\w.]+` \| (.*) \|$", tables.tables()["surface"], re.MULTILINE)
     assert sorted(name for name, _ in rows) == sorted(vyre_driver.__all__)
     assert [name for name, said in rows if not said] == []
+
+
+def test_the_contract_is_on_its_page_with_what_is_required(tables):
+    for contract, name in ((VyreBackend, "contract"), (CompiledPipeline, "pipeline_contract")):
+        rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", tables.tables()[name], re.MULTILINE)
+        assert {method for method, *_ in rows} == set(contract_methods(contract))
+        assert {method for method, _, default in rows if default == "**required**"} == {"id", "dispatch"}
 
 
 def test_every_error_has_a_code_of_its_own_and_an_example(tables):
