@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 from vyre_driver.device.queue import Queue
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
@@ -131,3 +130,9 @@ class QueueChoice:
         best = self._measured[here]
         saved = best - at_best_ns(self._queues[here], self._queues[other], self._cost.groups, best)
         return (self._first - best) / saved if saved > 0 else math.inf
+
+
+def median(times: Sequence[int]) -> float:
+    """That of the standard library without decimals and fractions, whose import takes longer than a first dispatch."""
+    ordered, half = sorted(times), len(times) // 2
+    return float(ordered[half] if len(times) % 2 else (ordered[half - 1] + ordered[half]) / 2)
