@@ -17,7 +17,7 @@ class State(Enum):
     UNSUPPORTED = "unsupported"
     """The backend refuses with `UnsupportedFeature`."""
     SKIPPED = "skipped"
-    """Not judged: the opinions disagree about the case."""
+    """Not judged: the opinions disagree about the case, or the backend does not do here what it is about."""
     XFAIL = "xfail"
     """It fails, and the list of known gaps says so."""
     FAIL = "fail"

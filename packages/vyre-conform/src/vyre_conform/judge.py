@@ -67,6 +67,8 @@ def _cell(case: Case, part: Part | None, verdict: Verdict, backend: str, outcome
             state, reason = State.TIMEOUT, describe(outcome)
         case Raised() if outcome.error == "UnsupportedFeature":
             state, reason = State.UNSUPPORTED, outcome.message
+        case Raised() if outcome.error == "NotExercised":
+            state, reason = State.SKIPPED, outcome.message
         case Raised() if outcome.error == "DispatchTimeout":
             state, reason = State.TIMEOUT, outcome.message
     return Cell(

@@ -110,7 +110,7 @@ def _call(called: Called, budget: int, rng: Random) -> tuple[Launch, Expected]:
     rows = _rows(operands, rng)
     columns = zip(operands, zip(*rows, strict=True), strict=True)
     inputs = {name: pack_bits(*column) for name, column in zip(names, columns, strict=True)}
-    launch = Launch(program=p.build(), inputs=inputs, ulp_budget=budget)
+    launch = Launch(program=p.build(), inputs=inputs, ulp_budget=budget, entry="budgeted" if budget else "dispatch")
     return launch, _expected(called, rows, tuple(names))
 
 

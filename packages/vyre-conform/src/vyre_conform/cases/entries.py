@@ -15,8 +15,8 @@ from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, i32, u8, u32
 from vyre_foundation.ops import OPS
 
-OWN = frozenset({"dispatch", "split"})
-"""What all other cases go through, and what the laws are about."""
+OWN = frozenset({"dispatch", "split", "budgeted"})
+"""What all other cases go through, what the laws are about, and what elementary functions do within a budget."""
 GROUP = 16
 
 

@@ -13,6 +13,7 @@ from vyre_driver.backend.config import DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import HostShimBuffer, Resource
 from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import (
     BackendError,
     InvalidInput,
@@ -43,6 +44,12 @@ class BrokenClaim(VyreError):
 def _require(holds: bool, words: str) -> None:
     if not holds:
         raise BrokenClaim(words, fix="claim what the backend does, and do what it claims")
+
+
+class NotExercised(VyreError):
+    """A backend that does not do, here and now, what a case is about: the case shows nothing of it."""
+
+    code = "E1210"
 
 
 @contextmanager
@@ -252,6 +259,17 @@ def unsupported_methods(backend: VyreBackend) -> None:
     _require(isinstance(backend.device_profile(), DeviceProfile), "there is no profile")
 
 
+def mechanisms(backend: VyreBackend) -> None:
+    """What the device has itself is what its compiler gets, and nothing else is. Only the engine shows that."""
+    if not isinstance(backend, EngineBackend):
+        raise NotExercised("it does not show what it emits", fix="build it on the engine, or judge it by its results")
+    from vyre_conform.worker.mechanisms import lies  # only this claim needs the lowering
+
+    with backend.session() as device:
+        for lie in lies(device):
+            raise BrokenClaim(lie, fix="let the target have what the emitter spells, and nothing else")
+
+
 CLAIMS: Mapping[str, Check] = {
     check.__name__: check
     for check in (
@@ -264,6 +282,7 @@ CLAIMS: Mapping[str, Check] = {
         foreign_buffers,
         bad_inputs,
         unsupported_methods,
+        mechanisms,
     )
 }
 """Checks by name; each case of the group `claims` is one."""

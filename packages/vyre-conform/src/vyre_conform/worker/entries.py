@@ -14,7 +14,7 @@ from typing import Any
 from vyre_conform.case import Launch
 from vyre_conform.worker import over_memory
 from vyre_conform.worker.canary import Window, foul, names_of
-from vyre_conform.worker.claims import CLAIMS
+from vyre_conform.worker.claims import CLAIMS, NotExercised
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation.errors import VyreError
@@ -130,6 +130,16 @@ def _threads(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) 
     return _same(results)
 
 
+def _budgeted(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
+    """With functions of the device's own. Code that is the same without a budget is what another case judges."""
+    show = getattr(backend, "emitted_source", None)
+    budgets = (launch.config, replace(launch.config, ulp_budget=0))
+    if show is None or len({show(launch.program, config).text for config in budgets}) == 1:
+        fix = "measure the device's functions, and run with the store that keeps what was measured"
+        raise NotExercised("within the budget no function of the device's own is taken", fix=fix)
+    return backend.dispatch(launch.program, inputs, launch.config)
+
+
 def _split(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
     """Two dispatches, each with a part of the grid on x. The input `first` says where it begins; each element of the
     outputs is written by one of them, and zero in the other."""
@@ -176,6 +186,7 @@ ENTRIES: Mapping[str, Enter] = {
     "batched": _batched,
     "threads": _threads,
     "split": _split,
+    "budgeted": _budgeted,
     "resident": over_memory.resident,
     "sequence": over_memory.sequence,
     "device_buffers": over_memory.device_buffers,

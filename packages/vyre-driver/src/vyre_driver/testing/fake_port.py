@@ -126,7 +126,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         with self._call("emit"):
             self.options.append(options)
             names = tuple(f"entry_{n}" for n, _ in enumerate(lowered.kernels))
-            text = "\n".join(f"{name}: {kernel.name}" for name, kernel in zip(names, lowered.kernels, strict=True))
+            text = "\n".join(f"{name}: {kernel.program}" for name, kernel in zip(names, lowered.kernels, strict=True))
             return FakeUnit(text, names, "fake", lowered=lowered)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> FakeModule:
