@@ -12,7 +12,7 @@ from vyre_driver.observe.provenance import SourceProvenance
 
 FACTS = (
     *("device", "vendor", "driver_version", "compiler", "compute_units", "global_memory_bytes", "l2_cache_bytes"),
-    *("max_shared_memory_bytes", "mem_bw_gbps"),
+    *("max_shared_memory_bytes", "max_resident_invocations", "mem_bw_gbps"),
 )
 
 

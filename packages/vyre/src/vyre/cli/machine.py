@@ -91,6 +91,8 @@ def _described(profile: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "workers", units
     elif "compute_units" in profile:
         yield "workers", str(profile["compute_units"])
+    if "max_resident_invocations" in profile:
+        yield "resident", f"up to {profile['max_resident_invocations']} invocations at the same time"
     if "global_memory_bytes" in profile:
         yield "memory", readable_size(profile["global_memory_bytes"])
     yield "workgroup", f"up to {profile['max_invocations_per_workgroup']} invocations"
