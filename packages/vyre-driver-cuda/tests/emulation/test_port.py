@@ -29,7 +29,9 @@ from vyre_driver.errors import (
     UnsupportedFeature,
 )
 from vyre_driver_cuda import memory as memory_module
+from vyre_driver_cuda import port as port_module
 from vyre_driver_cuda.emit import CudaSource
+from vyre_driver_cuda.port import CudaPort
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -225,6 +227,19 @@ def test_a_launch_that_the_gpu_finds_too_large_loses_nothing(port: RehearsedPort
     port.fill(memories[0], 0, 4 * 132)
     port.launch(module, kernel, (32, 1, 1), FOUR, (*memories, 132, 132))
     assert read(port, memories[0], 128) == [1] * 128
+
+
+@pytest.mark.parametrize("is_sound", [True, False])
+def test_a_gpu_whose_barriers_fail_their_proof_is_used_without(
+    port: RehearsedPort, monkeypatch: pytest.MonkeyPatch, is_sound: bool
+) -> None:
+    key = port.emitter()
+    monkeypatch.setattr(port_module, "require_sound", lambda port, profile: is_sound)
+    assert CudaPort.probe(port).supports_grid_sync == is_sound
+    assert port.target().grid_barrier == is_sound
+    assert (port.emitter() == key) == is_sound
+    module, _ = compiled(port, adding())
+    assert not any(kernel.is_cooperative for kernel in module.kernels.values())
 
 
 def test_a_cooperative_launch_is_recorded(port: RehearsedPort, fake: FakeCupy) -> None:
