@@ -107,6 +107,14 @@ def test_facts_are_those_of_validation(seed: int) -> None:
     assert made.determinism == source.determinism
 
 
+@pytest.mark.parametrize("seed", [3, 28, *range(32_000, 32_008)])
+def test_every_pass_gives_a_valid_program_and_the_ranges_of_validation(seed: int) -> None:
+    """Bounds are found from those of the program before: what is taken over is what would be found anew."""
+    for _, facts in steps(generate(seed, EVERYTHING).program.validate()):
+        fresh = validate(facts.program)
+        assert dict(facts.ranges) == dict(fresh.ranges)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_host_sees_the_same_program(seed: int) -> None:
     source = generate(31_000 + seed, EVERYTHING).program

@@ -93,3 +93,7 @@ def test_a_loop_stays(statements, stays):
 def test_jumps_of_loops_inside_are_theirs(becomes):
     inner = "for k{0} in 0..a[0] {{ if a[k{0}] == 1 {{ break; }} v[{1}] = 1; }}"
     becomes(f"for i in 0..2 {{ {inner.format('', 'i')} }}", inner.format("", "0") + inner.format("_1", "1"))
+
+
+def test_nothing_follows_a_round_that_returns(becomes):
+    becomes("for k in 0..1 { out[k] = 1; return; } out[1] = 2;", "out[0] = 1; return;")

@@ -9,13 +9,12 @@ import pytest
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Expr, Local, literal
 from vyre_foundation.ir.stmt import Let
-from vyre_foundation.ir.walk import program_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import EVERYTHING, generate
 from vyre_foundation.text import parse
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.inferred import InferredRanges
-from vyre_foundation.validate.ranges import find_ranges
+from vyre_foundation.validate.later_ranges import Ranges
 
 PROGRAM = """
 program p workgroup(8, 1, 1) {
@@ -75,7 +74,7 @@ def test_what_is_carried(ranges: InferredRanges) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_as_validation_finds(seed: int) -> None:
     program = generate(seed, EVERYTHING).program
-    known = find_ranges(program, program_expressions(program))
+    known = Ranges(program)
     locals = {node: interval for node, interval in known.items() if isinstance(node, Local)}
     inferred = InferredRanges(program, locals)
     for node, interval in known.items():

@@ -23,6 +23,7 @@ __all__ = ["PASSES", "Pass", "facts_after", "optimize", "steps"]
 
 PASSES: tuple[Pass, ...] = (
     REGIONS,
+    BRANCHES,
     COPIES,
     SIMPLIFY,
     BRANCHES,

@@ -18,8 +18,9 @@ from typing import Any
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Subgroup, Var
-from vyre_foundation.ir.walk import expressions, postorder, program_expressions, with_bodies, with_expressions
+from vyre_foundation.ir.walk import expressions, postorder, with_bodies, with_expressions
 from vyre_foundation.ops.scalar import from_bits, to_bits
+from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.fold import canonical, folded
 from vyre_foundation.optimize.matching import applied
@@ -29,7 +30,7 @@ from vyre_foundation.optimize.rules.rule import COMMUTATIVE
 from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.validate.facts import Facts, Interval
 from vyre_foundation.validate.inferred import InferredRanges
-from vyre_foundation.validate.ranges import counted, find_ranges
+from vyre_foundation.validate.ranges import counted
 
 _BOOK = Rulebook(RULES)
 _WITH_BODIES = frozenset((If, For, Region))
@@ -39,13 +40,12 @@ _COMMUTATIVE = frozenset(COMMUTATIVE)
 
 def simplify(facts: Facts) -> Program:
     """The program of `facts` with its expressions in normal form; itself where they are."""
-    program, ranges = facts.program, facts.ranges
     while True:
-        sweep = Sweep(program, ranges)
+        sweep = Sweep(facts.program, facts.ranges)
         simplified = sweep.program()
-        if simplified is program or not sweep.has_learned():
+        if simplified is facts.program or not sweep.has_learned():
             return simplified
-        program, ranges = simplified, find_ranges(simplified, program_expressions(simplified))
+        facts = facts_after(facts, simplified)
 
 
 class Sweep:
@@ -92,7 +92,7 @@ class Sweep:
             self._enter(roots)
             stmt = self._over_images(stmt, roots)
         self._learn_from(stmt, roots)
-        return with_bodies(stmt, self._body) if stmt.__class__ in _WITH_BODIES else stmt
+        return with_bodies(_without_unreached(stmt), self._body) if stmt.__class__ in _WITH_BODIES else stmt
 
     def _learn_from(self, stmt: Any, old: tuple[Expr, ...]) -> None:
         """A local that the statement declares is bounded by what it is given."""
@@ -241,6 +241,15 @@ class Sweep:
                 break
             index = index.value
         return index
+
+
+def _without_unreached(stmt: Stmt) -> Stmt:
+    """`stmt` with nothing in the branch that its condition rules out: nobody needs the normal form of that."""
+    if isinstance(stmt, If) and isinstance(stmt.condition, Literal):
+        if stmt.condition.bits:
+            return replace(stmt, orelse=()) if stmt.orelse else stmt
+        return replace(stmt, then=()) if stmt.then else stmt
+    return stmt
 
 
 SIMPLIFY = Pass("simplify", simplify)

@@ -31,6 +31,7 @@ from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.rename import Fresh, renamed
 from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.declared import declared_locals
 from vyre_foundation.validate.facts import Facts
 
@@ -76,7 +77,7 @@ class _Unroll:
                     out += self.body(self._round(stmt, number, value))
             else:
                 out.append(self._inside(stmt))
-        return same_body(body, out)
+        return same_body(body, _reached(out))
 
     def _inside(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -157,6 +158,14 @@ def _is_decided(node: Expr, made_of: Mapping[Expr, _MadeOf]) -> bool:
             return made_of[node] is _MadeOf.COUNTER
         case _:
             return False
+
+
+def _reached(stmts: list[Stmt]) -> list[Stmt]:
+    """The statements up to the first one that always leaves the body, as a round of a loop may."""
+    for number, stmt in enumerate(stmts, 1):
+        if leaves(stmt):
+            return stmts[:number]
+    return stmts
 
 
 def _size(body: Body) -> int:

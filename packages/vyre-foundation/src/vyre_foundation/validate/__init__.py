@@ -108,10 +108,10 @@ from vyre_foundation.validate.facts import (
     Usage,
 )
 from vyre_foundation.validate.later import Later
+from vyre_foundation.validate.later_ranges import Ranges
 from vyre_foundation.validate.limits import check_limits, check_nesting
 from vyre_foundation.validate.names import check_names
 from vyre_foundation.validate.outline import Outline
-from vyre_foundation.validate.ranges import find_ranges
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.rules import Rules
 from vyre_foundation.validate.scope import SCOPE_CODES
@@ -157,7 +157,7 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     """The facts of a valid program."""
     nodes = program.code.nodes
     uniformity = Later(lambda: analysis().uniformity())
-    ranges = Later(lambda: find_ranges(program, nodes))
+    ranges = Ranges(program)
 
     def determinism() -> Determinism:
         from vyre_foundation.validate.determinism import find_determinism  # few programs are asked about

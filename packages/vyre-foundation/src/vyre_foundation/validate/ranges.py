@@ -31,20 +31,6 @@ MAX_GLANCE = 8
 """How far into an expression is looked for the bits that it leaves zero."""
 
 
-def find_ranges(program: Program, nodes: Sequence[Expr]) -> dict[Expr, Interval]:
-    """The bounds of the integer expressions among `nodes`, which are those of a valid program, children first."""
-    ranges = Inference(program)
-    integers = [node for node in nodes if node.dtype.is_integer]
-    for node in integers:
-        ranges.of[node] = ranges.bounds(node)
-    for _ in range(PASSES):
-        changed = ranges.improve_mutable()
-        if not changed:
-            break
-        ranges.propagate(integers, changed)
-    return ranges.of
-
-
 class Inference:
     """Bounds of nodes from those of their sources, in one program. `of` has the bounds found so far; those of mutable
     locals are kept by name."""
@@ -62,6 +48,55 @@ class Inference:
                 self._declared[local[0]] = stmt
             if isinstance(stmt, (Var, Assign)) and stmt.value.dtype.is_integer:
                 self._given.setdefault(stmt.name, []).append(stmt.value)
+
+    def run(self, nodes: Sequence[Expr], before: Inference | None) -> None:
+        """Bound the integers among `nodes`, which are those of the program, children first. What an earlier program
+        has too, and what reads only locals that are given the same there, has the bounds that it had there."""
+        integers = [node for node in nodes if node.dtype.is_integer]
+        known, anew = {}, integers
+        if before is not None:
+            dirty = self._dirty(integers, before)
+            known = before.of
+            anew = [node for node in integers if node in dirty or node not in known]
+            self.of = {node: known[node] for node in integers if node in known and node not in dirty}
+        for node in anew:
+            self.of[node] = self.bounds(node)
+        for _ in range(PASSES):
+            changed = self.improve_mutable()
+            if not changed:
+                break
+            self.propagate(anew, changed)
+
+    def _dirty(self, nodes: Sequence[Expr], before: Inference) -> set[Expr]:
+        """Those of `nodes` that read a local which has not the value that it had in an earlier program; what mutable
+        locals are bounded by is taken over for the others."""
+        names = {name for name in self._declared if self._given_to(name) != before._given_to(name)}
+        while True:
+            dirty: set[Expr] = set()
+            for node in nodes:
+                sources = self._sources(node)
+                if (sources and not dirty.isdisjoint(sources)) or (type(node) is Local and node.name in names):
+                    dirty.add(node)
+            more = {name for name, given in self._given.items() if name not in names and not dirty.isdisjoint(given)}
+            if not more:
+                break
+            names |= more
+        self._mutable = {name: bounds for name, bounds in before._mutable.items() if name not in names}
+        return dirty
+
+    def _given_to(self, name: str) -> tuple[object, ...] | None:
+        """All that decides about the bounds of a local, beside the bounds of what it is given."""
+        match self._declared.get(name):
+            case None:
+                return None
+            case Let() as stmt:
+                return (stmt.value,)
+            case For() as stmt:
+                return stmt.start, stmt.stop, stmt.step
+            case Subgroup() as stmt:
+                return stmt.op, stmt.value
+            case _:
+                return (None, *self._given.get(name, ()))
 
     def improve_mutable(self) -> set[str]:
         """Bound mutable locals by all that they are given; the names of those that are now bounded more tightly."""
