@@ -406,22 +406,23 @@ def copies() -> tuple[float, list[Row]]:
     return rate, rows
 
 
-def starts() -> list[Row]:
+def starts(*, toy: bool = False) -> list[Row]:
     """A process that runs one program, with an empty store and with a full one."""
+    opening = "from cuda_emulation.rehearsal import rehearsed; b = rehearsed()" if toy else "b = v.acquire('cuda')"
     script = (
         "import time; began = time.perf_counter()\n"
         "import numpy as np, vyre_driver as v\n"
         "from vyre_foundation import program, u32\n"
         "with program('started', 64) as p:\n"
         "    x = p.read_write('x', u32); x[p.global_id(0)] = x[p.global_id(0)] + 1\n"
-        "b = v.acquire('cuda'); b.prepare(); opened = time.perf_counter()\n"
+        f"{opening}; b.prepare(); opened = time.perf_counter()\n"
         "b.dispatch(p.build(), [np.zeros(64, np.uint32)]); ended = time.perf_counter()\n"
         "print(1e3 * (opened - began), 1e3 * (ended - opened))\n"
     )
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for state in ("empty", "full", "full"):
-            environment = os.environ | {"VYRE_CACHE": folder}
+            environment = os.environ | {"VYRE_CACHE": "rw", "VYRE_CACHE_DIR": folder}
             words = [sys.executable, "-c", script]
             said = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
             opened, dispatched = map(float, said.split())
@@ -479,6 +480,7 @@ def main() -> None:
         backend, split = rehearsed(), EngineBackend(NAME, lambda: between_launches(open_port()))
         add("sequences", sequences(backend, toy=True))
         add("barriers of the grid", barriers(backend, split, toy=True))
+        add("starts", starts(toy=True))
         add("copies and kernels", overlap(backend, toy=True))
         add("compilation", compiles(backend, toy=True))
         add("kernels", kernels(backend, toy=True, copied=1.0))

@@ -4,6 +4,7 @@ which rehearses the tests and shows nothing about a GPU."""
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +20,24 @@ IS_REHEARSAL = bool(os.environ.get("VYRE_CUDA_REHEARSAL"))
 NAME = "cuda-rehearsal" if IS_REHEARSAL else "cuda"
 OpenPort = Callable[[], CudaPort]
 
+EMULATION = str(Path(__file__).parents[1] / "emulation")
+OPENED = "cuda_emulation.rehearsal import rehearsed" if IS_REHEARSAL else "vyre_driver_cuda.backend import CudaBackend"
+"""Where other processes find what opens the backend."""
+ASTRAY = "x[0] = 7u / (gridDim.x - 1u)" if IS_REHEARSAL else "*(volatile unsigned *)8 = 1u"
+"""A statement after which the device is lost."""
+
 if IS_REHEARSAL:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "emulation"))
+    sys.path.insert(0, EMULATION)
+
+
+def said_by(script: str, **environment: str) -> str:
+    """What a process of its own prints, which has to end well. ``opened()`` is the backend there."""
+    path = os.pathsep.join(filter(None, (EMULATION, os.environ.get("PYTHONPATH"))))
+    words = [sys.executable, "-c", f"from {OPENED} as opened\n{script}"]
+    variables = {**os.environ, "PYTHONPATH": path, **environment}
+    run = subprocess.run(words, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
