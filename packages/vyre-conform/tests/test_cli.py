@@ -1,6 +1,7 @@
 """The command line."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,16 @@ def test_replay_of_something_else_is_status_2(tmp_path: Path) -> None:
     result = call("replay", str(file), "--backend", "reference")
     assert result.exit_code == 2
     assert "has no `# launch:` line" in result.output
+
+
+def test_a_sweep_says_what_deviates() -> None:
+    words = ("sweep", "--cases", "grid:two_phases", "--json", "--backend")
+    result = call(*words, "backends:RIGHT")
+    assert (result.exit_code, json.loads(result.output)) == (0, {"backends:RIGHT": []})
+    if len(os.sched_getaffinity(0)) > 1:
+        result = call(*words, "backends:COUNTS_CORES")
+        assert result.exit_code == 1
+        assert "grid:two_phases with 2 cores: out[0]: got" in result.output
 
 
 def test_the_front_door_finds_the_command() -> None:

@@ -5,19 +5,20 @@ from pathlib import Path
 import pytest
 
 import vyre_conform.stability
-from vyre_conform.stability import digests, sweep
+from vyre_conform.stability import QUERIES, digests, sweep
 from vyre_driver.registry.aot import registered_aot_emitters
-
-CASES = [
-    "memory:lengths", "memory:through:dtype=f16", "floats:contraction:dtype=f32", "grid:everything_lives_across",
-    "atomics:old_values:dtype=i64,memory=workgroup", "subgroups:*:size=8,dtype=u32", "corpus:traps",
-    "programs:byte_code", "control:nested_jumps", "entries:compiled",
-]  # fmt: skip
 
 
 def test_processes_with_other_hashes_agree() -> None:
     targets = [emitter.target for emitter in registered_aot_emitters() if emitter.target.endswith("-c")]
-    assert sweep(CASES, targets=targets, backends=["reference"]) == {}
+    assert sweep(QUERIES, targets=targets, backends=["reference"]) == {}
+
+
+def test_keys_and_sources_of_the_engine_do_not_depend_on_hashes() -> None:
+    engine = "vyre_conform.controls.mutants:engine-generous"
+    (parts,) = {tuple(one) for one in digests(["corpus:traps:run=one"], [], [engine]).values()}
+    assert parts == ("wire", "optimized", "inputs", f"key {engine}", f"source {engine}")
+    assert sweep(QUERIES, backends=[engine]) == {}
 
 
 def test_a_case_has_a_digest_of_everything() -> None:

@@ -10,21 +10,28 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vyre_conform.address import Query
 from vyre_conform.case import Case, Refusal
 from vyre_conform.run import digest_of
 from vyre_conform.suite import Suite
+from vyre_conform.worker.serve import open_backend
+from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import BackendError
 from vyre_driver.pipeline.compile import compile
 from vyre_driver.registry.aot import emit_aot_target
-from vyre_driver.registry.backends import acquire
 from vyre_foundation.optimize import optimize
 from vyre_foundation.validate import validate
 
 SEEDS = ("0", "1", "4294967295")
 SECONDS = 300.0
+QUERIES = (
+    "memory:lengths", "memory:through:dtype=f16", "floats:contraction:dtype=f32", "grid:everything_lives_across",
+    "atomics:old_values:dtype=i64,memory=workgroup", "subgroups:*:size=8,dtype=u32", "corpus:traps",
+    "programs:byte_code", "control:nested_jumps", "entries:compiled",
+)  # fmt: skip
+"""Cases with something of everything that could be put into an order by hashing."""
 
 Digests = dict[str, str]
 
@@ -52,10 +59,15 @@ def digests(queries: Sequence[str], targets: Sequence[str], backends: Sequence[s
     """The digests of the cases in this process."""
     specs = Suite(queries=tuple(Query.parse(query) for query in queries)).specs(0)
     cases = [spec.case() for spec in specs]
-    return {str(c.address): _of(c, targets, backends) for c in cases if not isinstance(c.expected, Refusal)}
+    opened = {name: open_backend(name) for name in backends}
+    try:
+        return {str(c.address): _of(c, targets, opened) for c in cases if not isinstance(c.expected, Refusal)}
+    finally:
+        for backend in opened.values():
+            backend.shutdown()
 
 
-def _of(case: Case, targets: Sequence[str], backends: Sequence[str]) -> Digests:
+def _of(case: Case, targets: Sequence[str], backends: Mapping[str, VyreBackend]) -> Digests:
     program = case.launch.program
     found = {
         "wire": digest_of(program.encode()),
@@ -67,9 +79,14 @@ def _of(case: Case, targets: Sequence[str], backends: Sequence[str]) -> Digests:
             found[target] = digest_of(emit_aot_target(target, program))
         except BackendError as error:
             found[target] = type(error).__name__
-    for name in backends:
-        with compile(acquire(name), program) as pipeline:
-            found[f"key {name}"] = pipeline.id()
+    for name, backend in backends.items():
+        try:
+            with compile(backend, program) as pipeline:
+                found[f"key {name}"] = pipeline.id()
+        except BackendError as error:
+            found[f"key {name}"] = type(error).__name__
+        if (show := getattr(backend, "emitted_source", None)) is not None:
+            found[f"source {name}"] = digest_of(show(program).text.encode())
     return found
 
 

@@ -6,7 +6,7 @@ import click
 
 import vyre_conform
 from vyre_conform.cli.results import certify, diff, merge, report, verify
-from vyre_conform.cli.running import controls, list_, replay, run, show_
+from vyre_conform.cli.running import controls, list_, replay, run, show_, sweep
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,7 +20,7 @@ def conform() -> None:
     """
 
 
-for _command in (run, list_, show_, replay, controls, report, diff, merge, certify, verify):
+for _command in (run, list_, show_, replay, controls, sweep, report, diff, merge, certify, verify):
     conform.add_command(_command)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from vyre_conform import determinism, stability
 from vyre_conform.address import BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Case, Size
 from vyre_conform.cli import options
@@ -165,6 +166,29 @@ def controls(seed: int, jobs: int, json_file: Path | None) -> None:
         options.write_kills(report.kills, json_file)
     show(report, console)
     sys.exit(report.exit)
+
+
+@click.command()
+@options.backends
+@click.option("--cases", "queries", multiple=True, metavar="QUERY", help="Only these. [some of every kind]")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON object.")
+def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) -> None:
+    """Show that neither Python's hashes nor the number of cores changes anything. Status 1 if one of them does."""
+    cases = queries or stability.QUERIES
+    with options.usage():
+        specs = Suite(queries=tuple(Query.parse(query) for query in cases)).specs(0)
+    found: dict[str, list[str]] = {}
+    for backend in backends or _available():
+        unstable = stability.sweep(cases, backends=[backend])
+        words = [f"{case} differs between processes that hash differently" for case in unstable]
+        words += [f"{d.case} with {d.cores} cores: {d.difference}" for d in determinism.deviations(backend, specs)]
+        found[backend] = words
+    if as_json:
+        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
+    else:
+        for backend, words in found.items():
+            click.echo("\n  ".join([f"{backend}: {len(specs)} cases, {len(words)} deviations", *words]))
+    sys.exit(Exit.FAILED if any(found.values()) else Exit.PROVEN)
 
 
 def _available() -> tuple[str, ...]:
