@@ -77,7 +77,10 @@ def stages() -> Mapping[str, tuple[Callable[[int], Any], Callable[[Any], object]
 
 
 def watched() -> None:
-    """Each stage once to have everything loaded, and once more to be counted."""
+    """Each stage once to have everything loaded, and once more to be counted: then it meets none of the expressions
+    that it is to bring into being."""
+    from vyre_foundation.ir.expr import interned_count
+
     seeds = count(1)
     for prepare, stage in stages().values():
         stage(prepare(next(seeds)))
@@ -85,6 +88,7 @@ def watched() -> None:
     _tell("--instr=on")
     for name, (prepare, stage) in stages().items():
         given = prepare(next(seeds))
+        interned_count()  # counts after it has swept
         _tell("--zero")
         stage(given)
         _tell(f"--dump={name}")
