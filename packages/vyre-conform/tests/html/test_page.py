@@ -9,6 +9,7 @@ import pytest
 
 from vyre_conform import Query, Suite, prove
 from vyre_conform.html import write_page
+from vyre_conform.html.page import page_data
 from vyre_conform.html.ulp import ulps
 from vyre_conform.report import Kill, Report
 from vyre_foundation.dtype import f16, f32, f64, u32
@@ -36,6 +37,13 @@ def data(text: str) -> dict[str, Any]:
     assert found is not None
     facts: dict[str, Any] = json.loads(found[1])
     return facts
+
+
+def test_a_run_that_was_interrupted_is_not_proven(data: dict[str, Any]) -> None:
+    assert data["complete"] is True
+    run = prove(["reference"], Suite(queries=(Query.parse("traps:one"),)))
+    run.is_complete = False
+    assert page_data(Report(run))["complete"] is False
 
 
 def test_nothing_is_loaded_from_anywhere(text: str) -> None:

@@ -34,8 +34,9 @@ function head() {
   const bad = cells.filter((cell) => BAD.has(cell.state)).length;
   const survived = data.kills.filter((kill) => kill[3] === null).length;
   const verdicts = {0: "Proven", 1: "Failed", 3: "A backend is missing", 4: "The opinions disagree"};
-  at("verdict").textContent = verdicts[data.exit] ?? "Failed";
-  at("verdict").className = data.exit === 0 ? "well" : "bad";
+  const proven = data.exit === 0 && data.complete;
+  at("verdict").textContent = data.exit === 0 && !proven ? "Not complete" : (verdicts[data.exit] ?? "Failed");
+  at("verdict").className = proven ? "well" : "bad";
   const parts = [`${cells.length.toLocaleString("en")} cells on ${backends.length} backend${backends.length === 1 ? "" : "s"}`];
   parts.push(bad ? `${bad.toLocaleString("en")} of them wrong` : "none of them wrong");
   if (data.kills.length) parts.push(`${data.kills.length - survived} of ${data.kills.length} planted faults found`);

@@ -47,6 +47,7 @@ def page_data(report: Report, detailed: int = DETAILED) -> dict[str, Any]:
         "disagreements": [quarrel.to_json() for quarrel in run.disagreements],
         "facts": _facts(run),
         "exit": int(report.exit),
+        "complete": run.is_complete,
         "seed": run.task.seed,
     }
 
