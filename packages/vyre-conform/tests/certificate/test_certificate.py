@@ -23,6 +23,7 @@ from vyre_conform.certificate import (
     write_certificate,
 )
 from vyre_conform.certificate.signature import BadKey
+from vyre_conform.gaps import Gap
 from vyre_conform.report import Kill, Report
 from vyre_driver.observe.provenance import SourceProvenance
 
@@ -120,6 +121,16 @@ def test_a_replay_gives_the_same_on_any_right_backend(certificate: Certificate) 
     assert result.holds
     assert result.replayed == result.certified == len(seen)
     assert result.is_same_corpus
+
+
+def test_a_known_gap_is_one_in_the_replay_too() -> None:
+    rem = Query.parse("ops:rem:dtype=u8,values=random")
+    gap = Gap(rem, "zeros", "issue 7", "backends:*")
+    found = prove(["backends:FRAGILE"], Suite(queries=(rem, Query.parse("traps:*")), gaps=(gap,)))
+    certificate = certify(Report(found), ["run"], CLEAN)
+    assert certificate.body["counts"]["backends:FRAGILE xfail"] == 1
+    assert verify(certificate, "backends:FRAGILE").holds
+    assert not verify(certificate, "backends:FRAGILE", on="backends:RIGHT").holds  # there it is no gap
 
 
 def test_a_replay_finds_a_backend_that_lies(certificate: Certificate) -> None:

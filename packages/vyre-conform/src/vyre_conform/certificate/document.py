@@ -15,7 +15,7 @@ from vyre_conform.cell import Cell
 from vyre_conform.run import digest_of
 from vyre_foundation.errors import VyreError
 
-SCHEMA = "vyre-conform certificate 1"
+SCHEMA = "vyre-conform certificate 2"
 
 
 class BadCertificate(VyreError, ValueError):
