@@ -25,8 +25,12 @@ from __future__ import annotations
 '''
 HIGH_BITS = 33
 """Of the high part of a constant that is multiplied by an exponent, which has up to 11 bits and less than 20."""
+EXACT_BITS = 29
+"""Of a constant whose product with an f32 is exact in f64."""
 SLACK = mpf("1.001")
 """How much wider than needed an interval is: rounding may reduce an argument to just beyond the end."""
+WIDER = 1 + mpf(2) ** -5
+"""The same where a third of an f32's digits has not been looked at when it is reduced."""
 NEAR_ZERO = mpf(2) ** -70
 
 
@@ -55,10 +59,10 @@ def _lines() -> Iterator[str]:
     yield f"LOG10_E = {float(1 / mpmath.log(10))!r}"
     yield f"PI = {float(mpmath.pi)!r}"
     yield f"QUARTER_PI = {float(mpmath.pi / 4)!r}"
-    yield f"HALF_PI_2_62 = {float(mpmath.pi / 2 * mpf(2) ** -62)!r}"
-    yield '"""pi / 2 * 2**-62: what one unit of a 62-bit fraction of a quadrant is."""'
-    yield f"TWO_OVER_PI = ({', '.join(f'{word:#010x}' for word in _two_over_pi(26, 8, 32))})"
-    yield '"""26 zero bits, then the binary digits of 2 / pi, in words of 32 bits."""'
+    yield f"HALF_PI = {float(mpmath.pi / 2)!r}"
+    yield f"TAN_EIGHTH_PI = {float(mpmath.tan(mpmath.pi / 8))!r}"
+    yield f"TWO_PI = {float(2 * mpmath.pi)!r}"
+    yield from _periods()
     yield "TWO_OVER_PI_64 = ("
     yield from (f"    {word:#018x}," for word in _two_over_pi(55, 20, 64))
     yield ")"
@@ -78,6 +82,24 @@ def _split(name: str, value: mpf) -> Iterator[str]:
 def _pair(name: str, value: mpf) -> str:
     high = float(value)
     return f"{name} = ({high!r}, {float(value - mpf(high))!r})"
+
+
+def _periods() -> Iterator[str]:
+    """The digits of 1 / pi for four ranges of arguments, which begin at 0, 2**52, 2**80 and 2**108."""
+    yield "PERIODS = ("
+    for least in (24, 52, 80, 108):
+        # A number with 24 bits, from 2**least on, has whole products with digits that are further in front.
+        place = 22 - least
+        rest = mpmath.frac(mpmath.ldexp(1 / mpmath.pi, -place - 1))
+        first = mpmath.floor(mpmath.ldexp(rest, EXACT_BITS))
+        rest = mpmath.ldexp(rest, EXACT_BITS) - first
+        second = mpmath.floor(mpmath.ldexp(rest, EXACT_BITS))
+        rest = mpmath.ldexp(rest, EXACT_BITS) - second
+        digits = zip((first, second, rest), range(1, 4), strict=True)
+        parts = [float(mpmath.ldexp(part, place + 1 - EXACT_BITS * min(n, 2))) for part, n in digits]
+        yield f"    ({', '.join(map(repr, parts))}),"
+    yield ")"
+    yield '"""For each range of arguments, digits of 1 / pi: 29, the next 29, and what is left."""'
 
 
 def _two_over_pi(zeros: int, words: int, width: int) -> list[int]:
@@ -102,10 +124,12 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     half = ln2 / 2 * SLACK
     yield from _fitted("EXP", _beyond_linear, -half, half, 9, lambda x: x**2)
     quarter = (mpmath.pi / 4 * SLACK) ** 2
+    eighth_turn, quarter_turn = ((mpmath.pi / n * WIDER) ** 2 for n in (4, 2))
     sine, artanh, arctan = map(_beyond_linear_of, (mpmath.sin, mpmath.atanh, mpmath.atan))
-    yield from _fitted("SIN", sine, NEAR_ZERO, quarter, 5, lambda u: u)
+    yield from _fitted("SIN", sine, NEAR_ZERO, eighth_turn, 5, lambda u: u)
     beyond_square = _even(lambda x: (mpmath.cos(x) - 1 + x**2 / 2) / x**4)
-    yield from _fitted("COS", beyond_square, NEAR_ZERO, quarter, 5, lambda u: u**2)
+    yield from _fitted("COS", beyond_square, NEAR_ZERO, eighth_turn, 5, lambda u: u**2)
+    yield from _fitted("SIN_HALF_TURN", sine, NEAR_ZERO, quarter_turn, 7, lambda u: u)
     fraction = ((mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * SLACK) ** 2
     yield from _fitted("ATANH", artanh, NEAR_ZERO, fraction, 7, lambda u: u)
     yield from _fitted("EXP_64", _beyond_square_of_exp, -half, half, 9, lambda x: x**3)
@@ -115,7 +139,9 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     yield from _fitted("POW_LOG", _even(lambda x: _beyond_cube(x) * 2 / ln2), NEAR_ZERO, fraction, 7, lambda u: u**2)
     yield from _fitted("POW_EXP", _beyond_cubic, -half, half, 9, lambda x: x**4)
     sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
-    yield from _fitted("ATAN", arctan, NEAR_ZERO, sixteenth, 7, lambda u: u)
+    eighth = (mpmath.tan(mpmath.pi / 8) * SLACK) ** 2
+    yield from _fitted("ATAN", arctan, NEAR_ZERO, eighth, 11, lambda u: u)
+    yield from _fitted("ASIN", _beyond_linear_of(mpmath.asin), NEAR_ZERO, mpf("0.25"), 13, lambda u: u)
     yield from _fitted("ATAN_64", arctan, NEAR_ZERO, sixteenth, 9, lambda u: u)
 
 

@@ -1,8 +1,9 @@
 """sin, cos, tan of f64, off by less than 0.9 units in the last place, for arguments of every size.
 
-The method is that for f32, with longer numbers: 192 bits of 2/pi times 53 bits of x, of which the upper 128 are kept,
-modulo four quarter turns. An f64 can come within 2**-62 of a multiple of pi/2, so at least 60 bits of r are right; r
-is a pair. In
+Above pi/4, multiples of pi/2 are removed in integers, as Payne and Hanek do it (ACM SIGNUM Newsletter 18, 1983): of
+2/pi, as a string of bits, only those are needed that make no multiples of four quarter turns. 192 of them times the
+53 bits of x are a number of quarter turns, of which the upper 128 bits are kept. An f64 can come within 2**-62 of a
+multiple of pi/2, so at least 60 bits of r are right; r is a pair. In
 
     sin r = r + r³ p(r²),  cos r = 1 - r²/2 + r⁴ q(r²)
 
@@ -11,9 +12,10 @@ r² is a pair in the second term of the cosine; what is rounded is less than a t
 
 from __future__ import annotations
 
+from math import nan
+
 from vyre_foundation import Value, constant, f64, i32, select, u32, u64
-from vyre_foundation.functions import abs, mul_high
-from vyre_math.binary32.trigonometric import is_even, negated, special
+from vyre_foundation.functions import abs, is_finite, mul_high
 from vyre_math.constants import COS_64, HALF_PI_PAIR, QUARTER_PI, SIN_64, TWO_OVER_PI_64
 from vyre_math.pairs import Pair, chosen, ordered_sum, pair, product, product_of, quotient, sum_of
 from vyre_math.polynomial import horner
@@ -26,23 +28,23 @@ FIRST_EXPONENT = 1022
 
 def sin(x: Value) -> Value:
     n, r = _reduced(x)
-    y = negated(chosen(is_even(n), _sin(r), _cos(r)).high, (n & 2) != 0)
-    return special(x, negated(y, _is_negative(x)))
+    y = _negated(chosen(_is_even(n), _sin(r), _cos(r)).high, (n & 2) != 0)
+    return _special(x, _negated(y, _is_negative(x)))
 
 
 def cos(x: Value) -> Value:
     n, r = _reduced(x)
-    y = chosen(is_even(n), _cos(r), _sin(r)).high
-    return special(x, negated(y, ((n + 1) & 2) != 0))
+    y = chosen(_is_even(n), _cos(r), _sin(r)).high
+    return _special(x, _negated(y, ((n + 1) & 2) != 0))
 
 
 def tan(x: Value) -> Value:
     n, r = _reduced(x)
     s, c = _sin(r), _cos(r)
-    is_upright = is_even(n)
+    is_upright = _is_even(n)
     y = quotient(chosen(is_upright, s, c), chosen(is_upright, c, s)).high
     y = select(x == 0.0, 0.0, y)
-    return special(x, negated(y, ~is_upright ^ _is_negative(x)))
+    return _special(x, _negated(y, ~is_upright ^ _is_negative(x)))
 
 
 def _sin(r: Pair) -> Pair:
@@ -94,6 +96,21 @@ def _word(bits: Value) -> Value:
 
 def _signed_word(bits: Value) -> Value:
     return bits.cast(u32).bitcast(i32).cast(f64)
+
+
+def _is_even(n: Value) -> Value:
+    """Whether a quadrant has the sine where the sine is, and not the cosine."""
+    return (n & 1) == 0
+
+
+def _negated(y: Value, is_negated: Value) -> Value:
+    """`y` with its sign changed or not."""
+    return select(is_negated, -y, y)
+
+
+def _special(x: Value, y: Value) -> Value:
+    """`y`, or NaN where x is not finite."""
+    return select(is_finite(x), y, nan)
 
 
 def _is_negative(x: Value) -> Value:
