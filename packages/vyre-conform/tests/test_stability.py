@@ -1,12 +1,15 @@
 """Nothing that is kept or sent depends on how Python hashes."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import vyre_conform.stability
+from vyre_conform.controls import mutants
 from vyre_conform.stability import QUERIES, digests, sweep
 from vyre_driver.registry.aot import registered_aot_emitters
+from vyre_driver.registry.backends import unregister
 
 
 def test_processes_with_other_hashes_agree() -> None:
@@ -14,8 +17,14 @@ def test_processes_with_other_hashes_agree() -> None:
     assert sweep(QUERIES, targets=targets, backends=["reference"]) == {}
 
 
-def test_keys_and_sources_of_the_engine_do_not_depend_on_hashes() -> None:
-    engine = "vyre_conform.controls.mutants:engine-generous"
+@pytest.fixture
+def engine() -> Iterator[str]:
+    """Opened by a name that registers it, as in a process of its own."""
+    yield "vyre_conform.controls.mutants:engine-generous"
+    unregister(getattr(mutants, "engine-generous").id)
+
+
+def test_keys_and_sources_of_the_engine_do_not_depend_on_hashes(engine: str) -> None:
     (parts,) = {tuple(one) for one in digests(["corpus:traps:run=one"], [], [engine]).values()}
     assert parts == ("wire", "optimized", "inputs", f"key {engine}", f"source {engine}")
     assert sweep(QUERIES, backends=[engine]) == {}
