@@ -55,6 +55,7 @@ def all_of(measured: Mapping[str, Measured]) -> Iterator[Verdict]:
     yield from _kernels(measured["kernels"].rows)
     yield from _intel(measured["kernels"].rows)
     yield from _evaluators(measured["evaluators"].rows)
+    yield from _elementary(measured["elementary"].rows)
     yield from _handling(measured["ir"].rows)
     yield _guards()
 
@@ -111,6 +112,26 @@ def _evaluators(rows: Sequence[Record]) -> Iterator[Verdict]:
     for case in ("xor", "workgroup reduction", "histogram"):
         value = _ratio(_row(rows, case, ours), _row(rows, case, "Numba simulator"))
         yield Verdict(f"evaluator, {case}, beside Numba", value, 1000, " ×", "Numba's simulator")
+
+
+def _elementary(rows: Sequence[Record]) -> Iterator[Verdict]:
+    """The function that is worst off stands for all."""
+    names = list(dict.fromkeys(row["case"] for row in rows))
+    for ours, theirs, least in (
+        (OURS, "PoCL's own", 1),
+        (OURS, "NumPy, baseline", 1),
+        (INTEL, "Intel's own", 0.25),
+    ):
+        ratios = {name: _ratio(_row(rows, name, ours), _row(rows, name, theirs)) for name in names}
+        found = {name: value for name, value in ratios.items() if value is not None}
+        worst = min(found, key=lambda name: found[name], default="none")
+        behind = sum(value < least for value in found.values())
+        note = f"{behind} of {len(found)} functions are further behind than that"
+        yield Verdict(f"{worst} beside {theirs}, worst case", found.get(worst), least, " ×", note)
+    for name in ("exp", "log", "sin"):
+        row = _row(rows, name, "vyre, evaluator")
+        rate = row["amount"] / row["median"] / 1e6 if row else None
+        yield Verdict(f"evaluator, {name}", rate, 10, " million a second")
 
 
 # ── handling of programs ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ ROWS = {  # suite: a row that nobody may lose
     "evaluators": ("histogram, result used", "vyre, all lanes at once", ""),
     "dispatch": ("xor", "vyre", "compiled pipeline"),
     "kernels": ("matmul", "vyre", "kernel"),
+    "elementary": ("hypot", "vyre", ""),
     "startup": ("empty cache", "vyre, reference", "first"),
 }
 OPTIONAL = {"vyre, Intel"}
