@@ -1,6 +1,7 @@
 """Host buffers: what is accepted as bytes, and how results get into slots of the caller."""
 
 import array
+import ctypes
 
 import ml_dtypes
 import numpy as np
@@ -43,6 +44,9 @@ REFUSED = [
     (np.arange(6)[::2],    "a strided view", "contiguous memory"),
     (np.ones((2, 3)).T,    "a strided view", "contiguous memory"),
     (np.zeros(6, ml_dtypes.bfloat16)[::2], "a strided bfloat16 array", PROTOCOL),
+    (np.array([None, 1]),  "references to Python objects", "memory of plain data"),
+    (np.zeros(2, [("B", "u4"), ("C", "O")]), "references to Python objects", "memory of plain data"),
+    ((ctypes.py_object * 2)(), "references to Python objects", "memory of plain data"),
 ]
 # fmt: on
 
@@ -52,6 +56,10 @@ def test_refused(buffer: object, got: str, expected: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         host_bytes("a", buffer)  # type: ignore[arg-type]
     assert (caught.value.buffer, caught.value.got, caught.value.needed) == ("a", got, expected)
+
+
+def test_a_field_may_be_named_like_the_format_of_objects() -> None:
+    assert host_bytes("a", np.array([(7,)], [("Other", "<u4")])) == b"\7\0\0\0"
 
 
 def test_a_target_of_any_type_can_be_written() -> None:

@@ -345,6 +345,19 @@ def test_wrong_buffers_are_named_before_the_device_is_touched(engine: Engine, in
     assert all(port.log == ["probe", "target"] for port in e.ports)
 
 
+OBJECTS = np.array([None] * 3)
+
+
+@pytest.mark.parametrize("references", [OBJECTS[:2], memoryview(OBJECTS)[:2]], ids=["array", "view"])
+def test_references_to_objects_are_no_bytes_after_a_dispatch_of_the_same_sizes(engine: Engine, references: Any) -> None:
+    """Their addresses would be the data of the dispatch."""
+    e, a = engine(add), np.arange(4, dtype=np.uint32)
+    for _ in range(2):
+        e.backend.dispatch(adding(), [a, a])
+    with pytest.raises(InvalidInput, match="got references to Python objects"):
+        e.backend.dispatch(adding(), [a, references])
+
+
 def test_the_output_budget(engine: Engine) -> None:
     e = engine(add)
     with pytest.raises(OutputLimitExceeded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
     HostBuffer: TypeAlias = Buffer | npt.NDArray[Any]
+
+_FIELD_NAMES = re.compile(":[^:]*:")
+"""In a format of the buffer protocol."""
 
 Inputs: TypeAlias = "Sequence[MemoryRef]"
 """Contiguous objects of the buffer protocol, one for each input of the program, in binding order."""
@@ -67,9 +71,18 @@ def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memo
     if not view.c_contiguous:
         fix = "pass numpy.ascontiguousarray(…)"
         raise InvalidInput(name, needed="contiguous memory", got="a strided view", fix=fix)
+    if not is_plain(view):
+        got, fix = "references to Python objects", "convert it to an array of numbers"
+        raise InvalidInput(name, needed="memory of plain data", got=got, fix=fix)
     if view.nbytes == 0:
         return memoryview(bytearray() if writable else b"")
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def is_plain(view: memoryview) -> bool:
+    """Whether bytes are all that is in `view`: references to Python objects mean nothing to a device, and only the
+    interpreter may replace them."""
+    return "O" not in view.format or "O" not in _FIELD_NAMES.sub("", view.format)
 
 
 def _view(name: str, buffer: HostBuffer) -> memoryview:

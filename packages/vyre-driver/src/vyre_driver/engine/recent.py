@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vyre_driver.backend.results import Inputs
+from vyre_driver.backend.results import Inputs, is_plain
 from vyre_driver.engine.kept import Kept
 from vyre_driver.plan.indirect import find_indirect_dispatch
 
@@ -45,7 +45,7 @@ class Recent:
         views: list[memoryview | Array] = []
         for given, size in zip(inputs, self.sizes, strict=True):
             if type(given) is np.ndarray:
-                if given.nbytes != size or not given.flags.c_contiguous:
+                if given.nbytes != size or not given.flags.c_contiguous or given.dtype.hasobject:
                     return None
                 views.append(given)
                 continue
@@ -53,7 +53,7 @@ class Recent:
                 view = memoryview(given)  # type: ignore[arg-type]
             except (TypeError, ValueError):
                 return None
-            if view.nbytes != size or not view.c_contiguous:
+            if view.nbytes != size or not view.c_contiguous or not is_plain(view):
                 return None
             views.append(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
         return views
