@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
+from typing import TypeVar
 
 from vyre_driver.errors import InvalidSetting
 from vyre_foundation.record import record
@@ -18,6 +19,7 @@ DEFAULT_SIZE = 256 * 2**20
 GUARD, TIMEOUT = "VYRE_COMPILE_GUARD", "VYRE_COMPILE_TIMEOUT"
 DEFAULT_TIMEOUT = 120.0
 """Seconds."""
+ModeT = TypeVar("ModeT", bound=Enum)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 
@@ -43,7 +45,7 @@ class CacheSettings:
         """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none."""
         folder = environment.get(FOLDER)
         return cls(
-            mode=_mode(environment.get(MODE) or CacheMode.READ_WRITE.value),
+            mode=_one_of(CacheMode, MODE, environment.get(MODE) or CacheMode.READ_WRITE.value),
             folder=Path(folder).expanduser() if folder else _user_folder(),
             size=_size(environment.get(SIZE) or str(DEFAULT_SIZE)),
         )
@@ -69,7 +71,7 @@ class GuardSettings:
     def of(cls, environment: Mapping[str, str] = os.environ) -> GuardSettings:
         """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none."""
         return cls(
-            mode=_guard(environment.get(GUARD) or GuardMode.AUTO.value),
+            mode=_one_of(GuardMode, GUARD, environment.get(GUARD) or GuardMode.AUTO.value),
             timeout=_seconds(environment.get(TIMEOUT) or str(DEFAULT_TIMEOUT)),
         )
 
@@ -78,11 +80,11 @@ class GuardSettings:
         return self.mode is GuardMode.ALWAYS or (self.mode is GuardMode.AUTO and was_fatal)
 
 
-def _guard(text: str) -> GuardMode:
+def _one_of(modes: type[ModeT], variable: str, text: str) -> ModeT:
     try:
-        return GuardMode(text.strip().casefold())
+        return modes(text.strip().casefold())
     except ValueError:
-        raise InvalidSetting(GUARD, needed=f"one of {', '.join(m.value for m in GuardMode)}", got=text) from None
+        raise InvalidSetting(variable, needed=f"one of {', '.join(mode.value for mode in modes)}", got=text) from None
 
 
 def _seconds(text: str) -> float:
@@ -93,13 +95,6 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise InvalidSetting(TIMEOUT, needed="seconds, more than 0", got=text)
     return seconds
-
-
-def _mode(text: str) -> CacheMode:
-    try:
-        return CacheMode(text.strip().casefold())
-    except ValueError:
-        raise InvalidSetting(MODE, needed=f"one of {', '.join(m.value for m in CacheMode)}", got=text) from None
 
 
 def _size(text: str) -> int:
