@@ -308,6 +308,15 @@ class ProgramBuilder:
         if kind is None and len(self._bodies) != 1:
             raise BuildError("a block is still open at the end of the program", fix="leave every `with p.if_(…)` block")
 
+    if not TYPE_CHECKING:  # there, a name that a builder has not is an error already
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Whoever asks for what the program has, as every function of a program does, was given its builder."""
+            missing = f"{type(self).__name__!r} object has no attribute {name!r}"
+            fix = ": this is a builder, not a program. Fix: pass what its build() returns"
+            is_of_program = name in Program.__annotations__ or hasattr(Program, name)
+            raise AttributeError(missing + fix * is_of_program, name=name, obj=self)
+
     # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def read(self, name: str, dtype: DType, count: int | None = None, *, like: Array | None = None) -> Array:
