@@ -172,9 +172,8 @@ def launches(backend: EngineBackend) -> list[Row]:
     with backend.session() as device:
         port, source = device.port, stepping("launched")
         from vyre_driver.engine.lowering import lowered_for
-        from vyre_driver.engine.port import EmitOptions
 
-        unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+        unit = port.emit(lowered_for(port.target(), source.validate()))
         module, memory = port.compile(unit), port.allocate(4 * 64)
         args = (memory, 64)
 
@@ -240,11 +239,10 @@ def sequences(backend: EngineBackend, *, toy: bool) -> list[Row]:
 def _sequences_of_launches(backend: EngineBackend) -> list[Row]:
     """The same by the port's primitives: a replay, and separate launches with one wait."""
     from vyre_driver.engine.lowering import lowered_for
-    from vyre_driver.engine.port import EmitOptions
 
     with backend.session() as device:
         port, source = device.port, stepping("recorded")
-        unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+        unit = port.emit(lowered_for(port.target(), source.validate()))
         module, memory = port.compile(unit), port.allocate(4 * 64)
         args = (memory, 64)
 
@@ -341,13 +339,12 @@ def overlap(backend: EngineBackend, *, toy: bool) -> list[Row]:
 def compiles(backend: EngineBackend, *, toy: bool) -> list[Row]:
     """From text to loaded code by the compiler, and the same code loaded again."""
     from vyre_driver.engine.lowering import lowered_for
-    from vyre_driver.engine.port import EmitOptions
 
     rows = []
     with backend.session() as device:
         for name in NAMES[:2] if toy else NAMES:
             source = WORKLOADS[name].make(WORKLOADS[name].toy).program
-            unit = device.port.emit(lowered_for(device.target, source.validate()), EmitOptions())
+            unit = device.port.emit(lowered_for(device.target, source.validate()))
             binary = device.port.binary(device.port.compile(unit))
             assert binary is not None
             cold, warm = (

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.port import EmitOptions
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.target import Groups
 from vyre_driver_opencl.emit import emit
@@ -135,7 +134,7 @@ def test_the_reported_and_the_proven_are_kept_apart(opened: OpenedDevice) -> Non
 def test_emission_is_a_function_of_its_input(opened: OpenedDevice, port: OpenClPort) -> None:
     first, second = arithmetic(f32), arithmetic(f32)
     lowered = [legalize(p, p.validate(), port.target()) for p in (first, second)]
-    assert port.emit(lowered[0], EmitOptions()) == port.emit(lowered[1], EmitOptions())
+    assert port.emit(lowered[0]) == port.emit(lowered[1])
 
 
 def test_an_ulp_budget_is_part_of_the_key(backend) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.engine.port import EmitOptions
 from vyre_driver.errors import (
     BackendUnavailable,
     DeviceOutOfMemory,
@@ -117,7 +116,7 @@ def test_bytes_go_in_and_come_out(any_port: OpenClPort, size: int) -> None:
 
 def test_the_queue_keeps_its_order_for_each_buffer(any_port: OpenClPort) -> None:
     """Copies between launches see what was before them, and change nothing that was."""
-    unit = any_port.emit(legalized(any_port, spin(200_000)), EmitOptions())
+    unit = any_port.emit(legalized(any_port, spin(200_000)))
     module = any_port.compile(unit)
     first, second = any_port.allocate(4), any_port.allocate(4)
     results = []
@@ -134,7 +133,7 @@ def test_the_queue_keeps_its_order_for_each_buffer(any_port: OpenClPort) -> None
 
 
 def test_memory_in_use_is_freed_later(fresh_port: OpenClPort) -> None:
-    unit = fresh_port.emit(legalized(fresh_port, spin(30_000_000)), EmitOptions())
+    unit = fresh_port.emit(legalized(fresh_port, spin(30_000_000)))
     module = fresh_port.compile(unit)
     memory = fresh_port.allocate(4)
     fresh_port.fill(memory, 0, 4)
@@ -263,7 +262,7 @@ def test_an_interrupt_gets_through(backend: VyreBackend) -> None:
 
 def test_a_wait_that_became_long_is_watched_again(fresh_port: OpenClPort, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that was short is waited for in the runtime; when it takes long once, it is looked after again."""
-    unit = fresh_port.emit(legalized(fresh_port, spin(1000)), EmitOptions())
+    unit = fresh_port.emit(legalized(fresh_port, spin(1000)))
     module, memory = fresh_port.compile(unit), fresh_port.allocate(4)
     args = (memory,)
     for _ in range(2):

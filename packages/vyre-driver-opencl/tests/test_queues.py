@@ -10,7 +10,6 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.engine.port import EmitOptions
 from vyre_driver.lower.legalize import legalize
 from vyre_driver_opencl import devices, icd
 from vyre_driver_opencl.devices import candidates, siblings
@@ -52,7 +51,7 @@ def test_launches_of_both_queues_are_in_order(backend_id: str) -> None:
     port = OpenClPort(backend_id, open_device(backend_id))
     source, count = adding(), 1 << 16
     lowered = legalize(source, source.validate(), port.target())
-    (kernel,), unit = lowered.kernels, port.emit(lowered, EmitOptions())
+    (kernel,), unit = lowered.kernels, port.emit(lowered)
     modules = [port.compile(unit, queue) for queue in (0, 1)]
     memory = port.allocate(4 * count)
     expected = np.arange(count, dtype=np.uint32)

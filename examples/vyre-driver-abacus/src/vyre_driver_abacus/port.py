@@ -11,7 +11,7 @@ from platform import python_version
 from typing import Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality, Extent
-from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -72,7 +72,7 @@ class AbacusPort(DevicePort[Module, bytearray, int]):
 
     # ── compile ──
 
-    def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
+    def emit(self, lowered: Lowered) -> SourceUnit:
         names = tuple(f"kernel_{n}" for n, _ in enumerate(lowered.kernels))
         text = "\n".join(print_kernel(name, kernel) for name, kernel in zip(names, lowered.kernels, strict=True))
         types = tuple(tuple(b.dtype for b in k.program.buffers if b.memory.is_bound) for k in lowered.kernels)

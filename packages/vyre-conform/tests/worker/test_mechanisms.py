@@ -40,10 +40,10 @@ def test_an_emitter_that_composes_what_it_claims_is_found() -> None:
     """It says that it counts zeros, and prints the composition."""
 
     class Composes(FakePort):
-        def emit(self, lowered: Lowered, options: Any) -> Any:
+        def emit(self, lowered: Lowered) -> Any:
             if lowered.source.name == "has_clz_u32":
                 lowered = lowered_for(replace(FEW, ops=FEW.ops - {("clz", u32)}), validate(lowered.source))
-            return super().emit(lowered, options)
+            return super().emit(lowered)
 
     assert lies(Composes) == ["clz of u32 is among what the device has, and its code is what is composed without it"]
 

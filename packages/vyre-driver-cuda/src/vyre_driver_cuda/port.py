@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -112,7 +112,7 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
     def natives(self) -> Mapping[tuple[str, DType], str]:
         return self._dialect.natives
 
-    def emit(self, lowered: Lowered, options: EmitOptions) -> CudaSource:
+    def emit(self, lowered: Lowered) -> CudaSource:
         return emit(lowered, self._dialect)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:

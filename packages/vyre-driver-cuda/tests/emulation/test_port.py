@@ -19,7 +19,6 @@ from cuda_emulation.rehearsal import RehearsedPort, opened, rehearsed
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.lowering import lowered_for
-from vyre_driver.engine.port import EmitOptions
 from vyre_driver.errors import (
     DeviceLost,
     DeviceOutOfMemory,
@@ -59,7 +58,7 @@ def adding(count: int = 4) -> Program:
 
 
 def compiled(port: RehearsedPort, source: Program):
-    unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+    unit = port.emit(lowered_for(port.target(), source.validate()))
     return port.compile(unit), unit.kernels[0]
 
 

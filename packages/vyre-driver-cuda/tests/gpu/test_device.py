@@ -16,7 +16,6 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.lowering import lowered_for
-from vyre_driver.engine.port import EmitOptions
 from vyre_driver.errors import DeviceOutOfMemory, DispatchTimeout, UnsupportedFeature
 from vyre_driver_cuda.memory import LARGE, SMALL
 from vyre_driver_cuda.port import CudaPort
@@ -72,7 +71,7 @@ def met(x: np.ndarray, rounds: int = 16) -> np.ndarray:
 
 
 def compiled(port: CudaPort, source: Program):
-    unit = port.emit(lowered_for(port.target(), source.validate()), EmitOptions())
+    unit = port.emit(lowered_for(port.target(), source.validate()))
     return port.compile(unit), unit.kernels[0]
 
 
@@ -113,7 +112,7 @@ def test_code_does_what_is_claimed(port: CudaPort, real: None) -> None:
         x, out = p.read("x", f32), p.write("out", f32, GROUP)
         i = p.local_id(0)
         out[i] = p.subgroup("shuffle_xor", x[i], 1) * x[i] + 1.0
-    unit = port.emit(lowered_for(port.target(), p.build().validate()), EmitOptions())
+    unit = port.emit(lowered_for(port.target(), p.build().validate()))
     ptx = compile_unit(unit, Architecture.parse(port.probe().compiler.split()[-1])).ptx
     assert "shfl.sync.bfly" in ptx
     assert "fma.rn" not in ptx

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -88,7 +88,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     def natives(self) -> Mapping[tuple[str, DType], str]:
         return self._opened.dialect.natives
 
-    def emit(self, lowered: Lowered, options: EmitOptions) -> OpenClSource:
+    def emit(self, lowered: Lowered) -> OpenClSource:
         from vyre_driver_opencl.emit import emit  # the printer is not needed by those who load all their code
 
         return emit(lowered, self._opened.dialect, self._opened.reported.options)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vyre_driver.backend.typed import TypedDispatchExt
     from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
     from vyre_driver.engine.backend import EngineBackend
-    from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+    from vyre_driver.engine.port import DevicePort, SourceUnit
     from vyre_driver.errors import (
         BackendError,
         BackendUnavailable,
@@ -212,7 +212,7 @@ _MODULES = {
     "backend.typed": "TypedDispatchExt",
     "device.profile": "DeviceProfile DeviceTimingQuality",
     "engine.backend": "EngineBackend",
-    "engine.port": "DevicePort EmitOptions SourceUnit",
+    "engine.port": "DevicePort SourceUnit",
     "errors": """
         BackendError BackendUnavailable BadArtifact BadCapsule ContractMismatch DeviceLost DeviceOutOfMemory
         DispatchFailed DispatchTimeout DuplicateBackend Error InvalidInput InvalidLaunch InvalidProgram
@@ -334,7 +334,6 @@ __all__ = [
     "DivergenceEvent",
     "DuplicateBackend",
     "DuplicateOpIdError",
-    "EmitOptions",
     "EnforceGate",
     "EnforceVerdict",
     "EngineBackend",

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_driver.engine.port import EmitOptions
 from vyre_driver.lower.lowered import Kernel, Launch, Lowered
 from vyre_driver.testing.fake_port import FakePort, Fault
 from vyre_foundation.build import program
@@ -49,7 +48,7 @@ def test_memory_begins_as_rubbish_and_keeps_what_is_written(port: FakePort) -> N
 
 
 def test_a_launch_runs_the_evaluator_over_memory_by_name(port: FakePort) -> None:
-    unit = port.emit(lowered(masking()), EmitOptions())
+    unit = port.emit(lowered(masking()))
     module = port.compile(unit)
     memory = port.allocate(8)
     port.copy_in(memory, memoryview(b"\x81\x82\3\4"))
@@ -81,7 +80,7 @@ def test_misuse_is_noticed(port: FakePort, misuse: Callable[..., object]) -> Non
 
 def test_an_endless_wait_is_noticed(port: FakePort) -> None:
     port.hangs = True
-    unit = port.emit(lowered(masking()), EmitOptions())
+    unit = port.emit(lowered(masking()))
     event = port.launch(port.compile(unit), unit.kernels[0], (1, 1, 1), (2, 1, 1), (port.allocate(2), 1))
     assert not port.wait(event, timeout=1.0)
     assert not port.query(event)
@@ -103,7 +102,7 @@ def test_a_lazy_device_works_when_it_is_waited_for(port: FakePort) -> None:
     port.is_lazy = True
     memory = port.allocate(4)
     port.copy_in(memory, memoryview(b"\x81\x82\x83\x84"))
-    unit = port.emit(lowered(masking()), EmitOptions())
+    unit = port.emit(lowered(masking()))
     first, second = (port.launch(port.compile(unit), "entry_0", (1, 1, 1), (2, 1, 1), (memory, 2)) for _ in "12")
     assert bytes(memory.contents) == b"\xa5\xa5\xa5\xa5"
     port.work(2)
@@ -120,7 +119,7 @@ def test_a_lazy_device_works_when_it_is_waited_for(port: FakePort) -> None:
 def test_a_recording_runs_when_it_is_replayed(port: FakePort) -> None:
     port.records = True
     memory = port.allocate(4)
-    module = port.compile(port.emit(lowered(masking()), EmitOptions()))
+    module = port.compile(port.emit(lowered(masking())))
 
     def enqueue() -> None:
         port.fill(memory, 0x81, 4)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.lowering import lowered_for
-from vyre_driver.engine.port import EmitOptions, SourceUnit
+from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -62,7 +62,7 @@ def _size(lowered: Lowered) -> int:
 
 
 def _text(device: Device, lowered: Lowered) -> str:
-    unit: SourceUnit = device.port.emit(lowered, EmitOptions())
+    unit: SourceUnit = device.port.emit(lowered)
     return unit.text
 
 

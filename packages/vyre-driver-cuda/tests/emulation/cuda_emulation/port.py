@@ -15,7 +15,7 @@ from cuda_emulation.fake_cupy import PROPERTIES
 from cuda_emulation.launch import MULTIPROCESSORS, KernelFault, Memory, Module, occupancy
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -60,7 +60,7 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
     def emitter(self) -> str:
         return f"{self.emitter_version} {self._dialect.digest()}"
 
-    def emit(self, lowered: Lowered, options: EmitOptions) -> CudaSource:
+    def emit(self, lowered: Lowered) -> CudaSource:
         return emit(lowered, self._dialect)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:

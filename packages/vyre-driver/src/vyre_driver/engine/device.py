@@ -14,7 +14,7 @@ from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.natives import Natives
-from vyre_driver.engine.port import DevicePort, EmitOptions, OpenPort, SourceUnit
+from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.engine.residents import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
@@ -96,7 +96,7 @@ class Device:
         from vyre_driver.engine.lowering import lowered_for  # not needed by those who find their code in the store
 
         lowered = lowered_for(self._target_for(config), facts)
-        return lowered, self.port.emit(lowered, EmitOptions(ulp_budget=config.ulp_budget))
+        return lowered, self.port.emit(lowered)
 
     def _emit_many(
         self, programs: Sequence[Facts], config: DispatchConfig
@@ -108,7 +108,7 @@ class Device:
         parts = [lowered_for(self._target_for(config), facts) for facts in programs]
         if not all(map(can_join, parts)):
             return parts, None
-        return parts, self.port.emit(joined(parts), EmitOptions(ulp_budget=config.ulp_budget))
+        return parts, self.port.emit(joined(parts))
 
     def side_by_side(self, code: Code) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""

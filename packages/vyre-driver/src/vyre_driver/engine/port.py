@@ -37,22 +37,10 @@ from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.tune.candidate import Candidate
 from vyre_foundation.dtype import DType
-from vyre_foundation.record import record
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
 EventT = TypeVar("EventT")
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class EmitOptions:
-    """What emission may depend on beside the lowered program; all of it is part of the pipeline key.
-
-    `ulp_budget` is the error in units in the last place that the device's own elementary functions may have; 0 forbids
-    them, as it forbids contraction and every other liberty.
-    """
-
-    ulp_budget: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +100,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         return {}
 
     @abstractmethod
-    def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
+    def emit(self, lowered: Lowered) -> SourceUnit:
         """Print the kernels of `lowered`. Pure: no device, and equal inputs give equal units."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.port import DevicePort, EmitOptions, SourceUnit
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.plan.launch import LaunchPlan, OutputLayout
@@ -103,7 +103,6 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     live: set[FakeMemory] = field(default_factory=set)
     arguments: list[Sequence[FakeMemory | int]] = field(default_factory=list)
     queues: list[int] = field(default_factory=list)
-    options: list[EmitOptions] = field(default_factory=list)
     is_closed: bool = False
     recordings: set[FakeRecording] = field(default_factory=set)
     _is_busy: bool = False
@@ -122,9 +121,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     def natives(self) -> Mapping[tuple[str, DType], str]:
         return self.own_functions
 
-    def emit(self, lowered: Lowered, options: EmitOptions) -> SourceUnit:
+    def emit(self, lowered: Lowered) -> SourceUnit:
         with self._call("emit"):
-            self.options.append(options)
             names = tuple(f"entry_{n}" for n, _ in enumerate(lowered.kernels))
             text = "\n".join(f"{name}: {kernel.program}" for name, kernel in zip(names, lowered.kernels, strict=True))
             return FakeUnit(text, names, "fake", lowered=lowered)
