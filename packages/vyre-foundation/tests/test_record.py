@@ -79,7 +79,18 @@ def shapes(make: Any) -> dict[str, type]:
         def __hash__(self) -> int:
             return 7
 
-    return {cls.__name__: cls for cls in (Plain, Keywords, Mixed, One, Nothing, Identity, Own)}
+    @make(slots=True)
+    class Mutable:
+        """Fields that may change."""
+
+        a: int
+        b: list[int] = field(default_factory=list)
+        c: int = field(init=False)
+
+        def __post_init__(self) -> None:
+            self.c = self.a
+
+    return {cls.__name__: cls for cls in (Plain, Keywords, Mixed, One, Nothing, Identity, Own, Mutable)}
 
 
 RECORDS, DATACLASSES = shapes(record), shapes(dataclass)
@@ -96,6 +107,8 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Nothing", (), {}),
     ("Identity", (1,), {}),
     ("Own", (1,), {}),
+    ("Mutable", (1,), {}),
+    ("Mutable", (1, [2]), {}),
 ]
 
 
@@ -144,6 +157,39 @@ def test_a_record_is_frozen() -> None:
     with pytest.raises(FrozenInstanceError, match="cannot delete field 'a'"):
         del made.a
     assert made.double == 2
+
+
+def test_a_record_that_may_change_does() -> None:
+    made, same = RECORDS["Mutable"](1), RECORDS["Mutable"](1)
+    made.b.append(5)
+    made.a = 2
+    assert (made.a, made.b, made.c) == (2, [5], 1)
+    assert made != same
+    with pytest.raises(AttributeError):
+        made.other = 1
+    assert copy.deepcopy(made) == made
+
+
+def test_an_init_is_made_when_it_is_needed() -> None:
+    @record(frozen=True, slots=True)
+    class Base:
+        """Not used but through what comes after it."""
+
+        a: int
+
+    class Derived(Base):
+        """Without an `__init__` of its own."""
+
+        __slots__ = ()
+
+    before = vars(Base)["__init__"]
+    assert not inspect.isfunction(before)
+    assert (Derived(1).a, Derived(a=2).a, Base(3).a) == (1, 2, 3)
+    assert inspect.isfunction(vars(Base)["__init__"])
+    assert "__init__" not in vars(Derived)
+    kept = Base.__new__(Base)
+    before.__get__(kept, Base)(4)  # who has looked it up before
+    assert kept.a == 4
 
 
 def test_a_record_is_replaced_matched_and_copied() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from vyre_foundation.attributes import AttrSchema, AttrValue, operands_of, values_of
 from vyre_foundation.dtype import DType
@@ -117,7 +117,7 @@ class DialectProblem:
         return f"dialect {self.id!r} of {self.source}: {self.reason}. Fix: {self.fix}"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Registry:
     rows: dict[str, Composition] = field(default_factory=dict)
     dialects: dict[str, Dialect] = field(default_factory=dict)

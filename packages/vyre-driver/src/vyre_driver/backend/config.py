@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from vyre_driver.device.profile import Extent as Extent
 from vyre_driver.errors import InvalidLaunch
+from vyre_foundation.record import record
 
 
 class Preference(Enum):
@@ -20,7 +21,7 @@ class Preference(Enum):
     __hash__ = object.__hash__  # members are single objects, and every dispatch hashes two of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DispatchConfig:
     """Options of a dispatch; every field is honoured by every path or refused with a typed error.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from vyre_driver.engine.allocation import Allocation
@@ -11,6 +11,7 @@ from vyre_driver.engine.prepared import Prepared, Runnable
 from vyre_driver.engine.queueing import QueueChoice
 from vyre_driver.engine.request import Request
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.record import record
 
 
 class Recorded(Protocol):
@@ -20,7 +21,7 @@ class Recorded(Protocol):
         """One of the launches is about to end: give the recording back."""
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Kept:
     """What is kept of one shape. It keeps the program alive, and so its identity its own.
 

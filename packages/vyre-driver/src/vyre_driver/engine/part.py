@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vyre_driver.backend.resources import ResidentDispatchStep
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.kept import Kept
+from vyre_foundation.record import record
 
 MAX_ENQUEUED = 8192
 """Launches that are enqueued before the host waits: runtimes keep something for each."""
@@ -20,7 +20,7 @@ Resolve = Callable[[ResidentDispatchStep], Kept]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Part:
     """`steps` with their `launches`; None for one that is found when it is reached. `runs` counts those before.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Protocol
 
@@ -66,7 +65,7 @@ class EmptyLaunch:
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
 
 
-@dataclass(slots=True, kw_only=True)
+@record(slots=True, kw_only=True)
 class Prepared:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -22,6 +21,7 @@ from vyre_driver.errors import InvalidLaunch
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
+from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
@@ -34,7 +34,7 @@ Ranges = Sequence[ResidentReadRange]
 Targets: TypeAlias = "Sequence[HostBuffer]"
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Chain:
     """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from vyre_foundation.record import record
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Counters:
     """Counts since the backend began; they only grow. The caller holds the backend's lock.
 

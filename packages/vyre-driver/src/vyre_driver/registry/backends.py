@@ -7,16 +7,17 @@ availability is asked for.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
 from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
+from vyre_foundation.record import record
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Registry:
     registered: dict[str, BackendRegistration] = field(default_factory=dict)
     discovered: Discovery | None = None

@@ -24,6 +24,7 @@ from vyre_foundation.ir.stmt import (
     Var,
 )
 from vyre_foundation.ir.walk import expressions
+from vyre_foundation.record import record
 
 _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
     Let: ("value",),
@@ -39,7 +40,7 @@ _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
 """The names of what `expressions` gives, in its order."""
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Place:
     """One statement: its number in program order, the statement around it (None at the top) and its scope.
 
