@@ -16,8 +16,8 @@ from vyre_driver_opencl.compiler import BuildFailed
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.facts import prove_once
 from vyre_driver_opencl.opened import OpenedDevice, open_device
-from vyre_driver_opencl.probe import prove_device
 from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.device import prove_device
 from vyre_driver_opencl.proof.rows import REFUSED, Row, examine
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32, u32
@@ -111,5 +111,5 @@ def test_a_device_is_timed_once(
     assert len(timed) > 40
     plain = prove_device(backend_id, bench, opened.reported)
     assert (found.floats, found.casts, found.atomics) == (plain.floats, plain.casts, plain.atomics)
-    monkeypatch.setattr("vyre_driver_opencl.facts.prove_device", None)
+    monkeypatch.setattr("vyre_driver_opencl.proof.device.prove_device", None)
     assert prove_once(backend_id, opened.device, opened.reported, bench) == found

@@ -19,7 +19,7 @@ from vyre_driver.errors import (
     StaleHandle,
 )
 from vyre_driver.lower.legalize import legalize
-from vyre_driver_opencl import facts, launch, opened, port
+from vyre_driver_opencl import launch, opened, port
 from vyre_driver_opencl.backend import OpenClBackend
 from vyre_driver_opencl.emit import OpenClSource
 from vyre_driver_opencl.memory import BufferMemory, Sharing
@@ -229,7 +229,7 @@ def test_devices_that_fail_are_passed_over_with_their_reasons(monkeypatch: pytes
     def refuse(backend: str, bench: object, reported: object, **how: object) -> None:
         raise BackendUnavailable(backend, "it can not count", fix="choose another device")
 
-    monkeypatch.setattr(facts, "prove_device", refuse)
+    monkeypatch.setattr("vyre_driver_opencl.proof.device.prove_device", refuse)
     monkeypatch.setattr(opened, "_proven", {})
     with pytest.raises(BackendUnavailable, match=r"no device can be used \(.*it can not count\)\. Fix: choose another"):
         open_device(backend_id)

@@ -50,7 +50,9 @@ backend = OpenClBackend(sys.argv[1])
 got = np.frombuffer(backend.dispatch(p.build(), [x])[0], np.uint32)
 assert (got == (x * 3 + 3) ^ 7).all()
 backend.shutdown()
-print(json.dumps({"built": len(built), **backend.backend_metric_snapshot()}))
+makers = "driver.lower.legalize", "driver.tune.patterns", "driver_opencl.emit", "driver_opencl.proof.device"
+loaded = [name for name in makers if f"vyre_{name}" in sys.modules]
+print(json.dumps({"built": len(built), "makers": len(loaded), **backend.backend_metric_snapshot()}))
 """
 
 
@@ -69,12 +71,14 @@ def opened(folder: Path) -> Store:
 
 
 def test_a_later_process_compiles_nothing(backend_id: str, tmp_path: Path) -> None:
-    """Not even proofs: counted at the compiler itself."""
+    """Not even proofs: counted at the compiler itself. Nor does it import what makes code and proofs."""
     first = run(backend_id, tmp_path)
     assert (first["compiles"], first["loads"], first["saves"]) == (1, 0, 1)
     assert first["built"] > 1
+    assert first["makers"] == 4
     second = run(backend_id, tmp_path)
     assert (second["compiles"], second["loads"], second["saves"], second["built"]) == (0, 1, 0, 0)
+    assert second["makers"] == 0
 
 
 def test_other_settings_of_the_compiler_are_another_device(backend_id: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from vyre_driver_opencl import __version__
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
-from vyre_driver_opencl.probe import Proven, Reported, prove_device
+from vyre_driver_opencl.probe import Proven, Reported
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
@@ -28,9 +28,11 @@ def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench
     known = DeviceSignatureTable(shared_store())
 
     def find() -> Proven:
+        from vyre_driver_opencl.proof.device import prove_device  # not needed by those whose store has the facts
+
         if not known.keeps:
             return prove_device(backend, bench, reported)
-        from vyre_driver_opencl.choice import choose  # lowers and prints, which nobody needs whose store has the facts
+        from vyre_driver_opencl.choice import choose  # it also lowers and prints
 
         proven = prove_device(backend, bench, reported, thorough=True)
         return choose(bench, dialect_of(backend, reported, proven), proven)

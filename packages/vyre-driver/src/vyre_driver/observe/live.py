@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from os import environ
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -100,6 +99,8 @@ def _every(text: str) -> int:
 
 
 def _shadowed(backend: VyreBackend, every: int, environment: Mapping[str, str]) -> VyreBackend:
+    from pathlib import Path
+
     from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
     from vyre_driver.observe.shadowed import ShadowedBackend
 

@@ -14,6 +14,7 @@ from vyre_driver.backend.registration import Availability, BackendRegistration, 
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
 from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.record import record
 
 
@@ -117,10 +118,11 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
 
 
 def _acquire(registration: BackendRegistration) -> VyreBackend:
-    state = _probe(registration)
-    if not state.is_available:
-        raise BackendUnavailable(registration.id, state.reason, fix=state.fix)
-    return registration.factory()
+    with rare_collections():  # what is imported now stays: the collector would look at it again and again
+        state = _probe(registration)
+        if not state.is_available:
+            raise BackendUnavailable(registration.id, state.reason, fix=state.fix)
+        return registration.factory()
 
 
 def _probe(registration: BackendRegistration) -> Availability:
