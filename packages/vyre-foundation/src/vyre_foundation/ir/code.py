@@ -17,6 +17,7 @@ from vyre_foundation.ir.expr import Apply, Expr
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from vyre_foundation.wire.encode_expressions import ExpressionColumns
 
 NO_OP = 0
 """Less than the tag of any op."""
@@ -29,14 +30,13 @@ class Reuses(NamedTuple):
     back: npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Code:
-    """What a stack machine does to evaluate `roots` one after the other."""
+    """What a stack machine does to evaluate expressions, the roots, one after the other."""
 
-    roots: Sequence[Expr]
     nodes: Sequence[Any]
     """All expressions under the roots, once, children before parents, in the order of first use."""
-    pushes: Sequence[int]
+    pushes: npt.NDArray[np.int64]
     """The numbers, among `nodes`, of what is pushed. One that comes for the first time is made, from its operands on
     top of the stack, which it replaces; one that comes again is pushed again."""
     ends: Sequence[int]
@@ -47,24 +47,39 @@ class Code:
         """For each of the nodes the tag of its op, `NO_OP` for what applies none."""
         return bytes([node.op.tag if node.__class__ is Apply else NO_OP for node in self.nodes])
 
-    def numbers_of(self, tags: Iterable[int]) -> list[int]:
+    def numbers_of(self, tags: Iterable[int]) -> npt.NDArray[np.intp]:
         """The numbers of the nodes that have one of `tags`."""
         wanted = np.zeros(256, np.bool_)
         wanted[list(tags)] = True
-        return np.flatnonzero(wanted[np.frombuffer(self.tags, np.uint8)]).tolist()
+        return np.flatnonzero(wanted[np.frombuffer(self.tags, np.uint8)])
 
     @cached_property
     def others(self) -> Sequence[Expr]:
         """The nodes that are no applications of ops. They are few."""
-        return [self.nodes[number] for number in self.numbers_of((NO_OP,))]
+        return [self.nodes[number] for number in self.numbers_of((NO_OP,)).tolist()]
+
+    @cached_property
+    def makes(self) -> npt.NDArray[np.intp]:
+        """For each of the nodes the place among all pushes where it is made."""
+        return np.flatnonzero(np.diff(self._latest, prepend=-1))
 
     @cached_property
     def reuses(self) -> Reuses:
         """Which of the pushes make nothing."""
-        pushed = np.array(self.pushes, np.int64)
-        latest = np.maximum.accumulate(pushed)  # what was made last, at each push
-        at = np.flatnonzero(np.diff(latest, prepend=-1) == 0)
-        return Reuses(at, latest[at] - pushed[at] + 1)
+        at = np.flatnonzero(np.diff(self._latest, prepend=-1) == 0)
+        return Reuses(at, self._latest[at] - self.pushes[at] + 1)
+
+    @cached_property
+    def _latest(self) -> npt.NDArray[np.int64]:
+        """What was made last, at each push."""
+        return np.maximum.accumulate(self.pushes)
+
+    @cached_property
+    def columns(self) -> ExpressionColumns:
+        """How the wire form has these expressions."""
+        from vyre_foundation.wire.encode_expressions import ExpressionColumns
+
+        return ExpressionColumns(self)
 
 
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
@@ -72,7 +87,6 @@ def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
 
     It goes down along first operands to one that is there, and up through the other operands of those above it.
     """
-    roots = list(roots)
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []
     ends: list[int] = []
@@ -111,4 +125,4 @@ def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
             else:
                 break
         ends.append(len(numbers))
-    return Code(roots, list(numbers), pushes, ends)
+    return Code(list(numbers), np.array(pushes, np.int64), ends)

@@ -270,21 +270,35 @@ _ApplyDraft = Apply._draft
 
 
 def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
-    """What `Apply(op, *args)` is, in less time: Python is slow to call a class, and most expressions are made here.
+    """What `Apply(op, *args)` is, in less time: Python is slow to call a class."""
+    if op.arity == 2 == len(args) and (operand := args[0].dtype) is args[1].dtype and operand in op.results:
+        return _entered(op, args, op.results[operand])  # nearly always
+    return _entered(op, args, result_type(op, args))
 
-    Nearly all are new, so it does not look before. Operands are seldom those of two applications, so the first is
-    entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
+
+def binary(op: Op, first: Expr, second: Expr) -> Apply:
+    """What `Apply(op, first, second)` is. Most expressions are made here."""
+    operand = first.dtype
+    if operand is second.dtype and op.arity == 2 and operand in op.results:  # nearly always
+        return _entered(op, (first, second), op.results[operand])
+    return _entered(op, (first, second), result_type(op, (first, second)))
+
+
+def _entered(op: Op, args: tuple[Expr, ...], dtype: DType) -> Apply:
+    """The application of `op`, which is entered if it is new.
+
+    Nearly all are, so it does not look before. Operands are seldom those of two applications, so the first is entered
+    by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
     """
     node = _ApplyDraft()
-    node.op, node.args = op, args
-    if op.arity == 2 == len(args) and (operand := args[0].dtype) is args[1].dtype and operand in op.results:
-        node.dtype = op.results[operand]  # nearly always
-    else:
-        node.dtype = result_type(op, args)
+    node.op, node.args, node.dtype = op, args, dtype
     node.__class__ = Apply
     if len(_live) > _sweep_at:
         _sweep()
-    first = _live.setdefault(args, node) or _settled(args, node)
+    first = _live.setdefault(args, node)
+    if first is node:
+        return node  # type: ignore[no-any-return]
+    first = first or _settled(args, node)
     return first if first.op is op else _applied_too(op, first)
 
 
@@ -426,10 +440,9 @@ SMALL_LITERALS: defaultdict[DType, dict[int, Literal]] = defaultdict(dict)
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
     if value.__class__ is int and dtype.is_integer and 0 <= value <= dtype.highest:  # nearly always
-        found: Literal = _live.get((Literal, dtype, value)) or Literal(dtype, int(value))
-        if value <= _LARGEST_SMALL:
-            SMALL_LITERALS[dtype][int(value)] = found
-        return found
+        if value > _LARGEST_SMALL:
+            return Literal(dtype, int(value))
+        return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, Literal(dtype, int(value)))
     if dtype.is_float:
         is_double = isinstance(value, float) or abs(value) <= 2**53
         rounded = round_float(dtype, float(value)) if is_double else round_rational(dtype, Fraction(value))
@@ -445,13 +458,8 @@ def result_type(op: Op, args: tuple[Expr, ...]) -> DType:
     """The type of `op` over `args`, or `TypeMismatch` naming got and expected."""
     if len(args) == op.arity:
         operand = args[0].dtype
-        result = op.results.get(operand)
-        if result is not None:
-            for other in args:
-                if other.dtype is not operand:
-                    break
-            else:
-                return result
+        if operand in op.results and (len(args) == 1 or args[1].dtype is operand is args[-1].dtype):
+            return op.results[operand]
     got = ", ".join(a.dtype.name for a in args)
     if len(args) != op.arity:
         raise TypeMismatch(f"{op.id} got {len(args)} operands ({got}), expected {op.arity}", fix="pass all operands")

@@ -52,6 +52,11 @@ class Program:
         """All expressions that the statements evaluate, in program order. Computed once."""
         return code(e for stmt in statements(self.body) for e in expressions(stmt))
 
+    def with_code(self, code: Code) -> Program:
+        """This program, which need not find its code: who has made it knows it."""
+        vars(self)["code"] = code
+        return self
+
     @property
     def workgroup_volume(self) -> int:
         """Invocations per workgroup."""

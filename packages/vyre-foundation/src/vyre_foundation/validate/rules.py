@@ -26,7 +26,7 @@ class Rules:
 
     def run(self) -> None:
         code = self._report.program.code
-        numbers = [*code.numbers_of(_WITH_RULES), len(code.nodes)]
+        numbers = [*code.numbers_of(_WITH_RULES).tolist(), len(code.nodes)]
         checked, ends = 0, iter(code.ends)
         for place in self._report.outline.places:
             roots = place.roots()

@@ -66,7 +66,7 @@ class Scopes:
         """
         code, last = self._report.program.code, len(self._report.outline.places) - 1
         visible: dict[Expr, Visible] = {}
-        for number in code.numbers_of((NO_OP,)) if self._locals else ():
+        for number in code.numbers_of((NO_OP,)).tolist() if self._locals else ():
             node = code.nodes[number]
             if node.__class__ is Local and (declared := self._locals.get(node.name)) is not None:
                 first_use, _ = self._report.roots[bisect_right(code.ends, number)]

@@ -42,7 +42,7 @@ def encode_canonical(program: Program) -> bytes:
         made = code(body.roots)
         order = operand_order(made, locals, buffers)
     if order.wrong:
-        made = code(made.roots, order.wrong)
+        made = code(body.roots, order.wrong)
     head = Program("canonical", buffers, program.workgroup_size, (), program.subgroup_size)
     return assemble(head, body, made, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
 

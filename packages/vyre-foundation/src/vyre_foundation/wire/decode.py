@@ -31,7 +31,7 @@ def decode(data: bytes) -> Program:
     x, y, z, subgroup = reader.numbers(4)
     buffers = BufferTable(reader, strings)
     with rare_collections():
-        roots = Machine(reader, buffers, strings).run()
+        code, roots = Machine(reader, buffers, strings).run()
         body = StatementReader(reader, buffers, strings, roots).run()
     strings.finish()
     buffers.finish()
@@ -42,7 +42,8 @@ def decode(data: bytes) -> Program:
             where=f"offset {reader.at}",
             offset=reader.at,
         )
-    return Program(name, buffers.declared, (x, y, z), body, subgroup - 1 if subgroup else None)
+    program = Program(name, buffers.declared, (x, y, z), body, subgroup - 1 if subgroup else None)
+    return program.with_code(code)
 
 
 def decode_expr(data: bytes) -> Expr:

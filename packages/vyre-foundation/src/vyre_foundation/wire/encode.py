@@ -12,7 +12,6 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
-from vyre_foundation.wire.encode_expressions import ExpressionColumns
 from vyre_foundation.wire.encode_statements import StatementColumns
 from vyre_foundation.wire.errors import Unencodable
 from vyre_foundation.wire.fingerprint import digest
@@ -32,7 +31,7 @@ def encode_expr(expr: Expr) -> bytes:
 
 def assemble(program: Program, statements: StatementColumns, code: Code, rename: Callable[[str], str]) -> bytes:
     """The wire form of `program` with the body `statements`; `code` is that of what they evaluate."""
-    expressions = ExpressionColumns(code)
+    expressions = code.columns
     used = dict.fromkeys((*expressions.buffers, *statements.buffers))
     undeclared = used.keys() - set(program.buffers)
     rows = (*program.buffers, *[buffer for buffer in used if buffer in undeclared])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ExpressionColumns:
-    """The fields of all expressions of `code`, in the order in which it makes them."""
+    """The fields of all expressions of `code`, in the order in which it makes them; made once for all encodings."""
 
     def __init__(self, code: Code) -> None:
         self.dtypes = bytearray()
@@ -31,11 +31,11 @@ class ExpressionColumns:
         self.callees: list[str] = []
         self.arities: list[int] = []
         self.literals: dict[DType, list[int]] = {dtype: [] for dtype in DTYPES}
-        self.references = code.reuses.back
         tokens = bytearray(code.tags)
-        for number in code.numbers_of((NO_OP,)):
+        for number in code.numbers_of((NO_OP,)).tolist():
             tokens[number] = self._other(code.nodes[number])
         self.tokens = interleave(tokens, code.reuses.at)
+        self.references = write_column(code.reuses.back)
 
     def _other(self, node: Expr) -> int:
         """The token of an expression that is no op; its fields go to their columns."""
@@ -77,7 +77,7 @@ class ExpressionColumns:
             write_column((len(self.tokens),)),
             self.tokens,
             bytes(self.dtypes),
-            write_column(self.references),
+            self.references,
             strings.references(map(rename, self.locals)),
             strings.references(self.callees),
             write_column([numbers[buffer] for buffer in self.buffers]),

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 from zlib import crc32
 
+import numpy as np
+
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.code import Code
+from vyre_foundation.ir.code import NO_OP, Code
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
@@ -43,11 +45,9 @@ def operand_order(made: Code, locals: Mapping[str, int], buffers: Sequence[Buffe
     fields = _Fields(locals, buffers)
     wrong: set[Apply] = set()
     undecided: set[Apply] = set()
-    for number in made.numbers_of(_COMMUTATIVE_TAGS):
+    for number in _without_literal_last(made):
         node = made.nodes[number]
         first, second = node.args
-        if second.__class__ is Literal and first.__class__ is not Literal:  # in order, as most are
-            continue
         kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
         other = second.op.tag if second.__class__ is Apply else _KINDS[second.__class__]
         if kind > other:
@@ -57,6 +57,19 @@ def operand_order(made: Code, locals: Mapping[str, int], buffers: Sequence[Buffe
             if after >= 0:
                 (wrong if after else undecided).add(node)
     return OperandOrder(wrong, undecided)
+
+
+def _without_literal_last(made: Code) -> list[int]:
+    """The numbers of the applications of commutative ops, less those whose last operand alone is a literal: these are
+    in order, as most are. What is pushed before a literal, the last operand, is the first one."""
+    literal = np.zeros(len(made.nodes), np.bool_)
+    leaves = made.numbers_of((NO_OP,)).tolist()
+    literal[[number for number in leaves if made.nodes[number].__class__ is Literal]] = True
+    numbers = made.numbers_of(_COMMUTATIVE_TAGS)
+    at = made.makes[numbers]
+    in_order = literal[made.pushes[at - 1]] & ~literal[made.pushes[at - 2]]
+    others: list[int] = numbers[~in_order].tolist()
+    return others
 
 
 class _Fields:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from vyre_foundation.wire.errors import Malformed, NestingTooDeep, NotCanonical, Truncated, UnknownTag, WireError
 from vyre_foundation.wire.varint import read_column, read_number
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Reader:
@@ -20,10 +24,15 @@ class Reader:
         number, self.at = read_number(self.data, self.at)
         return number
 
-    def numbers(self, count: int) -> list[int]:
+    def column(self, count: int) -> npt.NDArray[np.uint64]:
         """A column of numbers."""
         column, self.at = read_column(self.data, self.at, count)
         return column
+
+    def numbers(self, count: int) -> list[int]:
+        """A column of numbers, as a list."""
+        numbers: list[int] = self.column(count).tolist()
+        return numbers
 
     def take(self, count: int) -> bytes:
         """`count` bytes."""

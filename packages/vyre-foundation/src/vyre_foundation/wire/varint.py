@@ -66,7 +66,7 @@ def read_number(data: bytes, start: int) -> tuple[int, int]:
     )
 
 
-def read_column(data: bytes, start: int, count: int) -> tuple[list[int], int]:
+def read_column(data: bytes, start: int, count: int) -> tuple[npt.NDArray[np.uint64], int]:
     """The `count` numbers from `start` on, and where they end."""
     near = data[start : start + count]
     if len(near) < count:
@@ -77,7 +77,7 @@ def read_column(data: bytes, start: int, count: int) -> tuple[list[int], int]:
             offset=start,
         )
     if near.isascii():  # every byte is a number
-        return list(near), start + count
+        return np.frombuffer(near, np.uint8).astype(np.uint64), start + count
     window = np.frombuffer(data, np.uint8, offset=start)[: count * MAX_SIZE]
     last = np.flatnonzero(window < 0x80)[:count]
     first = np.concatenate((np.zeros(1, np.intp), last[:-1] + 1))[: len(last)]
@@ -92,7 +92,7 @@ def read_column(data: bytes, start: int, count: int) -> tuple[list[int], int]:
     for byte in range(int(sizes.max())):
         there = sizes > byte
         values[there] |= (window[first[there] + byte] & 0x7F).astype(np.uint64) << np.uint64(7 * byte)
-    return values.tolist(), start + int(last[-1]) + 1
+    return values, start + int(last[-1]) + 1
 
 
 def _refuse(offset: int) -> NoReturn:
