@@ -14,18 +14,19 @@ Args = Sequence["Memory | int"]
 
 
 class LoadedKernel:
-    """One function of the GPU. It keeps the arguments of its last launch, and so their memory.
+    """One function of the GPU. It keeps the arguments of its last launch, and so their `memories`.
 
     If it `is_cooperative`, all blocks of its launches run at the same time.
     `places` is the address of an array of addresses, one of each argument: a pointer, or a u32 in the lower half of a
     word. The driver reads them during the call that launches.
     """
 
-    __slots__ = ("_places", "_values", "args", "function", "is_cooperative", "places")
+    __slots__ = ("_places", "_values", "args", "function", "is_cooperative", "memories", "places")
 
     def __init__(self, function: Any, is_cooperative: bool) -> None:
         self.function, self.is_cooperative = int(function.ptr), is_cooperative
         self.args: Args | None = None
+        self.memories: tuple[Memory, ...] = ()
         self._values = np.zeros(0, np.uint64)
         self._places = np.zeros(0, np.uint64)
         self.places = 0
@@ -38,6 +39,7 @@ class LoadedKernel:
             self._places = np.arange(start, start + 8 * len(args), 8, dtype=np.uint64)
             self.places = int(self._places.ctypes.data)
         self._values[:] = [arg if isinstance(arg, int) else arg.address for arg in args]
+        self.memories = tuple(arg for arg in args if isinstance(arg, Memory))
         self.args = args
 
 

@@ -1,9 +1,9 @@
 """Memory of the GPU, and the way of bytes into it and out of it.
 
 Allocations come from a pool of CuPy's that belongs to the port: what is given back serves the next one at once, which
-is safe because all work goes through one stream, in order. Bytes of callers go through pinned memory of the port, piece
-by piece: so the caller's memory is free at return, whatever kind it is, and one piece is copied on the host while
-another is under way.
+is safe because it is known what memory may still be used by (see `order`). Bytes of callers go through pinned memory of
+the port, piece by piece: so the caller's memory is free at return, whatever kind it is, and one piece is copied on the
+host while another is under way.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ Wait = Callable[[Any], None]
 
 
 class Memory:
-    """Some bytes of the GPU at `address`. `holder` is what keeps them: CuPy's pointer, or another library's array."""
+    """Some bytes of the GPU at `address`. `holder` is what keeps them: CuPy's pointer, or another library's array.
+    `used` is the number of the last work that may use them."""
 
-    __slots__ = ("address", "holder")
+    __slots__ = ("address", "holder", "used")
 
-    def __init__(self, address: int, holder: object) -> None:
-        self.address, self.holder = address, holder
+    def __init__(self, address: int, holder: object, used: int = 0) -> None:
+        self.address, self.holder, self.used = address, holder, used
 
 
 class Slot:
@@ -60,7 +61,7 @@ class Ring:
 
 
 class Copies:
-    """Copies between host memory and the GPU on one stream. `wait` waits for an event and lets interrupts through."""
+    """Copies between host memory and the GPU on a stream. `wait` waits for an event and lets interrupts through."""
 
     def __init__(self, cupy: Any, stream: int, wait: Wait) -> None:
         self._runtime, self._stream, self._wait = cupy.cuda.runtime, stream, wait

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -23,25 +22,19 @@ from vyre_driver_cuda.errors import from_status, status_of
 from vyre_driver_cuda.facts import require_sound
 from vyre_driver_cuda.foreign import wrapped
 from vyre_driver_cuda.launch import Args, Module
-from vyre_driver_cuda.memory import Copies, Memory
+from vyre_driver_cuda.memory import Memory
 from vyre_driver_cuda.opened import OpenedDevice
+from vyre_driver_cuda.order import Mark, Order
 from vyre_driver_cuda.probe import profile
 from vyre_foundation.dtype import DType
 
-NOT_READY = 600
-IMPATIENT = 2e-4
-"""Seconds in which a wait looks again at once. Longer ones sleep in between."""
-LONGEST_PAUSE = 0.005
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """A graph of CUDA's, and the memory that its launches and fills use."""
 
-@dataclass(slots=True, eq=False)
-class Mark:
-    """The end of a launch, by its number. A timed one has events around it; for another the event at its end is made
-    when somebody asks, and then stands behind everything that was enqueued until then."""
-
-    number: int
-    start: Any = None
-    end: Any = None
+    graph: Any
+    memories: Set[Memory]
 
 
 class Current:
@@ -73,7 +66,7 @@ class Current:
 
 
 class CudaPort(DevicePort[Module, Memory, Mark]):
-    """One GPU with one stream, in order. It times its kernels, and records rows of launches as graphs."""
+    """One GPU. It runs copies beside kernels, times its kernels, and records rows of launches as graphs."""
 
     emitter_version: ClassVar[str] = "cuda-2"
     records = True
@@ -85,11 +78,9 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         self._launch_kernel = self._driver.launchKernel
         self._dialect = opened.dialect
         self._current = Current(self._runtime, self._device)
-        self._number = self._ended = 0  # launches, and those that are known to have ended
         with self._current:
-            self._stream = self._cupy.cuda.Stream(non_blocking=True)
+            self._order = Order(self._cupy)
             self._pool = self._cupy.cuda.MemoryPool()
-        self._copies = Copies(self._cupy, self._stream.ptr, self._wait_for)
         self._is_closed = False
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
@@ -143,28 +134,31 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
                 pointer = self._pool.malloc(size)
         except DeviceOutOfMemory as error:
             raise DeviceOutOfMemory(size, self._available()) from error
-        return Memory(int(pointer.ptr), pointer)
+        return self._order.made(int(pointer.ptr), pointer)
 
     def fill(self, memory: Memory, byte: int, size: int) -> None:
         with self._current:
-            self._runtime.memsetAsync(memory.address, byte, size, self._stream.ptr)
+            self._order.next((memory,))
+            self._runtime.memsetAsync(memory.address, byte, size, self._order.stream.ptr)
 
     def copy_in(self, memory: Memory, data: memoryview, offset: int = 0) -> None:
         with self._current:
-            self._copies.write(memory.address + offset, data)
+            self._order.write(memory, offset, data)
 
     def copy_out(self, memory: Memory, into: memoryview, offset: int = 0) -> None:
-        number = self._number
         with self._current:
-            self._copies.read(memory.address + offset, into)
-        self._ended = number
+            self._order.read(memory, offset, into)
 
     def wrap(self, foreign: object) -> Memory | None:
         with self._current:
-            return wrapped(self._cupy, self._stream, self._device, foreign)
+            memory = wrapped(self._cupy, self._order.stream, self._device, foreign)
+            if memory is not None:
+                self._order.next((memory,))  # which may be a wait for whoever makes its contents
+        return memory
 
     def free(self, memory: Memory) -> None:
-        """Back to the pool: the next one to get it enqueues its work behind all that uses it now."""
+        """Back to the pool: the next one to get it knows what may be using it."""
+        self._order.freed(memory)
         memory.holder, memory.address = None, 0
 
     # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -179,19 +173,25 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         *,
         timed: bool = False,
     ) -> Mark:
-        loaded = module.kernels[kernel]
-        stream = self._stream.ptr
+        loaded, order, stream = module.kernels[kernel], self._order, self._order.stream.ptr
         with self._current:
             if args is not loaded.args:
                 loaded.bind(args)
-            start = self._recorded() if timed else None
+            mark = Mark(order.next_launch(loaded.memories))
+            if timed:
+                mark.start = order.time()
             if loaded.is_cooperative:
                 self._driver.launchCooperativeKernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places)
             else:
                 self._launch_kernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places, 0)
-            end = self._recorded() if timed else None
-        self._number += 1
-        return Mark(self._number, start, end)
+            if timed:
+                mark.end = order.time()
+        return mark
+
+    def begun(self, event: Mark) -> None:
+        """An event at its end, before there is more behind it."""
+        with self._current:
+            self._order.end_of(event)
 
     def side_by_side(self, module: Module, kernel: str, workgroup_size: Extent) -> int:
         function, (x, y, z) = module.kernels[kernel].function, workgroup_size
@@ -199,52 +199,40 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
             each: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(function, x * y * z, 0)
         return each * int(self._opened.properties["multiProcessorCount"])
 
-    def record(self, enqueue: Callable[[], object]) -> Any:
+    def record(self, enqueue: Callable[[], object]) -> Recording:
         """A graph, captured from the stream."""
         with self._current:
-            self._stream.begin_capture()
+            memories = self._order.capture()
             try:
                 enqueue()
             except BaseException:
                 with suppress(Exception):
-                    self._stream.end_capture()
+                    self._order.captured()
                 raise
-            return self._stream.end_capture()
+            return Recording(self._order.captured(), memories)
 
-    def replay(self, recording: Any) -> Mark:
+    def replay(self, recording: Recording) -> Mark:
         with self._current:
-            recording.launch(self._stream)
-        self._number += 1
-        return Mark(self._number)
+            mark = Mark(self._order.next_launch(recording.memories))
+            recording.graph.launch(self._order.stream)
+        return mark
 
-    def forget(self, recording: Any) -> None:
+    def forget(self, recording: Recording) -> None:
         """CUDA itself keeps a graph until its replays have ended."""
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def wait(self, event: Mark, timeout: float | None = None) -> bool:
-        if event.number <= self._ended:
-            return True
         with self._current:
-            if not self._look(self._end_of(event), timeout):
-                return False
-        self._ended = event.number
-        return True
+            return self._order.wait(event, timeout)
 
     def query(self, event: Mark) -> bool:
-        if event.number > self._ended:
-            with self._current:
-                if not self._has_ended(self._end_of(event)):
-                    return False
-            self._ended = event.number
-        return True
+        with self._current:
+            return self._order.query(event)
 
     def elapsed(self, event: Mark) -> int | None:
-        if event.start is None:
-            return None
         with self._current:
-            milliseconds: float = self._runtime.eventElapsedTime(event.start.ptr, event.end.ptr)
-        return round(1e6 * milliseconds)
+            return self._order.elapsed(event)
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -253,46 +241,11 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
             return
         self._is_closed = True
         with suppress(Exception), self._current:  # of a lost device everything is gone
-            self._runtime.streamSynchronize(self._stream.ptr)
-        self._copies.release()
+            self._order.close()
         with suppress(Exception):
             self._pool.free_all_blocks()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _recorded(self) -> Any:
-        """An event with a time, at the end of the stream."""
-        event = self._cupy.cuda.Event()
-        self._runtime.eventRecord(event.ptr, self._stream.ptr)
-        return event
-
-    def _end_of(self, mark: Mark) -> Any:
-        if mark.end is None:
-            mark.end = self._cupy.cuda.Event(disable_timing=True)
-            self._runtime.eventRecord(mark.end.ptr, self._stream.ptr)
-        return mark.end
-
-    def _wait_for(self, event: Any) -> None:
-        self._look(event, None)
-
-    def _look(self, event: Any, timeout: float | None) -> bool:
-        """Look again and again, later and later, so that other threads run and interrupts get through in between."""
-        if self._has_ended(event):
-            return True
-        started = time.perf_counter()
-        while not self._has_ended(event):
-            waited = time.perf_counter() - started
-            if timeout is not None and waited >= timeout:
-                return False
-            pause = 0.0 if waited < IMPATIENT else min(waited / 16, LONGEST_PAUSE)
-            time.sleep(pause if timeout is None else min(pause, timeout - waited))
-        return True
-
-    def _has_ended(self, event: Any) -> bool:
-        status = self._runtime.eventQuery(event.ptr)
-        if status not in (0, NOT_READY):
-            raise from_status(BACKEND, status, str(self._runtime.CUDARuntimeError(status)))
-        return bool(status == 0)
 
     def _available(self) -> int | None:
         """Free bytes of the GPU, where it still says so."""

@@ -94,7 +94,7 @@ def test_many_copies_are_under_way_at_once(port: RehearsedPort, fake: FakeCupy) 
     memory = port.allocate(4 * 100)
     for i in range(memory_module.SMALLS):
         port.copy_in(memory, np.array([i], np.uint32).view(np.uint8).data, 4 * i)
-    assert len(fake.work) == 2 * memory_module.SMALLS
+    assert fake.under_way == 2 * memory_module.SMALLS
     for i in range(memory_module.SMALLS, 100):
         port.copy_in(memory, np.array([i], np.uint32).view(np.uint8).data, 4 * i)
     assert read(port, memory, 100) == list(range(100))

@@ -1,8 +1,10 @@
 """A stand-in for the part of CuPy that the port uses, over the emulation: for tests, and to rehearse what needs a GPU.
 
-The stream is as lazy as a stream may be: what is enqueued happens when somebody asks about an event behind it, and not
-before. So a port that reads or reuses host memory too early gets wrong bytes here. Every call is in `log`, with the
-names and arguments that CuPy 14 has; what it does not have is missing here too. `refuse` scripts failures.
+Streams are as lazy as streams may be: what is enqueued happens when somebody asks about an event behind it, or another
+stream waits for one, and not before. So a port that reads or reuses memory too early gets wrong bytes here. Those of
+`hurried` do everything at once instead, which shows where one had to wait for another. Streams are counted in the order
+in which they are made: `trace` says which of them each piece of work went to. Every call is in `log`, with the names
+and arguments that CuPy 14 has; what it does not have is missing here too. `refuse` scripts failures.
 """
 
 from __future__ import annotations
@@ -47,11 +49,22 @@ OutOfMemory = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.fake
 
 
 @dataclass(slots=True)
+class Place:
+    """A place in the work of a stream, which an event marks until it is recorded again."""
+
+    stream: FakeStream | None = None
+    is_reached: bool = True
+    at: float = 0.0
+
+    def reach(self) -> None:
+        self.is_reached, self.at = True, time.perf_counter()
+
+
+@dataclass(slots=True)
 class FakeEvent:
     ptr: int
     timed: bool
-    is_reached: bool = True
-    at: float = 0.0
+    place: Place = field(default_factory=Place)
 
 
 @dataclass
@@ -66,6 +79,7 @@ class FakeStream:
 
     fake: FakeCupy
     ptr: int
+    work: deque[Callable[[], object]] = field(default_factory=deque)
     captured: list[Callable[[], object]] | None = None
 
     def begin_capture(self, mode: int | None = None) -> None:
@@ -94,8 +108,7 @@ class FakeGraph:
     def launch(self, stream: FakeStream | None = None) -> None:
         self.fake.called("graph_launch")
         assert stream is not None
-        for call in self.calls:
-            self.fake.enqueue(stream.ptr, call)
+        self.fake.enqueue(stream.ptr, "graph", *self.calls)
 
 
 @dataclass
@@ -105,15 +118,17 @@ class FakeCupy:
     devices: int = 1
     room: int = 2**32
     patience: int = 0
+    hurried: frozenset[int] = frozenset()
     log: list[str] = field(default_factory=list)
+    trace: list[tuple[int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.numbers = count(1)
         self.device, self.held = 0, 0
-        self.work: deque[Callable[[], object]] = deque()
         self.events: dict[int, FakeEvent] = {}
         self.streams: dict[int, FakeStream] = {}
         self.functions: dict[int, tuple[Module, str]] = {}
+        self.in_pool: list[Any] = []
         self.refused: dict[str, list[int]] = {}
         self.sticky = 0
         self.asked = 0
@@ -141,18 +156,28 @@ class FakeCupy:
         if script and (status := script.pop(0)):
             raise FakeError(status)
 
-    def enqueue(self, stream: int, call: Callable[[], object]) -> None:
+    @property
+    def under_way(self) -> int:
+        """Pieces of work that have not happened."""
+        return sum(len(stream.work) for stream in self.streams.values())
+
+    def enqueue(self, stream: int, name: str, *calls: Callable[[], object]) -> None:
         found = self.streams.get(stream)
         if found is None:  # another library's
-            call()
+            for call in calls:
+                call()
         elif found.captured is None:
-            self.work.append(call)
+            number = list(self.streams).index(stream)
+            self.trace.append((number, name))
+            found.work.extend(calls)
+            while number in self.hurried and found.work and not self.sticky:
+                found.work.popleft()()
         else:
-            found.captured.append(call)
+            found.captured.extend(calls)
 
-    def _work_until(self, is_done: Callable[[], bool]) -> None:
-        while self.work and not is_done() and not self.sticky:
-            self.work.popleft()()
+    def _work_until(self, place: Place) -> None:
+        while place.stream is not None and place.stream.work and not place.is_reached and not self.sticky:
+            place.stream.work.popleft()()
 
     # ── cupy.cuda ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,7 +197,10 @@ class FakeCupy:
         self.called("malloc")
         if size > self.room:
             raise OutOfMemory(f"Out of memory allocating {size:,} bytes")
+        if not self.under_way:
+            self.in_pool.clear()
         memory = np.full(size, 0xA5, np.uint8)
+        self.in_pool.append(memory)
         return FakePointer(memory.ctypes.data, memory)
 
     def _pinned(self, size: int) -> Any:
@@ -242,7 +270,7 @@ class FakeCupy:
             except KernelFault:
                 self.sticky = LAUNCH_FAILED
 
-        self.enqueue(stream, run)
+        self.enqueue(stream, name, run)
 
     # ── cupy.cuda.runtime ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -270,45 +298,43 @@ class FakeCupy:
 
     def _memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
         self.called("memcpyAsync")
-        self.enqueue(stream, partial(ctypes.memmove, dst, src, size))
+        copy = partial(ctypes.memmove, dst, src, size)
+        self.enqueue(stream, "in" if kind == self.cuda.runtime.memcpyHostToDevice else "out", copy)
 
     def _memsetAsync(self, ptr: int, value: int, size: int, stream: int) -> None:
         self.called("memsetAsync")
-        self.enqueue(stream, partial(ctypes.memset, ptr, value, size))
+        self.enqueue(stream, "fill", partial(ctypes.memset, ptr, value, size))
 
     def _eventRecord(self, event: int, stream: int) -> None:
         self.called("eventRecord")
-        found = self.events[event]
-        found.is_reached = False
-
-        def reach() -> None:
-            found.is_reached, found.at = True, time.perf_counter()
-
-        self.enqueue(stream, reach)
+        place = self.events[event].place = Place(self.streams.get(stream), is_reached=False)
+        self.enqueue(stream, "record", place.reach)
 
     def _eventQuery(self, event: int) -> int:
         self.log.append("eventQuery")
-        found = self.events[event]
-        if not found.is_reached:
+        place = self.events[event].place
+        if not place.is_reached:
             self.asked += 1
             if self.asked <= self.patience:
                 return NOT_READY
             self.asked = 0
-            self._work_until(lambda: found.is_reached)
+            self._work_until(place)
         return self.sticky
 
     def _eventElapsedTime(self, start: int, end: int) -> float:
         self.called("eventElapsedTime")
         assert self.events[start].timed
         assert self.events[end].timed
-        return 1e3 * (self.events[end].at - self.events[start].at)
+        return 1e3 * (self.events[end].place.at - self.events[start].place.at)
 
     def _streamWaitEvent(self, stream: int, event: int, flags: int = 0) -> None:
         self.called("streamWaitEvent")
+        place = self.events[event].place
+        self.enqueue(stream, "wait", lambda: self._work_until(place))
 
     def _streamSynchronize(self, stream: int) -> None:
         self.called("streamSynchronize")
-        self._work_until(lambda: False)
+        self._work_until(Place(self.streams[stream], is_reached=False))
 
     def _pointerGetAttributes(self, ptr: int) -> Any:
         self.called("pointerGetAttributes")

@@ -150,7 +150,7 @@ class Dispatcher:
             if is_borrowed and device.port.shares_host_memory:
                 given = [np.frombuffer(view, np.uint8).copy().data for view in given]
             launch = self.launches.another(device, kept)
-            event = self.launches.begin(device, kept, launch, given, request.deadline)
+            event = self.launches.begin(device, kept, launch, given, request.deadline, is_awaited_alone=True)
             return Flight(self._gate, self.launches, kept, launch, event, request._replace(inputs=given))
 
     # ── over resident memory ─────────────────────────────────────────────────────────────────────────────────────────

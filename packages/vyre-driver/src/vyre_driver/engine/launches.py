@@ -106,10 +106,15 @@ class Launches:
         inputs: Sequence[Any],
         deadline: Deadline | None,
         targets: Targets | None = None,
+        *,
+        is_awaited_alone: bool = False,
     ) -> Any:
         """Enqueue a dispatch on a launch of its own: the event to wait for, or None."""
         try:
-            return launch.begin(inputs, deadline, targets)
+            event = launch.begin(inputs, deadline, targets)
+            if is_awaited_alone and event is not None:
+                device.port.begun(event)
+            return event
         except BaseException as error:
             self.failed(device, kept, error, launch)
             raise

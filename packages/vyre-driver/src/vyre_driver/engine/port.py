@@ -5,9 +5,9 @@ repeats, budgets, timing and counters from `EngineBackend`. The six: probe, comp
 launch, wait, and the queue that they share.
 
 **The queue.** Work is in order: each fill, copy and launch takes effect after all calls before it, and sees their
-effects, across kernels too. A port may do it with a real in-order queue, with events, or at once. A port that has
-several ways to run a launch names them as `DeviceProfile.queues`; a module is compiled for one of them, by position,
-and its launches go there. The order holds across them.
+effects, across kernels too. A port may do it with a real in-order queue, with events, or at once; what does not touch
+the same memory may run side by side. A port that has several ways to run a launch names them as `DeviceProfile.queues`;
+a module is compiled for one of them, by position, and its launches go there. The order holds across them.
 
 **Who waits.** `fill` and `launch` may return before anything has happened. `copy_in` returns when the host bytes may
 be changed or freed (a port copies them or waits). `copy_out` returns when the bytes are in the host memory, hence after
@@ -181,6 +181,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         int) for each name of `Kernel.lengths`. A repeated dispatch passes the *same objects* again, but for what
         `in_place` gave, so a port may compare by identity and set only what changed. `timed` asks for an event that
         `elapsed` can answer; without it an event may be as little as a token for "everything enqueued until now".
+        """
+
+    def begun(self, event: EventT) -> None:
+        """A dispatch ends with the launch of `event`, and others are enqueued before somebody waits for it.
+
+        A port may let the device begin, and note where the dispatch ends: then a wait for it is not one for all that
+        comes behind. Here it means nothing.
         """
 
     def runner(

@@ -225,6 +225,10 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             self._enqueue(lambda: self.evaluate(plan, memory))
             return FakeEvent(timed, self._enqueued)
 
+    def begun(self, event: FakeEvent) -> None:
+        with self._call("begun"):
+            assert event.number == self._enqueued, "something is behind it"
+
     def side_by_side(self, module: FakeModule, kernel: str, workgroup_size: Extent) -> int:
         with self._call("side_by_side"):
             assert self.spelled.grid_barrier

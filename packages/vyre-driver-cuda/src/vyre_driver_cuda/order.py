@@ -1,0 +1,206 @@
+"""What is enqueued on a GPU, in which order, and how much of it has ended.
+
+Launches, fills and most copies go through one stream, in order, and each piece of work has a number. What memory is
+used by is known too: `Memory.used` is the number of the last work that may touch it. So a copy knows whether it has to
+stand in that row. While kernels are under way, an upload to memory that none of them uses goes through a stream of its
+own, and so does a download of memory whose work has ended: they run beside the kernels. The stream waits for such
+uploads before its next work, by an event, and a download is over when it returns. Where nothing is under way there is
+nothing to run beside, and all copies stay in the row: a dispatch alone pays for no second stream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from vyre_driver_cuda.api import BACKEND
+from vyre_driver_cuda.errors import from_status
+from vyre_driver_cuda.memory import Copies, Memory, Wait
+
+NOT_READY = 600
+IMPATIENT = 2e-4
+"""Seconds in which a wait looks again at once. Longer ones sleep in between."""
+LONGEST_PAUSE = 0.005
+
+
+@dataclass(slots=True, eq=False)
+class Mark:
+    """The end of work by its number. A timed launch has events around it; for another the event at its end is made when
+    somebody asks, and then stands behind everything that was enqueued until then, as its number does."""
+
+    number: int
+    start: Any = None
+    end: Any = None
+
+
+class Aside:
+    """Copies on a stream of their own, and an event for their end."""
+
+    __slots__ = ("copies", "end", "stream")
+
+    def __init__(self, cupy: Any, wait: Wait) -> None:
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.end = cupy.cuda.Event(disable_timing=True)
+        self.copies = Copies(cupy, self.stream.ptr, wait)
+
+
+class Order:
+    """See the module. The thread's device is the right one for every call."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy, self._runtime = cupy, cupy.cuda.runtime
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self._copies = Copies(cupy, self.stream.ptr, self._wait_for)
+        self._in: Aside | None = None
+        self._out: Aside | None = None
+        self._number = 0  # of the last work,
+        self._launched = 0  # the last kernel,
+        self._ended = 0  # the last work that is known to have ended,
+        self._freed = 0  # and the last that may use memory which was given back
+        self._is_uploading = False
+        self._captured: set[Memory] | None = None
+
+    # ── the row ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def next(self, memories: Iterable[Memory]) -> int:
+        """The number of the work that is enqueued now, which uses `memories` and comes after all uploads."""
+        if self._is_uploading:
+            self.join()
+        self._number = number = self._number + 1
+        for memory in memories:
+            memory.used = number
+        if self._captured is not None:
+            self._captured.update(memories)
+        return number
+
+    def next_launch(self, memories: Iterable[Memory]) -> int:
+        """The same for kernels, which copies may run beside."""
+        self._launched = number = self.next(memories)
+        return number
+
+    def join(self) -> None:
+        """Let the stream wait for the uploads beside it."""
+        if self._in is not None:
+            self._runtime.eventRecord(self._in.end.ptr, self._in.stream.ptr)
+            self._runtime.streamWaitEvent(self.stream.ptr, self._in.end.ptr)
+        self._is_uploading = False  # last, because an interrupt may come in between
+
+    def capture(self) -> set[Memory]:
+        """From now on work is captured, not done: the set that the memory it uses is added to."""
+        if self._is_uploading:
+            self.join()
+        self.stream.begin_capture()
+        captured: set[Memory] = set()
+        self._captured = captured
+        return captured
+
+    def captured(self) -> Any:
+        """The graph of what was captured; from now on work is done again."""
+        self._captured = None
+        return self.stream.end_capture()
+
+    def made(self, address: int, holder: object) -> Memory:
+        """Memory that may have been freed a moment ago: what used it then may be under way."""
+        return Memory(address, holder, self._freed)
+
+    def freed(self, memory: Memory) -> None:
+        self._freed = max(self._freed, memory.used)
+
+    # ── copies ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+        """Upload; `data` is free at return."""
+        copies = self._copies
+        if self._is_beside(memory):
+            self._in = self._in or Aside(self._cupy, self._wait_for)
+            copies, self._is_uploading, memory.used = self._in.copies, True, self._number + 1
+        else:
+            self.next((memory,))
+        copies.write(memory.address + offset, data)
+
+    def read(self, memory: Memory, offset: int, into: memoryview) -> None:
+        """Download, after all work that uses the memory."""
+        if self._is_beside(memory):
+            self._out = self._out or Aside(self._cupy, self._wait_for)
+            self._out.copies.read(memory.address + offset, into)
+        else:
+            number = self.next((memory,))
+            self._copies.read(memory.address + offset, into)
+            self._ended = number
+
+    def _is_beside(self, memory: Memory) -> bool:
+        """Whether kernels may be under way, none of which uses this memory."""
+        return self._launched > self._ended >= memory.used
+
+    # ── waits ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait(self, mark: Mark, timeout: float | None) -> bool:
+        """Wait for what stands before a mark; whether it has ended in time."""
+        if mark.number > self._ended:
+            if not self._look(self.end_of(mark), timeout):
+                return False
+            self._ended = max(self._ended, mark.number)
+        return True
+
+    def query(self, mark: Mark) -> bool:
+        """Whether it has ended by now."""
+        if mark.number > self._ended:
+            if not self._has_ended(self.end_of(mark)):
+                return False
+            self._ended = max(self._ended, mark.number)
+        return True
+
+    def end_of(self, mark: Mark) -> Any:
+        """The event of a mark, which is made now if it has none."""
+        if mark.end is None:
+            end = self._cupy.cuda.Event(disable_timing=True)
+            self._runtime.eventRecord(end.ptr, self.stream.ptr)
+            mark.number, mark.end = self._number, end
+        return mark.end
+
+    def time(self) -> Any:
+        """An event with a time, behind everything until now."""
+        event = self._cupy.cuda.Event()
+        self._runtime.eventRecord(event.ptr, self.stream.ptr)
+        return event
+
+    def elapsed(self, mark: Mark) -> int | None:
+        """Nanoseconds between the events of a timed launch."""
+        if mark.start is None:
+            return None
+        milliseconds: float = self._runtime.eventElapsedTime(mark.start.ptr, mark.end.ptr)
+        return round(1e6 * milliseconds)
+
+    def close(self) -> None:
+        """Wait for everything, and give pinned memory back. Of a lost device everything is gone."""
+        asides = [aside for aside in (self._in, self._out) if aside is not None]
+        for stream in (self.stream, *(aside.stream for aside in asides)):
+            with suppress(Exception):
+                self._runtime.streamSynchronize(stream.ptr)
+        for copies in (self._copies, *(aside.copies for aside in asides)):
+            copies.release()
+
+    def _wait_for(self, event: Any) -> None:
+        self._look(event, None)
+
+    def _look(self, event: Any, timeout: float | None) -> bool:
+        """Look again and again, later and later, so that other threads run and interrupts get through in between."""
+        if self._has_ended(event):
+            return True
+        started = time.perf_counter()
+        while not self._has_ended(event):
+            waited = time.perf_counter() - started
+            if timeout is not None and waited >= timeout:
+                return False
+            pause = 0.0 if waited < IMPATIENT else min(waited / 16, LONGEST_PAUSE)
+            time.sleep(pause if timeout is None else min(pause, timeout - waited))
+        return True
+
+    def _has_ended(self, event: Any) -> bool:
+        status = self._runtime.eventQuery(event.ptr)
+        if status not in (0, NOT_READY):
+            raise from_status(BACKEND, status, str(self._runtime.CUDARuntimeError(status)))
+        return bool(status == 0)
