@@ -24,9 +24,11 @@ from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 
-from .conftest import ASTRAY, said_by
+from .conftest import ASTRAY, IS_REHEARSAL, said_by
 
 GROUP = 64
+CALIBRATION = 2**10 if IS_REHEARSAL else 2**20
+"""Rounds of a kernel whose time says how many take how long."""
 OpenPort = Callable[[], CudaPort]
 
 
@@ -200,6 +202,35 @@ def test_the_stream_keeps_its_order(port: CudaPort) -> None:
         x = stepped(x, 5)
         assert (got == x).all()
     port.free(memory)
+
+
+def test_copies_run_beside_a_kernel(port: CudaPort) -> None:
+    """An upload that is longer than all pinned memory, and a download, are over while a kernel runs that was launched
+    before them. It takes a second or two, and they take milliseconds."""
+    done, fresh, busy = port.allocate(4 * GROUP), port.allocate(64 * LARGE), port.allocate(4)
+    x, got = np.arange(GROUP, dtype=np.uint32), np.zeros(GROUP, np.uint32)
+    port.copy_in(done, x.view(np.uint8).data)
+    port.copy_in(busy, memoryview(bytes(4)))
+    (module, kernel), args = compiled(port, spinning(CALIBRATION)), (busy, 1)
+    timed = port.launch(module, kernel, ONE, ONE, args, timed=True)
+    assert port.wait(timed)
+    took = port.elapsed(timed)
+    assert took is not None
+    seconds = 1e-3 if IS_REHEARSAL else 2.0
+    module, kernel = compiled(port, spinning(max(1, int(CALIBRATION * seconds * 1e9 / took))))
+    mark = port.launch(module, kernel, ONE, ONE, args)
+    port.begun(mark)
+    data = np.random.default_rng(1).integers(0, 256, 64 * LARGE, np.uint8)
+    port.copy_in(fresh, data.data)
+    port.copy_out(done, got.view(np.uint8).data)
+    assert (got == x).all()
+    assert IS_REHEARSAL or not port.query(mark)
+    into = np.zeros_like(data)
+    port.copy_out(fresh, into.data)
+    assert (into == data).all()
+    assert port.wait(mark)
+    for memory in (done, fresh, busy):
+        port.free(memory)
 
 
 def test_kernels_are_timed(backend: VyreBackend) -> None:

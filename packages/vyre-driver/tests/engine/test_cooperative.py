@@ -15,7 +15,7 @@ from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 
-from .programs import Engine
+from .programs import Engine, doubling
 
 SPELLED = replace(generous_target(), grid_barrier=True)
 PROFILE = replace(generous_profile(), supports_grid_sync=True, max_resident_invocations=64)
@@ -27,7 +27,7 @@ def as_it_is(lowering: Callable[[Any], None]) -> None:
     lowering(legalize)
 
 
-def meeting() -> Program:
+def meeting(more: int = 0) -> Program:
     """Workgroups of 4 that meet twice."""
     with program("meeting", 4) as p:
         x = p.read_write("x", u32)
@@ -37,7 +37,7 @@ def meeting() -> Program:
         p.grid_barrier()
         y[i] = x[x.length - 1 - i]
         p.grid_barrier()
-        z[i] = y[0]
+        z[i] = y[0] + more
     return p.build()
 
 
@@ -72,6 +72,35 @@ def test_both_kinds_of_code_are_kept(engine: Engine) -> None:
         e.backend.dispatch(meeting(), given(workgroups))
     assert e.ports[0].count("compile") == 2
     assert e.ports[0].count("launch") == 1 + 3 + 1 + 3 + 1
+
+
+@pytest.mark.parametrize(("grid", "workgroups", "compiles", "launches"), [
+    (None, 5, 1, 1),
+    (None, 6, 2, 3),
+    ((5, 1, 1), 5, 1, 1),
+    ((17, 1, 1), 5, 1, 3),  # 68 invocations of 64
+])  # fmt: skip
+def test_a_pipeline_has_one_code_for_grids_that_fit(
+    engine: Engine, grid: Any, workgroups: int, compiles: int, launches: int
+) -> None:
+    e, config = open_with(engine, room=5), DispatchConfig(grid_override=grid)
+    pipeline = e.backend.compile_native(meeting(), config)
+    assert e.ports[0].count("compile") == 1
+    for _ in range(2):
+        pipeline.dispatch(given(workgroups))
+    assert e.ports[0].count("compile") == compiles
+    assert e.ports[0].count("launch") == 2 * launches
+
+
+def test_programs_that_are_known_together_have_the_same_code(engine: Engine) -> None:
+    e, sources = open_with(engine, room=5), [meeting(), meeting(more=1), doubling()]
+    e.backend.precompile(sources)
+    assert e.ports[0].count("compile") == 1  # the one without barriers is alone, and is left to its pipeline
+    for source in sources:
+        e.backend.compile_native(source)
+    for source in sources[:2]:
+        e.backend.dispatch(source, given(5))
+    assert (e.ports[0].count("compile"), e.ports[0].count("launch")) == (2, 2)
 
 
 def test_a_cooperative_launch_that_does_not_fit_is_refused(engine: Engine) -> None:

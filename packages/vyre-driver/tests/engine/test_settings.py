@@ -142,10 +142,14 @@ def test_the_geometry(engine: Engine, way: Any) -> None:
 
 
 @EVERY_WAY
-def test_the_budget_of_error_reaches_the_emitter(engine: Engine, way: Any) -> None:
+def test_the_budget_of_error_reaches_the_code(engine: Engine, way: Any) -> None:
     e = engine(double)
     way(e.backend, doubling(), DispatchConfig(ulp_budget=3))
-    assert [options.ulp_budget for options in e.ports[0].options] == [3]
+    compiles = []
+    for budget in (3, 0):
+        e.backend.dispatch(doubling(), [A], DispatchConfig(ulp_budget=budget))
+        compiles.append(e.ports[0].count("compile"))
+    assert compiles == [1, 2]
 
 
 @EVERY_WAY

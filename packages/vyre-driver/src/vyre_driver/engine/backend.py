@@ -16,6 +16,7 @@ from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.admission import admit_program
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.capabilities import ProfiledBackend
+from vyre_driver.engine.cooperative import before_its_grid_is_known
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
@@ -153,7 +154,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._gate.session(deadline) as device:
             admit_program(facts, config, device.target, device.profile)
-            code = device.compile(facts, config, deadline=deadline)
+            code = device.compile(facts, before_its_grid_is_known(device, facts, config), deadline=deadline)
             dispatcher = self._new_dispatcher(device, persistent={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
         weakref.finalize(pipeline, dispatcher.launches.abandon, device).atexit = False
@@ -164,7 +165,9 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
             for facts in wanted:
                 admit_program(facts, config, device.target, device.profile)
-            device.compile_many(wanted, config)
+            chosen = [(facts, before_its_grid_is_known(device, facts, config)) for facts in wanted]
+            for each in dict.fromkeys(found for _, found in chosen):
+                device.compile_many([facts for facts, found in chosen if found == each], each)
 
     def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
         """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""

@@ -5,6 +5,8 @@ The second is always right. The first spares launches, and the way through memor
 
 from __future__ import annotations
 
+from math import prod
+
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.deadline import Deadline
@@ -12,7 +14,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.schedule import straight
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.validate.facts import Feature
+from vyre_foundation.validate.facts import Facts, Feature
 
 
 def code_for(
@@ -34,9 +36,23 @@ def code_for(
     return device.compile(plan.facts, config, queue, deadline)
 
 
+def before_its_grid_is_known(device: Device, facts: Facts, config: DispatchConfig) -> DispatchConfig:
+    """The configuration to compile a program with when no dispatch has said how large its grid is.
+
+    A dispatch whose grid may fit asks for the first kind of code anyway, so that is the one to have.
+    """
+    grid = config.grid_override
+    may_fit = _has_room(device, facts, prod(grid) if grid is not None else 1)
+    return config.replace(cooperative=True) if may_fit else config
+
+
 def _may_fit(device: Device, plan: LaunchPlan) -> bool:
+    return _has_room(device, plan.facts, plan.num_workgroups)
+
+
+def _has_room(device: Device, facts: Facts, workgroups: int) -> bool:
     """Whether it is worth to compile for it: how much fits of a kernel is known only of its code."""
-    if Feature.GRID_BARRIER not in plan.facts.features or not device.target.grid_barrier:
+    if Feature.GRID_BARRIER not in facts.features or not device.target.grid_barrier:
         return False
     most = device.profile.max_resident_invocations
-    return most is None or plan.num_workgroups * plan.program.workgroup_volume <= most
+    return most is None or workgroups * facts.program.workgroup_volume <= most
