@@ -14,7 +14,7 @@ from vyre_foundation.testing import EVERYTHING, generate
 from vyre_foundation.text import parse
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.inferred import InferredRanges
-from vyre_foundation.validate.later_ranges import Ranges
+from vyre_foundation.validate.later_ranges import LaterRanges
 
 PROGRAM = """
 program p workgroup(8, 1, 1) {
@@ -74,7 +74,7 @@ def test_what_is_carried(ranges: InferredRanges) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_as_validation_finds(seed: int) -> None:
     program = generate(seed, EVERYTHING).program
-    known = Ranges(program)
+    known = LaterRanges(program)
     locals = {node: interval for node, interval in known.items() if isinstance(node, Local)}
     inferred = InferredRanges(program, locals)
     for node, interval in known.items():

@@ -8,7 +8,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
 from vyre_foundation.validate.facts import Facts
 from vyre_foundation.validate.later import Later
-from vyre_foundation.validate.later_ranges import Ranges
+from vyre_foundation.validate.later_ranges import LaterRanges
 from vyre_foundation.validate.uniformity import Analysis
 
 
@@ -27,7 +27,7 @@ def facts_after(source: Facts, program: Program) -> Facts:
         mutable=mutable_locals(program.body),
         usage=Later(lambda: buffer_usage(program)),
         uniformity=Later(lambda: Analysis(program, program.code.nodes).uniformity()),
-        ranges=Ranges(program, source.ranges),
+        ranges=LaterRanges(program, source.ranges),
     )
 
 

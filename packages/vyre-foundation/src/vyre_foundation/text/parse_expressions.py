@@ -9,8 +9,8 @@ from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ops import OPS, Op
+from vyre_foundation.ops.signs import COMPARE, INFIX, UNARY
 from vyre_foundation.text.parse_operands import Opened, Operand, OperandParser
-from vyre_foundation.text.syntax import COMPARE, INFIX, UNARY
 from vyre_foundation.text.tokens import Kind, Token
 
 _INFIX = {sign: (OPS[id], tightness) for id, (sign, tightness) in INFIX.items()}

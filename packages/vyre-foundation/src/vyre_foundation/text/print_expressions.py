@@ -8,7 +8,8 @@ from typing import NamedTuple
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
-from vyre_foundation.text.syntax import ATOM, COMPARE, INFIX, UNARY, callee, default_type, name, number
+from vyre_foundation.ops.signs import ATOM, COMPARE, INFIX, UNARY
+from vyre_foundation.text.syntax import callee, default_type, name, number
 
 
 class Text(NamedTuple):

@@ -29,8 +29,9 @@ from vyre_foundation.ir.stmt import (
     Var,
 )
 from vyre_foundation.ir.walk import expressions, program_expressions, statements
+from vyre_foundation.ops.signs import ATOM
 from vyre_foundation.text.print_expressions import ExpressionWriter, Text
-from vyre_foundation.text.syntax import ATOM, BUFFER_WORDS, name, quoted
+from vyre_foundation.text.syntax import BUFFER_WORDS, name, quoted
 
 REPEATABLE = 3
 """A shared expression of up to this many nodes is written out at each use; a larger one gets a name."""

@@ -108,7 +108,7 @@ from vyre_foundation.validate.facts import (
     Usage,
 )
 from vyre_foundation.validate.later import Later
-from vyre_foundation.validate.later_ranges import Ranges
+from vyre_foundation.validate.later_ranges import LaterRanges
 from vyre_foundation.validate.limits import check_limits, check_nesting
 from vyre_foundation.validate.names import check_names
 from vyre_foundation.validate.outline import Outline
@@ -157,7 +157,7 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     """The facts of a valid program."""
     nodes = program.code.nodes
     uniformity = Later(lambda: analysis().uniformity())
-    ranges = Ranges(program)
+    ranges = LaterRanges(program)
 
     def determinism() -> Determinism:
         from vyre_foundation.validate.determinism import find_determinism  # few programs are asked about

@@ -11,7 +11,7 @@ from vyre_foundation.validate.later import Later
 from vyre_foundation.validate.ranges import Inference
 
 
-class Ranges(Later[Expr, Interval]):
+class LaterRanges(Later[Expr, Interval]):
     """Bounds of the integer expressions of a valid program, found at the first look.
 
     Those of a program that was made from another one are found from what is known of that, or of the one before it.
@@ -22,12 +22,12 @@ class Ranges(Later[Expr, Interval]):
     _finder: _Finder
 
     def __init__(self, program: Program, source: Mapping[Expr, Interval] | None = None) -> None:
-        self._finder = _Finder(program, source._finder if isinstance(source, Ranges) else None)
+        self._finder = _Finder(program, source._finder if isinstance(source, LaterRanges) else None)
         super().__init__(self._finder)
 
 
 class _Finder:
-    """Finds the bounds for `Ranges`, and keeps the inference for those that come after."""
+    """Finds the bounds for `LaterRanges`, and keeps the inference for those that come after."""
 
     __slots__ = ("_inference", "_program", "_source")
 

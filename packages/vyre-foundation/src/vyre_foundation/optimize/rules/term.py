@@ -15,7 +15,7 @@ from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.expr import Bitcast, Cast, Expr, Literal, Select, literal
 from vyre_foundation.ops import OPS, Op
 from vyre_foundation.ops.definition import Result
-from vyre_foundation.text.syntax import ATOM, INFIX, UNARY
+from vyre_foundation.ops.signs import ATOM, INFIX, UNARY
 
 TypeName = str | DType
 """A type, or the name of one that a rule leaves open."""
