@@ -1,7 +1,7 @@
 import pytest
 
 from vyre_driver.errors import BackendError, DeviceLost, DeviceOutOfMemory, DispatchFailed
-from vyre_driver_cuda.errors import from_status, status_of, translated
+from vyre_driver_cuda.errors import LOST, STICKY, from_status, status_of, translated
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,22 @@ def test_the_text_names_backend_status_and_words_of_the_driver() -> None:
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for launch"
     )
     assert error.fix == "use a smaller workgroup or less workgroup memory"
+
+
+def test_what_nvidia_calls_the_end_of_a_process_is_the_loss_of_the_device() -> None:
+    """Its own bindings say it of each status, in newer ones of more."""
+    driver = pytest.importorskip("cuda.bindings.driver")
+    words = {int(status): " ".join((status.__doc__ or "").split()) for status in driver.CUresult}
+    final = {n for n, text in words.items() if "process must be terminated and relaunched" in text}
+    assert final == STICKY.keys() & words.keys()
+    assert len(final) > 8
+    for number in LOST.keys() & words.keys():
+        assert driver.CUresult(number).name == f"CUDA_ERROR_{LOST[number]}"
+
+
+def test_a_loss_that_may_outlast_recovery_says_so() -> None:
+    assert "start the process again" in from_status("cuda", 700, "").fix
+    assert from_status("cuda", 214, "").fix == DeviceLost.remedy
 
 
 class DriverError(RuntimeError):

@@ -1,7 +1,7 @@
 """CUDA status numbers as the errors of every backend, each with what can be done about it.
 
 The driver's numbers and the runtime's are the same where they matter here. After most failures of a kernel the context
-refuses everything from then on: those are the loss of the device, of which recovery makes a new one.
+refuses everything from then on: those are the loss of the device, of which recovery makes a new one, if CUDA lets it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,22 @@ from contextlib import contextmanager
 from vyre_driver.errors import BackendError, DeviceLost, DeviceOutOfMemory, DispatchFailed
 
 OUT_OF_MEMORY = 2
-_LOST = {
+STICKY = {
+    226: "CONTAINED",
+    700: "ILLEGAL_ADDRESS",
+    702: "LAUNCH_TIMEOUT",
+    714: "HARDWARE_STACK_ERROR",
+    715: "ILLEGAL_INSTRUCTION",
+    716: "MISALIGNED_ADDRESS",
+    717: "INVALID_ADDRESS_SPACE",
+    718: "INVALID_PC",
+    719: "LAUNCH_FAILED",
+    721: "TENSOR_MEMORY_LEAK",
+    810: "MPS_CLIENT_TERMINATED",
+    911: "EXTERNAL_DEVICE",
+}
+"""After these, says NVIDIA, nothing works any more before the process is started again."""
+LOST = STICKY | {
     4: "DEINITIALIZED",
     46: "DEVICE_UNAVAILABLE",
     100: "NO_DEVICE",
@@ -20,26 +35,20 @@ _LOST = {
     201: "INVALID_CONTEXT",
     214: "ECC_UNCORRECTABLE",
     220: "NVLINK_UNCORRECTABLE",
-    700: "ILLEGAL_ADDRESS",
-    702: "LAUNCH_TIMEOUT",
     709: "CONTEXT_IS_DESTROYED",
     710: "ASSERT",
-    714: "HARDWARE_STACK_ERROR",
-    715: "ILLEGAL_INSTRUCTION",
-    716: "MISALIGNED_ADDRESS",
-    717: "INVALID_ADDRESS_SPACE",
-    718: "INVALID_PC",
-    719: "LAUNCH_FAILED",
     999: "UNKNOWN",
 }
+"""After these the device, or the context on it, is gone."""
+_AGAIN = f"{DeviceLost.remedy}; where CUDA refuses that too, start the process again"
 _REMEDIES = {
     1: "report the program: the kernel was launched with an argument that the device refuses",  # INVALID_VALUE
     9: "use a smaller workgroup",  # INVALID_CONFIGURATION
     200: "clear the pipeline store (`vyre cache clear`) and compile again",  # INVALID_IMAGE
     209: "clear the pipeline store (`vyre cache clear`) and compile for this GPU",  # NO_BINARY_FOR_GPU
     222: "update NVIDIA's driver, or install the extra for its generation",  # UNSUPPORTED_PTX_VERSION
-    720: "use fewer workgroups, or leave `cooperative` to the backend",  # COOPERATIVE_LAUNCH_TOO_LARGE
     701: "use a smaller workgroup or less workgroup memory",  # LAUNCH_OUT_OF_RESOURCES
+    720: "use fewer workgroups, or leave `cooperative` to the backend",  # COOPERATIVE_LAUNCH_TOO_LARGE
 }
 
 
@@ -70,6 +79,6 @@ def from_status(backend: str, status: int, reason: str, *, requested: int = 0, w
     """The error for a status number of CUDA; `reason` are its own words."""
     if status == OUT_OF_MEMORY:
         return DeviceOutOfMemory(requested, where=where)
-    if status in _LOST:
-        return DeviceLost(backend, reason, where=where)
+    if status in LOST:
+        return DeviceLost(backend, reason, fix=_AGAIN if status in STICKY else "", where=where)
     return DispatchFailed(reason, backend=backend, status=status, fix=_REMEDIES.get(status, ""), where=where)
