@@ -1,6 +1,7 @@
 """Programs that are known together are compiled together, and nobody can tell but by the counts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from vyre_driver.observe.live import compile_many
 from vyre_driver.pipeline.store import Store, shared_store
 from vyre_driver.testing.fake_port import Fault
 from vyre_driver.testing.mock import MockBackend
-from vyre_driver.testing.target import generous_profile
+from vyre_driver.testing.target import generous_target
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -87,10 +88,16 @@ def test_another_failure_leaves_nothing(engine: Engine, store: Store) -> None:
     assert store.entries() == []
 
 
-def test_subgroups_stand_apart(engine: Engine) -> None:
-    one = engine(double, profile=generous_profile())
-    compile_many(one.backend, [alike(1, subgroup_size=4), alike(2)])
+def test_subgroups_stand_apart_and_the_others_together(engine: Engine) -> None:
+    one = engine(double, spelled=replace(generous_target(), subgroup_sizes=frozenset({4})))
+    compile_many(one.backend, [alike(1, subgroup_size=4), alike(2), alike(3)])
     assert one.ports[0].count("compile") == 2
+
+
+def test_subgroups_that_the_device_does_not_have_are_no_reason_to_stand_apart(engine: Engine) -> None:
+    one = engine(double)
+    compile_many(one.backend, [alike(1, subgroup_size=4), alike(2), alike(3)])
+    assert one.ports[0].count("compile") == 1
 
 
 def test_a_program_that_is_not_valid_is_refused_first(engine: Engine) -> None:

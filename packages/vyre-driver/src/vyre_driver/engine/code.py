@@ -32,7 +32,7 @@ from vyre_foundation.validate.facts import Facts
 Ahead = tuple[str, Extent, int, str]
 """What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue."""
 Emit = Callable[[Facts, DispatchConfig], tuple[Lowered, SourceUnit]]
-EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit | None]]
+EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit]]
 TOGETHER = 10
 """Programs in one unit: each binary that is kept has all of them."""
 
@@ -123,8 +123,6 @@ class CodeCache:
     ) -> None:
         started = time.perf_counter_ns()
         lowered, unit = emit([facts for _, _, facts in chunk], config)
-        if unit is None:
-            return
         for _, identity, _ in chunk:
             self._disk.begin(identity)
         try:

@@ -83,8 +83,10 @@ class Device:
         return self.code.get(self._identity(facts, config, queue), facts, config, queue, deadline)
 
     def compile_many(self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0) -> None:
-        """The same for several programs, which `compile` finds then: a compiler starts once for ten of them."""
-        wanted = [(self._identity(facts, config, queue), facts) for facts in programs]
+        """The same for several programs, which `compile` finds then: a compiler starts once for ten of them. Those that
+        may keep subgroups are left to `compile`: such words are chosen for a whole unit."""
+        alone = self.target.subgroup_sizes
+        wanted = [(self._identity(f, config, queue), f) for f in programs if f.program.subgroup_size not in alone]
         self.code.prepare(wanted, config, self._emit_many, queue)
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
@@ -98,16 +100,12 @@ class Device:
         lowered = lowered_for(self._target_for(config), facts)
         return lowered, self.port.emit(lowered)
 
-    def _emit_many(
-        self, programs: Sequence[Facts], config: DispatchConfig
-    ) -> tuple[Sequence[Lowered], SourceUnit | None]:
-        """Several programs lowered, and as one unit; None where they must stand apart."""
+    def _emit_many(self, programs: Sequence[Facts], config: DispatchConfig) -> tuple[Sequence[Lowered], SourceUnit]:
+        """Several programs lowered, and as one unit."""
         from vyre_driver.engine.lowering import lowered_for
-        from vyre_driver.lower.joined import can_join, joined
+        from vyre_driver.lower.joined import joined
 
         parts = [lowered_for(self._target_for(config), facts) for facts in programs]
-        if not all(map(can_join, parts)):
-            return parts, None
         return parts, self.port.emit(joined(parts))
 
     def side_by_side(self, code: Code) -> int:

@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from vyre_driver.lower.lowered import Lowered
 
 
-def can_join(lowered: Lowered) -> bool:
-    """Whether its kernels may stand beside those of others: subgroups choose words for the whole unit."""
-    return all(kernel.program.subgroup_size is None for kernel in lowered.kernels)
-
-
 def joined(parts: Sequence[Lowered]) -> Lowered:
     """The kernels of all `parts` in order, to be printed: how they are launched stays with the parts."""
     return Lowered(
