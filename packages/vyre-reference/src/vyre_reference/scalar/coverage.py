@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, ExprNode, Id, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, ExprNode, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.stmt import Atomic, Barrier, Stmt, Subgroup
 
 Kind = tuple[str, ...]
@@ -12,19 +12,39 @@ Kind = tuple[str, ...]
 
 
 class Coverage:
-    """Counts executions by kind. Statements and expressions count themselves, `saw` counts outcomes."""
+    """Counts executions by kind. Statements and whole expressions are noted as they are executed, and sorted into kinds
+    only when somebody asks; `saw` counts outcomes."""
 
     def __init__(self) -> None:
-        self.counts: Counter[Kind] = Counter()
+        self._outcomes: Counter[Kind] = Counter()
+        self._statements: Counter[int] = Counter()
+        self._evaluations: Counter[Expr] = Counter()
+        self._executed: dict[int, Stmt] = {}
+        self._nodes: dict[Expr, tuple[ExprNode, ...]] = {}
+
+    @property
+    def counts(self) -> Counter[Kind]:
+        """How often each kind was executed."""
+        total = self._outcomes.copy()
+        for number, times in self._statements.items():
+            total[kind_of_statement(self._executed[number])] += times
+        for root, times in self._evaluations.items():
+            for node in self._nodes[root]:
+                total[kind_of_expression(node)] += times
+        return total
 
     def saw(self, *kind: str) -> None:
-        self.counts[kind] += 1
+        self._outcomes[kind] += 1
 
     def statement(self, stmt: Stmt) -> None:
-        self.counts[kind_of_statement(stmt)] += 1
+        """By identity: what is equal need not be cheap to compare. It is kept, so that no other has its number."""
+        self._statements[id(stmt)] += 1
+        self._executed[id(stmt)] = stmt
 
-    def expression(self, node: ExprNode) -> None:
-        self.counts[kind_of_expression(node)] += 1
+    def expression(self, root: Expr, nodes: tuple[ExprNode, ...]) -> None:
+        """An evaluation of `root` executes all of its `nodes`."""
+        self._evaluations[root] += 1
+        self._nodes[root] = nodes
 
 
 def kind_of_statement(stmt: Stmt) -> Kind:

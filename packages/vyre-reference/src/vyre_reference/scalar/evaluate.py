@@ -36,9 +36,9 @@ def evaluate(root: Expr, at: Invocation) -> Scalar:
     """The value of `root` for the invocation `at`, where it stands now."""
     tape = at.run.tape(root)
     values = tape.literals.copy()
+    if at.run.coverage is not None:
+        at.run.coverage.expression(tape.root, tape.nodes)
     for node in tape.nodes:
-        if at.run.coverage is not None:
-            at.run.coverage.expression(node)
         match node:
             case Apply(op, args):
                 values[node] = apply(op, args[0].dtype, [values[a] for a in args], at)
