@@ -1,36 +1,27 @@
-"""The run: opinions settle cases, one thread for each worker asks its backend, cells come together in a run.
+"""The run: opinions settle cases, benches judge backends by them, cells come together in a run.
 
 What is judged is written to the run's file at once, so an interrupted run goes on with the cells that are missing.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from vyre_conform.bench import Bench
 from vyre_conform.case import Case, Spec
 from vyre_conform.cell import Cell, Disagreement
 from vyre_conform.host import host_facts, versions
-from vyre_conform.judge import forgive, judge, skip
-from vyre_conform.minimise import minimise
 from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.pool import settled
-from vyre_conform.reproducer import write_reproducer
 from vyre_conform.run import FORMAT, Journal, Run, RunsDiffer, Task, digest_of, read_run, reopen
 from vyre_conform.suite import Suite
-from vyre_conform.worker import Hello, Worker
-
-AHEAD = 16
-"""Cases that are worked out before the slowest backend asks for them."""
-MINIMISE_SECONDS = 90.0
-MAX_MINIMISED = 3
-"""Failing random programs of one backend that are made smaller; more would take longer than the run."""
+from vyre_conform.worker import Hello
 
 
 class Watch:
@@ -44,20 +35,6 @@ class Watch:
 
     def judged(self, cell: Cell) -> None:
         """A cell is there. Called from several threads, one call at a time."""
-
-
-@dataclass(slots=True)
-class _Bench:
-    """One backend at work: its workers, the queue of settled cases that they share, their threads."""
-
-    backend: str
-    hello: Hello
-    workers: list[Worker]
-    cases: queue.Queue[tuple[Case, Verdict] | None] = field(default_factory=lambda: queue.Queue(AHEAD))
-    threads: list[threading.Thread] = field(default_factory=list)
-    minimised: int = 0
-    error: Exception | None = None
-    """What went wrong in the suite itself."""
 
 
 def prove(
@@ -111,7 +88,7 @@ class _Proof:
         task = task_of(self.suite, self.seed)
         share = max(1, self.jobs // max(1, len(backends)))
         with ExitStack() as stack:
-            benches = [self._open(backend, share, stack) for backend in backends]
+            benches = [Bench.opened(backend, self.suite, share, self.reproducers, stack) for backend in backends]
             hellos = [bench.hello for bench in benches]
             self.result, self.journal = _begin(task, hellos, path, resume)
             earlier = self.result.seconds
@@ -140,14 +117,10 @@ class _Proof:
         order = {address: n for n, address in enumerate(a for spec in specs for a in spec.cells)}
         self.result.cells.sort(key=lambda cell: (order[cell.address], backends.index(cell.backend)))
 
-    def _work_through(self, specs: Sequence[Spec], benches: Sequence[_Bench]) -> None:
+    def _work_through(self, specs: Sequence[Spec], benches: Sequence[Bench]) -> None:
         working = [bench for bench in benches if not bench.hello.problem]
         for bench in working:
-            bench.threads = [
-                threading.Thread(target=self._work, args=(bench, worker), daemon=True) for worker in bench.workers
-            ]
-            for thread in bench.threads:
-                thread.start()
+            bench.begin(self._note)
         done = Counter(cell.key for cell in self.result.cells)
         left = [spec for spec in specs if any((str(a), b.backend) not in done for a in spec.cells for b in working)]
         known = {quarrel.address for quarrel in self.result.disagreements}
@@ -157,18 +130,12 @@ class _Proof:
                     self._note_verdict(case, verdict)
                 for bench in working:
                     if (missing := _missing(case, bench.backend, done)) is not None:
-                        bench.cases.put((missing, verdict))
+                        bench.put(missing, verdict)
         finally:
             for bench in working:
-                for _ in bench.threads:
-                    bench.cases.put(None)
+                bench.no_more()
             for bench in working:
-                for thread in bench.threads:
-                    thread.join()
-
-    def _open(self, backend: str, share: int, stack: ExitStack) -> _Bench:
-        workers = [stack.enter_context(Worker(backend, self.suite.seconds)) for _ in range(share)]
-        return _Bench(backend, workers[0].start(), workers)
+                bench.join()
 
     def _note_verdict(self, case: Case, verdict: Verdict) -> None:
         with self.lock:
@@ -179,43 +146,11 @@ class _Proof:
             self.coverage.update(verdict.coverage)
             self.watch.settled(case, verdict)
 
-    def _work(self, bench: _Bench, worker: Worker) -> None:
-        """Judge cases until there are no more. After an error of the suite itself the rest is taken and dropped, so
-        that nobody waits for this backend."""
-        while (item := bench.cases.get()) is not None:
-            if bench.error is None:
-                try:
-                    for cell in self._judge(bench, worker, *item):
-                        self._note(cell)
-                except Exception as error:
-                    bench.error = error
-
     def _note(self, cell: Cell) -> None:
         with self.lock:
             self.result.cells.append(cell)
             self.journal.write({"cell": cell.to_json()})
             self.watch.judged(cell)
-
-    def _judge(self, bench: _Bench, worker: Worker, case: Case, verdict: Verdict) -> list[Cell]:
-        if not verdict.is_settled:
-            quarrels = ", ".join(verdict.disagreements)
-            return skip(case, bench.backend, f"the opinions about this case disagree: {quarrels}")
-        started = time.perf_counter()
-        outcome = worker.ask(case.launch, self.suite.repeats)
-        cells = judge(case, verdict, bench.backend, outcome, time.perf_counter() - started)
-        if case.address.group == "fuzz":
-            cells = [self._reproduce(bench, worker, case, cell) if cell.state.is_bad else cell for cell in cells]
-        return [forgive(cell, self.suite.gaps) for cell in cells]
-
-    def _reproduce(self, bench: _Bench, worker: Worker, case: Case, cell: Cell) -> Cell:
-        """The least program that fails in the same way, in a file of its own."""
-        launch = case.launch
-        if bench.minimised < MAX_MINIMISED:
-            bench.minimised += 1
-            launch = minimise(launch, worker, cell.state, seconds=MINIMISE_SECONDS)
-        if self.reproducers is None:
-            return cell
-        return replace(cell, reproducer=str(write_reproducer(self.reproducers, launch, cell)))
 
 
 def _begin(task: Task, hellos: list[Hello], path: Path | None, resume: bool) -> tuple[Run, Journal]:

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -65,6 +66,52 @@ class Forgetful(Right, contract=1):
         return [memoryview(bytes(view.nbytes)) for view in outputs] if self.calls % 2 == 0 else outputs
 
 
+class Together(Right, contract=1):
+    """Right for programs that it hears of alone. `fault` says what becomes of those that are compiled together."""
+
+    fault = ""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        self.together: set[str] = set()
+
+    def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        if self.fault == "refuses" and any(program.subgroup_size for program in programs):
+            raise UnsupportedFeature("subgroups", backend="together")
+        self.together |= {program.fingerprint() for program in programs}
+        if self.fault == "dies" and len(programs) > 1:
+            os.write(2, b"too much at once\n")
+            os.abort()
+        if self.fault == "raises":
+            raise KeyError("not a typed error")
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        outputs = super().dispatch(program, inputs, config)
+        if self.fault == "lies" and program.fingerprint() in self.together:
+            return [memoryview(bytes(view.nbytes)) for view in outputs]
+        if self.fault == "refuses" and program.fingerprint() not in self.together:
+            raise KeyError("it was not compiled before")
+        return outputs
+
+
+class DiesTogether(Together, contract=1):
+    fault = "dies"
+
+
+class RaisesTogether(Together, contract=1):
+    fault = "raises"
+
+
+class LiesTogether(Together, contract=1):
+    fault = "lies"
+
+
+class RefusesTogether(Together, contract=1):
+    """Refuses subgroups, and shows by its errors which programs it was not told of before."""
+
+    fault = "refuses"
+
+
 class CountsCores(Right, contract=1):
     """Wrong where it may use more than one core."""
 
@@ -88,6 +135,10 @@ RIGHT = registered(Right, "right")
 TALKATIVE = registered(Talkative, "talkative")
 FRAGILE = registered(Fragile, "fragile")
 COUNTS_CORES = registered(CountsCores, "counts-cores")
+DIES_TOGETHER = registered(DiesTogether, "dies-together")
+RAISES_TOGETHER = registered(RaisesTogether, "raises-together")
+LIES_TOGETHER = registered(LiesTogether, "lies-together")
+REFUSES_TOGETHER = registered(RefusesTogether, "refuses-together")
 FORGETFUL = registered(Forgetful, "forgetful")
 ABSENT = BackendRegistration(
     id="absent", precedence=900, contract=1, factory=Right,

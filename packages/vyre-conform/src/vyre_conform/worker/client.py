@@ -11,12 +11,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Crashed, Outcome, TimedOut
-from vyre_conform.worker.protocol import Closed, Hello, launch_message, outcome_of, receive, send
+from vyre_conform.worker.protocol import (
+    Closed,
+    Hello,
+    launch_message,
+    outcome_of,
+    preparation_message,
+    receive,
+    send,
+)
+from vyre_foundation.ir.program import Program
 
 START_SECONDS = 120.0
 LAST_WORDS = 2000
@@ -68,6 +78,14 @@ class Worker:
 
     def ask(self, launch: Launch, repeats: int = 2) -> Outcome:
         """The outcome of a launch, `Crashed` or `TimedOut` included."""
+        return self._told(launch_message(launch, repeats))
+
+    def prepare(self, programs: Sequence[Program]) -> Outcome:
+        """Compile programs together, for launches that follow: nothing is returned, or what went wrong. Whatever that
+        is, each program can be asked for, and is compiled alone then."""
+        return self._told(preparation_message(programs))
+
+    def _told(self, message: tuple[dict[str, Any], list[bytes]]) -> Outcome:
         if self._process is None:
             hello = self.start()
             if hello.problem:
@@ -76,7 +94,7 @@ class Worker:
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            send(self._process.stdin, *launch_message(launch, repeats))
+            send(self._process.stdin, *message)
             return outcome_of(*self._receive(self.seconds))
         except NoAnswer:
             self.stop()

@@ -1,7 +1,8 @@
 """What the parent and a worker say to each other: a line of JSON, then the blobs whose sizes it gives.
 
 The first message comes from the worker and says which backend it has. Then the parent sends launches and gets an
-outcome for each. Programs travel in their wire form.
+outcome for each, or programs that are known together, and hears when they are compiled. Programs travel in their wire
+form.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Outcome, Raised, Returned
 from vyre_driver.backend.config import Extent
+from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import decode
+
+KNOWN = 64
+"""Programs that a worker remembers: those of one preparation are sent once more to be launched."""
 
 
 class Closed(Exception):
@@ -88,7 +94,7 @@ def launch_message(launch: Launch, repeats: int) -> tuple[dict[str, Any], list[b
 def launch_of(message: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Launch, int]:
     """The inverse of `launch_message`."""
     launch = Launch(
-        program=decode(blobs[0]),
+        program=_decoded(blobs[0]),
         inputs=dict(zip(message["inputs"], blobs[1:], strict=True)),
         grid=_extent(message["grid"]),
         workgroup=_extent(message["workgroup"]),
@@ -97,6 +103,21 @@ def launch_of(message: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Launch, 
         entry=message["entry"],
     )
     return launch, message["repeats"]
+
+
+def preparation_message(programs: Sequence[Program]) -> tuple[dict[str, Any], list[bytes]]:
+    """Programs that are to be compiled before they are launched."""
+    return {"prepare": len(programs)}, [program.encode() for program in programs]
+
+
+def programs_of(blobs: Sequence[bytes]) -> list[Program]:
+    """The programs of such a message."""
+    return [_decoded(blob) for blob in blobs]
+
+
+@lru_cache(KNOWN)
+def _decoded(wire: bytes) -> Program:
+    return decode(wire)
 
 
 def _extent(sizes: list[int] | None) -> Extent | None:

@@ -6,16 +6,27 @@ import faulthandler
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from typing import BinaryIO
 
 from vyre_conform.case import Launch
-from vyre_conform.outcome import Outcome, Returned, raised
+from vyre_conform.outcome import Outcome, Raised, Returned, raised
 from vyre_conform.worker.entries import ENTRIES
-from vyre_conform.worker.protocol import Closed, Hello, hello_message, launch_of, outcome_message, receive, send
+from vyre_conform.worker.protocol import (
+    Closed,
+    Hello,
+    hello_message,
+    launch_of,
+    outcome_message,
+    programs_of,
+    receive,
+    send,
+)
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.backends import acquire, register
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.program import Program
 
 
 def main(backend_id: str) -> int:
@@ -33,8 +44,10 @@ def main(backend_id: str) -> int:
     try:
         while True:
             message, blobs = receive(commands)
-            answer = run(backend, *launch_of(message, blobs))
-            send(answers, *outcome_message(answer))
+            if "prepare" in message:
+                send(answers, *outcome_message(prepare(backend, programs_of(blobs))))
+            else:
+                send(answers, *outcome_message(run(backend, *launch_of(message, blobs))))
     except (Closed, BrokenPipeError):
         backend.shutdown()
         return 0
@@ -51,6 +64,20 @@ def run(backend: VyreBackend, launch: Launch, repeats: int) -> Outcome:
         return first
     except Exception as error:
         return raised(error)
+
+
+def prepare(backend: VyreBackend, programs: Sequence[Program]) -> Outcome:
+    """Compile programs together. One that is refused stands apart, its launch says why; any other error is told."""
+    try:
+        backend.precompile(programs)
+    except VyreError:
+        half = len(programs) // 2
+        if half:
+            return next((o for o in (prepare(backend, programs[:half]), prepare(backend, programs[half:]))
+                         if isinstance(o, Raised)), Returned(()))  # fmt: skip
+    except Exception as error:
+        return raised(error)
+    return Returned(())
 
 
 def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
