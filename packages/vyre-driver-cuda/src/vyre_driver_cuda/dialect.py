@@ -65,7 +65,7 @@ def target_for(architecture: Architecture) -> Target:
 def for_unit(dialect: CDialect, lowered: Lowered) -> CDialect:
     """The table for the kernels of one text: their coordinates, their collectives, the memory of their constants."""
     kernels = [kernel.program for kernel in lowered.kernels]
-    workgroup = lowered.source.workgroup_size
+    sizes, workgroup = {kernel.workgroup_size for kernel in kernels}, lowered.source.workgroup_size
     types = {buffer.dtype for kernel in kernels for buffer in kernel.buffers}
     types |= {node.dtype for kernel in kernels for node in program_expressions(kernel)}
     tables = {b for kernel in kernels for b in kernel.buffers if b.memory is Memory.CONSTANT}
@@ -78,7 +78,7 @@ def for_unit(dialect: CDialect, lowered: Lowered) -> CDialect:
         dialect,
         prelude="".join(includes) + dialect.prelude,
         constant=dialect.constant if small else spelling.LARGE_CONSTANT,
-        ids=spelling.ids(workgroup),
+        ids=spelling.ids(workgroup if sizes == {workgroup} else None),
         subgroups=spelling.subgroups(size, workgroup, reduces=reduces),
     )
 

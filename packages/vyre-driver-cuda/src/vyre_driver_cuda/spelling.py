@@ -69,14 +69,15 @@ GRID_INCLUDE = "#include <cooperative_groups.h>\n"
 """What a text with barriers of the grid begins with."""
 
 
-def ids(workgroup: Extent) -> dict[tuple[IdKind, int], str]:
-    """The coordinates, in workgroups of a known size."""
+def ids(workgroup: Extent | None) -> dict[tuple[IdKind, int], str]:
+    """The coordinates, in workgroups of a known size; None: the kernels of a text have several."""
     words: dict[tuple[IdKind, int], str] = {}
-    for axis, (letter, size) in enumerate(zip("xyz", workgroup, strict=True)):
+    for axis, letter in enumerate("xyz"):
         local, group = f"threadIdx.{letter}", f"blockIdx.{letter}"
-        words[IdKind.LOCAL_ID, axis] = local if size > 1 else "0u"
+        size = f"blockDim.{letter}" if workgroup is None else f"{workgroup[axis]}u"
+        words[IdKind.LOCAL_ID, axis] = local if size != "1u" else "0u"
         words[IdKind.WORKGROUP_ID, axis] = group
-        words[IdKind.GLOBAL_ID, axis] = f"({group} * {size}u + {local})" if size > 1 else group
+        words[IdKind.GLOBAL_ID, axis] = f"({group} * {size} + {local})" if size != "1u" else group
         words[IdKind.NUM_WORKGROUPS, axis] = f"gridDim.{letter}"
     return words
 

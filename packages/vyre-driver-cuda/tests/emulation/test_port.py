@@ -513,3 +513,19 @@ def test_random_programs_over_it() -> None:
     for spec in cells("fuzz", fuzz=6, seed=9):
         require(backend, spec)
     backend.shutdown()
+
+
+def test_programs_of_several_workgroup_sizes_are_compiled_together() -> None:
+    """A word that knew the size of one of them would be wrong in the others."""
+    backend, sizes, sources = rehearsed(), (8, 32, 1, 4), []
+    for size in sizes:
+        with program(f"of_{size}", workgroup_size=size) as p:
+            out = p.write("out", u32, 3 * size)
+            out[p.global_id(0)] = p.global_id(0) * 100 + p.local_id(0)
+        sources.append(p.build())
+    backend.precompile(sources)
+    for source, size in zip(sources, sizes, strict=True):
+        (out,) = backend.dispatch(source, [])
+        assert np.frombuffer(out, np.uint32).tolist() == [100 * i + i % size for i in range(3 * size)]
+    assert backend.backend_metric_snapshot()["compiles"] == 1
+    backend.shutdown()
