@@ -3,8 +3,9 @@
     python packages/vyre-driver-cuda/tools/gpu_bench.py FILE [--rehearse]
 
 The kernels by hand are those of `benchmarks/native/*.cl`, with the words of CUDA C++ for those of OpenCL C, compiled
-with the same exact flags. Each number is the median of several runs; every result is checked. `--rehearse` runs the
-half that needs no CuPy, on the emulation with toy sizes; its times say nothing.
+with the same exact flags. Each number is the median of several runs; every result is checked. FILE is written after
+every table, and every kernel; what it has already is not done again, but for what failed. `--rehearse` runs the half
+that needs no CuPy, on the emulation with toy sizes; its times say nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -60,6 +61,7 @@ SIZES = {
 LARGE = 2**27
 """Elements of workloads in one dimension: more than the caches hold."""
 STEPS = 100
+COPY = "copy on the GPU"
 
 
 class ByHand:
@@ -133,10 +135,9 @@ class ByHand:
         return self.work.is_met_by(self.cupy.asnumpy(self.memory["out"]).view(self.work.wanted.dtype))
 
 
-def kernels(backend: EngineBackend, *, toy: bool, copied: float) -> list[Row]:
-    """Each workload as a program of ours and by hand. `copied`: bytes a second that a copy moves."""
-    rows = []
-    for name in NAMES:
+def kernels(backend: EngineBackend, names: Iterable[str], *, toy: bool, copied: float) -> Iterator[Row]:
+    """Each workload as a program of ours and by hand. `copied`: bytes a second that a copy moves, 0 if nobody knows."""
+    for name in names:
         load = WORKLOADS[name]
         size = load.toy if toy else SIZES.get(name, LARGE if load.size == 2**24 else load.size)
         work = load.make(size)
@@ -151,10 +152,12 @@ def kernels(backend: EngineBackend, *, toy: bool, copied: float) -> list[Row]:
             hand.seconds()
             theirs = _median(hand.seconds, SAMPLES)
             row |= {"by hand µs": _micro(theirs), "right by hand": hand.is_right(), "ratio": round(ours / theirs, 3)}
-            row |= {"goal": GOALS.get(name, ""), "of the copy's bandwidth": round(work.bytes / ours / copied, 3)}
+            row |= {
+                "goal": GOALS.get(name, ""),
+                "of the copy's bandwidth": round(work.bytes / ours / copied, 3) if copied else "",
+            }
         pipeline.close()
-        rows.append(row)
-    return rows
+        yield row
 
 
 def stepping(name: str) -> Program:
@@ -343,7 +346,7 @@ def overlap(backend: EngineBackend, *, toy: bool) -> list[Row]:
         {"what": "three in flight", "µs a dispatch": round(together, 1)},
         {"what": "at best", "µs a dispatch": round(best, 1)},
         {"what": "times faster", "µs a dispatch": round(alone / together, 2)},
-        {"what": "share of that", "µs a dispatch": hidden},
+        {"what": "share of what can be hidden", "µs a dispatch": hidden},
     ]
 
 
@@ -366,8 +369,8 @@ def compiles(backend: EngineBackend, *, toy: bool) -> list[Row]:
     return rows
 
 
-def copies() -> tuple[float, list[Row]]:
-    """Bytes a second, read and written, of a copy on the GPU; and the way in and out."""
+def copies(backend: EngineBackend) -> list[Row]:
+    """Bytes a second: read and written, of a copy on the GPU, which comes first; of the way in and out."""
     import cupy
 
     source = cupy.arange(2**27, dtype=cupy.uint32)
@@ -383,9 +386,7 @@ def copies() -> tuple[float, list[Row]]:
 
     on_the_gpu()
     rate = 2 * source.nbytes / _median(on_the_gpu, SAMPLES)
-    rows: list[Row] = [{"what": "copy on the GPU", "GB/s": round(rate / 1e9, 1)}]
-    backend = acquire("cuda")
-    assert isinstance(backend, EngineBackend)
+    rows: list[Row] = [{"what": COPY, "GB/s": round(rate / 1e9, 1)}]
     with backend.session() as device:
         memory = device.port.allocate(host.nbytes)
         done = np.zeros(1, np.uint8)
@@ -410,8 +411,7 @@ def copies() -> tuple[float, list[Row]]:
         ("64 MiB out by CuPy", lambda: array.get(out=host)),
     ):
         rows.append({"what": name, "GB/s": round(host.nbytes / (_each(lambda n, c=call: c(), 1) / 1e6) / 1e9, 2)})
-    backend.shutdown()
-    return rate, rows
+    return rows
 
 
 def starts(*, toy: bool = False) -> list[Row]:
@@ -471,42 +471,77 @@ def between_launches(port: CudaPort) -> CudaPort:
     return port
 
 
-def main() -> None:
+class Results:
+    """Tables by name, in a file that is written whenever something is added."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.tables: dict[str, list[Row]] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+        for name, rows in self.tables.items():
+            self.tables[name] = [row for row in rows if "failed" not in row]
+
+    def add(self, name: str, make: Callable[[], Iterable[Row]]) -> None:
+        """A table, unless there is one. That a table fails is written down, and the others are made all the same."""
+        if not self.tables.get(name):
+            self.go_on(name, make)
+
+    def go_on(self, name: str, make: Callable[[], Iterable[Row]]) -> None:
+        """Add rows to a table."""
+        rows = self.tables.setdefault(name, [])
+        try:
+            for row in make():
+                rows.append(row)
+                self._write()
+        except Exception as error:
+            rows.append({"failed": f"{type(error).__name__}: {error}"})
+            self._write()
+
+    def _write(self) -> None:
+        part = self._file.with_suffix(".part")
+        part.write_text(json.dumps(self.tables, indent=1) + "\n", "utf-8")
+        part.replace(self._file)
+
+    @property
+    def failed(self) -> list[str]:
+        return [name for name, rows in self.tables.items() if any("failed" in row for row in rows)]
+
+
+def backends(*, toy: bool) -> tuple[EngineBackend, EngineBackend]:
+    """As it is, and with launches that end at barriers of the grid."""
+    if toy:
+        from cuda_emulation.rehearsal import NAME, open_port, rehearsed
+
+        return rehearsed(), EngineBackend(NAME, lambda: between_launches(open_port()))
+    backend = acquire("cuda")
+    assert isinstance(backend, EngineBackend)
+    return backend, EngineBackend("cuda", lambda: between_launches(CudaPort(open_device())))
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--rehearse", action="store_true")
     options = parser.parse_args()
-    results: dict[str, list[Row]] = {}
-
-    def add(name: str, rows: list[Row]) -> None:
-        results[name] = rows
-        options.file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-
-    if options.rehearse:
-        from cuda_emulation.rehearsal import NAME, open_port, rehearsed
-
-        backend, split = rehearsed(), EngineBackend(NAME, lambda: between_launches(open_port()))
-        add("sequences", sequences(backend, toy=True))
-        add("barriers of the grid", barriers(backend, split, toy=True))
-        add("starts", starts(toy=True))
-        add("copies and kernels", overlap(backend, toy=True))
-        add("compilation", compiles(backend, toy=True))
-        add("kernels", kernels(backend, toy=True, copied=1.0))
-        return
-    rate, rows = copies()
-    add("copies", rows)
-    backend = acquire("cuda")
-    assert isinstance(backend, EngineBackend)
-    add("launches", launches(backend))
-    add("sequences", sequences(backend, toy=False))
-    add("starts", starts())
-    split = EngineBackend("cuda", lambda: between_launches(CudaPort(open_device())))
-    add("barriers of the grid", barriers(backend, split, toy=False))
+    results, toy = Results(options.file), options.rehearse
+    backend, split = backends(toy=toy)
+    if not toy:
+        results.add("launches", lambda: launches(backend))
+        results.add("copies", lambda: copies(backend))
+    results.add("sequences", lambda: sequences(backend, toy=toy))
+    copied = next((1e9 * row["GB/s"] for row in results.tables.get("copies", []) if row.get("what") == COPY), 0.0)
+    done = {row["kernel"] for row in results.tables.get("kernels", [])}
+    left = [name for name in NAMES if name not in done]
+    results.go_on("kernels", lambda: kernels(backend, left, toy=toy, copied=copied))
+    results.add("copies and kernels", lambda: overlap(backend, toy=toy))
+    results.add("barriers of the grid", lambda: barriers(backend, split, toy=toy))
+    results.add("starts", lambda: starts(toy=toy))
+    results.add("compilation", lambda: compiles(backend, toy=toy))
     split.shutdown()
-    add("copies and kernels", overlap(backend, toy=False))
-    add("compilation", compiles(backend, toy=False))
-    add("kernels", kernels(backend, toy=False, copied=rate))
+    backend.shutdown()
+    for name in results.failed:
+        print(f"{name}: {results.tables[name][-1]['failed']}", file=sys.stderr)
+    return int(bool(results.failed))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

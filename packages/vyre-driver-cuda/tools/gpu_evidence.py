@@ -3,10 +3,12 @@
     python packages/vyre-driver-cuda/tools/gpu_evidence.py run --out FOLDER [--seconds 540] [--resume FILE] [PART ...]
     python packages/vyre-driver-cuda/tools/gpu_evidence.py keep FILE            # into evidence/cuda and evidence/math
 
-`run` does the parts that are named, or all, in their order, as long as there is time for the next, and writes after
-each of them. With `--resume` it goes on from the file of an earlier run: what is done there is not done again. A part
-that fails is part of the evidence, and the exit code says so. `--rehearse` runs it on the emulation with toy sizes: to
-see that everything runs before a GPU is at hand. What it writes says nothing about a GPU, and `keep` refuses it.
+`run` does the parts that are named, or all, in their order, which is that of their worth, as long as there is time for
+the next, and no longer. It writes before and after each of them; proofs and benchmarks write what they have on their
+way, into FOLDER/parts. With `--resume` it goes on from the file of an earlier run, and from the parts beside it: what
+is done there is not done again. A part that fails, or that ends for want of time, is part of the evidence, and the exit
+code says so. `--rehearse` runs it on the emulation with toy sizes: to see that everything runs before a GPU is at hand.
+What it writes says nothing about a GPU, and `keep` refuses it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -37,8 +41,8 @@ DISTRIBUTIONS = (
     *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-driver-cuda"),
     *("vyre-conform", "numpy", "cupy-cuda13x", "cupy-cuda12x", "cuda-bindings", "nvidia-cuda-nvrtc", "pyopencl"),
 )
-SHARES = 14
-"""Processes that prove side by side, where there are as many cores."""
+JOBS = max(1, min(14, (os.cpu_count() or 2) - 1))
+"""Processes that use the GPU side by side: each has a context of some hundred MiB there."""
 TAIL = 3000
 """Characters of a part's output that are kept."""
 OPENCL_LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib")
@@ -48,14 +52,21 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How parts are run. `backend` is what the proof gets, `out` where intermediate files go."""
+    """How parts are run: `out` is where intermediate files go, `ends` when time is up."""
 
     out: Path
     rehearse: bool
+    ends: float
 
     @property
     def backend(self) -> str:
+        """What proofs judge."""
         return "cuda_emulation:rehearsal" if self.rehearse else "cuda"
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.ends - time.monotonic()
 
     def environment(self) -> dict[str, str]:
         if not self.rehearse:
@@ -64,16 +75,18 @@ class Run:
         return os.environ | {"PYTHONPATH": path, "VYRE_CUDA_REHEARSAL": "1"}
 
     def command(self, *words: str, seconds: float, **environment: str) -> Facts:
-        """A command to its end: its status, its time, the end of what it said."""
-        started = time.perf_counter()
+        """A command to its end, or to that of the time: its status, its time, the end of what it said."""
+        started, limit = time.perf_counter(), max(1.0, min(seconds, self.left))
+        made = subprocess.Popen(
+            words, cwd=ROOT, env=self.environment() | environment, text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
         try:
-            done = subprocess.run(
-                words, cwd=ROOT, env=self.environment() | environment, capture_output=True, text=True,
-                check=False, timeout=seconds,
-            )  # fmt: skip
-            status, said = done.returncode, done.stdout + done.stderr
-        except subprocess.TimeoutExpired as error:
-            status, said = 124, f"{_text(error.stdout)}{_text(error.stderr)}\nit took longer than {seconds:.0f} s"
+            said, _ = made.communicate(timeout=limit)
+            status = made.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(made.pid, signal.SIGKILL)  # with the processes that it has started
+            said, status = f"{made.communicate()[0]}\nit took longer than {limit:.0f} s", 124
         took = round(time.perf_counter() - started, 1)
         return {"command": _shown(words), "status": status, "seconds": took, "said": said[-TAIL:]}
 
@@ -110,15 +123,12 @@ def tests(run: Run) -> Facts:
 
 def conform(run: Run) -> Facts:
     """The whole corpus against the evaluators, every byte."""
-    return _proven(run, run.backend, [("subgroups",), ("traps",)] if run.rehearse else _shares(run), "conform")
+    return _proven(run, run.backend, "conform", *(_cases("subgroups", "traps") if run.rehearse else ()))
 
 
 def fuzz(run: Run) -> Facts:
-    """Random programs against the evaluators, from several seeds."""
-    seeds, count = (1, 5) if run.rehearse else (8, 250)
-    reports = _at_once([lambda seed=seed: _report(run, run.backend, ("fuzz:*",), f"fuzz.{seed}", "--fuzz", str(count),
-                                                   "--seed", str(seed)) for seed in range(seeds)])  # fmt: skip
-    return _together(reports)
+    """Random programs against the evaluators."""
+    return _proven(run, run.backend, "fuzz", *_cases("fuzz:*"), "--fuzz", "5" if run.rehearse else "2000")
 
 
 def conform_opencl(run: Run) -> Facts:
@@ -131,7 +141,7 @@ def conform_opencl(run: Run) -> Facts:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "nvidia.icd").write_text(f"{found[0]}\n", "utf-8")
         named = {"OCL_ICD_VENDORS": folder, "VYRE_OPENCL_DEVICE": "nvidia"}
-        return _proven(run, "opencl", _shares(run), "opencl", **named) | {"library": str(found[0])}
+        return _proven(run, "opencl", "opencl", **named) | {"library": str(found[0])}
 
 
 def math(run: Run) -> Facts:
@@ -155,7 +165,7 @@ def math(run: Run) -> Facts:
 def bench(run: Run) -> Facts:
     """Launches, sequences, kernels and copies, beside CuPy and CUDA C++ by hand in the same run."""
     file = run.out / "bench.json"
-    facts = run.python(str(TOOLS / "gpu_bench.py"), str(file), *(["--rehearse"] if run.rehearse else []), seconds=420)
+    facts = run.python(str(TOOLS / "gpu_bench.py"), str(file), *(["--rehearse"] if run.rehearse else []), seconds=600)
     return facts | {"results": json.loads(file.read_text("utf-8")) if file.exists() else None}
 
 
@@ -193,48 +203,31 @@ PARTS: dict[str, tuple[Callable[[Run], Facts], float]] = {
 # ── conformance ──
 
 
-def _shares(run: Run) -> list[tuple[str, ...]]:
-    """The corpus as queries in shares of about as many cells, one for each process."""
-    call = "from vyre_conform.testing import cells; print(*[':'.join(str(s).split(':')[:2]) for s in cells()])"
-    words = [sys.executable, "-c", call]
-    done = subprocess.run(words, cwd=ROOT, env=run.environment(), capture_output=True, text=True, check=True)
-    shares: list[Counter[str]] = [Counter() for _ in range(SHARES)]
-    for query, count in Counter(done.stdout.split()).most_common():
-        min(shares, key=Counter.total)[query] = count
-    return [tuple(share) for share in shares if share]
+def _cases(*queries: str) -> list[str]:
+    return [word for query in queries for word in ("--cases", query)]
 
 
-def _proven(run: Run, backend: str, shares: list[tuple[str, ...]], name: str, **environment: str) -> Facts:
-    asked = [
-        lambda n=n, q=q: _report(run, backend, q, f"{name}.{n}", **environment) for n, q in enumerate(shares)
-    ]  # fmt: skip
-    return _together(_at_once(asked, workers=SHARES))
-
-
-def _report(run: Run, backend: str, queries: tuple[str, ...], name: str, *words: str, **environment: str) -> Facts:
-    file = run.out / f"{name}.json"
+def _proven(run: Run, backend: str, name: str, *words: str, **environment: str) -> Facts:
+    """A proof, or what it has come to: it goes on with its journal, which has every cell that was judged."""
+    journal = run.out / f"{name}.jsonl"
     call = "import sys; from vyre_conform.cli import conform; conform(sys.argv[1:], 'vyre-conform')"
-    asked = [word for query in queries for word in ("--cases", query)]
     facts = run.python(
-        "-c", call, "run", "--backend", backend, *asked, "--json", str(file),
-        "--reproducers", str(run.out / "reproducers"), *words, seconds=500, **environment,
+        "-c", call, "run", "--backend", backend, *words, "--jobs", str(JOBS), "--journal", str(journal), "--resume",
+        "--reproducers", str(run.out / "reproducers"), seconds=600, **environment,
     )  # fmt: skip
-    return facts | {"report": json.loads(file.read_text("utf-8")) if file.exists() else None}
+    cells = _judged(journal)
+    others = [cell for cell in cells if cell["state"] != "pass-exact"][:50]
+    return facts | {"cells": len(cells), "states": dict(Counter(cell["state"] for cell in cells)), "others": others}
 
 
-def _together(reports: list[Facts]) -> Facts:
-    """Counts by state, and every cell that is not exact."""
-    cells = [cell for facts in reports if facts["report"] for cell in facts["report"]["cells"]]
-    states = Counter(cell["state"] for cell in cells)
-    missing = [facts["said"] for facts in reports if not facts["report"]]
-    return {
-        "status": max(facts["status"] for facts in reports),
-        "commands": [facts["command"] for facts in reports],
-        "cells": len(cells),
-        "states": dict(states),
-        "others": [cell for cell in cells if cell["state"] != "pass-exact"][:50],
-        "said": "\n".join(missing)[-TAIL:],
-    }
+def _judged(journal: Path) -> list[Facts]:
+    """The cells of a journal, whose lines are a digest and a record. The last line may be half."""
+    cells = []
+    for line in journal.read_text("utf-8").splitlines() if journal.exists() else ():
+        with suppress(ValueError):
+            record = json.loads(line.partition(" ")[2])
+            cells += [record["cell"]] if "cell" in record else []
+    return cells
 
 
 def _at_once(calls: list[Callable[[], Facts]], workers: int = 6) -> list[Facts]:
@@ -294,19 +287,20 @@ def _run(options: argparse.Namespace) -> int:
     if options.rehearse and "evidence" in out.resolve().parts:
         raise SystemExit("a rehearsal is no evidence. Fix: name another folder")
     out.mkdir(parents=True, exist_ok=True)
-    evidence = json.loads(options.resume.read_text("utf-8")) if options.resume else {"parts": {}}
+    run = Run(out / "parts", options.rehearse, started + options.seconds)
+    evidence = _resumed(options.resume, run) if options.resume else {"parts": {}}
     evidence |= {"rehearsal": options.rehearse, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
-    scratch = Path(tempfile.mkdtemp())
-    run = Run(scratch, options.rehearse)
+    run.out.mkdir(exist_ok=True)
     for name in options.parts or PARTS:
         do, needed = PARTS[name]
-        left = options.seconds - (time.monotonic() - started)
         if evidence["parts"].get(name, {"status": 1})["status"] == 0:
             continue
-        if left < needed and not options.rehearse:
-            print(f"{name}: needs {needed:.0f} s, {left:.0f} are left: go on with --resume", flush=True)
+        if run.left < needed and not options.rehearse:
+            print(f"{name}: needs {needed:.0f} s, {run.left:.0f} are left: go on with --resume", flush=True)
             continue
         began = time.monotonic()
+        evidence["parts"][name] = {"status": 1, "said": "it has begun, and not ended"}
+        _write(evidence, out)
         try:
             facts = do(run)
         except Exception as error:
@@ -316,8 +310,18 @@ def _run(options: argparse.Namespace) -> int:
         print(f"{name}: status {facts['status']}, {evidence['parts'][name]['took']} s", flush=True)
         if facts["status"]:
             print(facts.get("said", "")[-800:], flush=True)
-    shutil.rmtree(scratch)
     return int(any(facts["status"] for facts in evidence["parts"].values()))
+
+
+def _resumed(file: Path, run: Run) -> Facts:
+    """The evidence of an earlier run, whose parts become this one's. A rehearsal goes on as a rehearsal alone."""
+    evidence: Facts = json.loads(file.read_text("utf-8"))
+    if evidence["rehearsal"] != run.rehearse:
+        raise SystemExit(f"{file} is {'a' if evidence['rehearsal'] else 'no'} rehearsal. Fix: name another one")
+    earlier = file.parent / "parts"
+    if earlier.is_dir() and earlier.resolve() != run.out.resolve():
+        shutil.copytree(earlier, run.out, dirs_exist_ok=True)
+    return evidence
 
 
 def _require_gpu() -> None:
@@ -355,10 +359,6 @@ def _version(name: str) -> str | None:
 
 def _shown(words: tuple[str, ...]) -> str:
     return " ".join(["python" if word == sys.executable else word.removeprefix(f"{ROOT}/") for word in words])
-
-
-def _text(said: bytes | str | None) -> str:
-    return said.decode("utf-8", "replace") if isinstance(said, bytes) else said or ""
 
 
 def main() -> int:
