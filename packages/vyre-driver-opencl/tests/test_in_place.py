@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -45,6 +46,25 @@ def test_a_warm_dispatch_copies_and_fills_nothing(backend: VyreBackend) -> None:
     for _ in range(5):
         assert (backend.dispatch_arrays(source, {"x": x})["out"] == x * 2).all()
     assert counted(backend, *names) == before
+
+
+def test_outputs_in_large_memory_of_the_caller_copy_nothing(backend: VyreBackend) -> None:
+    source, x = doubling(), np.arange(50_000, dtype=np.uint32)
+    names = ("bytes_in", "bytes_out", "copies_in", "copies_out", "fills", "prepares", "allocations")
+    slot = np.empty_like(x)
+    backend.dispatch_borrowed_into(source, [x], DispatchConfig(), [slot])
+    before, runs = counted(backend, *names), counted(backend, "dispatches", "launches")
+    for turn in range(1, 5):
+        slots: list[object] = [slot]
+        x[7] = turn
+        slot[:] = 0
+        backend.dispatch_borrowed_into(source, [x], DispatchConfig(), slots)
+        assert slots[0] is slot
+        assert np.array_equal(slot, x * 2)
+    assert counted(backend, *names) == before
+    assert counted(backend, "dispatches", "launches") == (runs[0] + 4, runs[1] + 4)
+    backend.dispatch_borrowed_into(source, [x], DispatchConfig(), [x])  # over its own input: by a copy
+    assert x[7] == 8
 
 
 def test_results_live_as_long_as_somebody_holds_them(backend: VyreBackend) -> None:

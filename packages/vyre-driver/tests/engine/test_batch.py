@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import batch
-from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, InvalidInput, OutputLimitExceeded, Trapped
+from vyre_driver.engine import batch, dispatcher
+from vyre_driver.errors import (
+    DeviceOutOfMemory,
+    DispatchFailed,
+    InvalidInput,
+    OutputLimitExceeded,
+    StaleHandle,
+    Trapped,
+)
 from vyre_driver.testing.fake_port import Fault
 
 from .programs import DOUBLED, A, Engine, UseLowering, double, doubling, trap_if_odd, with_traps, words
@@ -137,6 +144,106 @@ def test_slots_of_a_batch(lazy: SimpleNamespace) -> None:
     assert len(outputs) == 3
     assert words(outputs[2][0])[0] == 6
     assert lazy.backend.backend_metric_snapshot()["waits"] == 1
+
+
+@pytest.fixture
+def large(lazy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Has dispatched into a slot twice, so the next may look like it; no output is too small for that."""
+    monkeypatch.setattr(dispatcher, "SMALL", 0)
+    for _ in range(2):
+        lazy.pipeline.dispatch_into([A], None, [np.empty(5, np.uint32)])
+    lazy.long_ways = []
+    batched = dispatcher.Dispatcher.dispatch_batched_into
+
+    def long_way(self: Any, *args: Any) -> None:
+        lazy.long_ways.append(args)
+        batched(self, *args)
+
+    monkeypatch.setattr(dispatcher.Dispatcher, "dispatch_batched_into", long_way)
+    return lazy
+
+
+def test_slots_like_those_before_take_the_short_way(large: SimpleNamespace) -> None:
+    before = large.backend.backend_metric_snapshot()
+    for slot in (np.zeros(5, np.uint32), np.zeros((5, 1), np.int32), np.zeros(20, np.uint8), np.zeros(5, np.float32)):
+        slots: list[Any] = [slot]
+        large.pipeline.dispatch_into([A.data], None, slots)
+        assert slots[0] is slot
+        assert slot.tobytes() == DOUBLED
+    after = large.backend.backend_metric_snapshot()
+    names = ("dispatches", "launches", "waits", "copies_in", "copies_out", "allocations", "prepares")
+    assert [after[name] - before[name] for name in names] == [4, 4, 4, 4, 4, 0, 0]
+    assert large.long_ways == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [bytearray(20)],
+        lambda: [np.zeros(4, np.uint32)],
+        lambda: [np.frombuffer(bytearray(21), np.uint8)[1:].view(np.uint32)],
+        lambda: [np.zeros(10, np.float16)],
+        lambda: [np.zeros(5, [("a", np.uint32)])],
+        list,
+        lambda: [np.zeros(5, np.uint32), np.zeros(5, np.uint32)],
+    ],
+    ids=["bytes", "size", "unaligned", "half", "fields", "none", "more"],
+)
+def test_slots_of_any_kind_get_the_outputs(large: SimpleNamespace, make: Any) -> None:
+    slots = make()
+    large.pipeline.dispatch_into([A], None, slots)
+    assert [bytes(slot) for slot in slots] == [DOUBLED]
+
+
+def test_a_strided_slot_is_refused(large: SimpleNamespace) -> None:
+    with pytest.raises(InvalidInput, match="output slot 0"):
+        large.pipeline.dispatch_into([A], None, [np.zeros(10, np.uint32)[::2]])
+
+
+def test_a_slot_over_an_input_takes_the_long_way(large: SimpleNamespace) -> None:
+    both = A.copy()
+    for turn in (1, 2):
+        slots: list[Any] = [both]
+        large.pipeline.dispatch_into([both], None, slots)
+        assert (slots[0] is both, both.tolist()) == (True, (A * 2**turn).tolist())
+    shared = np.zeros(9, np.uint32)
+    shared[:5] = A
+    slots = [shared[4:]]
+    large.pipeline.dispatch_into([shared[:5].data], None, slots)
+    assert shared.tolist() == [0, 1, 2, 3, 0, 2, 4, 6, 8]
+    assert len(large.long_ways) == 3
+
+
+def test_what_was_freed_or_closed_takes_the_long_way(large: SimpleNamespace) -> None:
+    slot = np.zeros(5, np.uint32)
+    large.ports[0].faults = [
+        Fault("launch", DispatchFailed("once", backend="fake"), large.ports[0].count("launch") + 1)
+    ]
+    with pytest.raises(DispatchFailed, match="once"):
+        large.pipeline.dispatch_into([A], None, [slot])
+    assert large.long_ways == []
+    large.pipeline.dispatch_into([A], None, [slot])
+    assert slot.tobytes() == DOUBLED
+    assert len(large.long_ways) == 1
+    large.pipeline.close()
+    with pytest.raises(StaleHandle):
+        large.pipeline.dispatch_into([A], None, [slot])
+
+
+def test_a_program_that_traps_leaves_its_slot(
+    engine: Engine, lowering: UseLowering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SMALL", 0)
+    lowering(with_traps)
+    e = engine(trap_if_odd)
+    even, odd = np.zeros(5, np.uint32), np.ones(5, np.uint32)
+    slot = np.full(5, 7, np.uint32)
+    for _ in range(3):
+        e.backend.dispatch_borrowed_into(doubling(), [even], DispatchConfig(), [slot])
+    slot[:] = 7
+    with pytest.raises(Trapped):
+        e.backend.dispatch_borrowed_into(doubling(), [odd], DispatchConfig(), [slot])
+    assert slot.tolist() == [7] * 5
 
 
 def test_a_slot_that_can_not_be_written_to(lazy: SimpleNamespace) -> None:

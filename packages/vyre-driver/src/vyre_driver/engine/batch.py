@@ -60,7 +60,7 @@ class Batch:
     def _begin(self, device: Device, inputs: Inputs, slots: Slots | None) -> None:
         launches = self._launches
         kept, views, deadline = self._kept(device, inputs)
-        is_to_be_timed = kept.choice is not None and not kept.is_settled and kept not in self._timed
+        is_to_be_timed = kept.choice is not None and kept.again is None and kept not in self._timed
         is_never_in_flight = slots is None and device.works_at_once(kept.queue)
         goes_alone = deadline is not None or is_to_be_timed or is_never_in_flight
         if goes_alone or not isinstance(kept.launch, Prepared):

@@ -33,9 +33,10 @@ from vyre_driver.engine.kept import Kept
 from vyre_driver.engine.launches import Launches
 from vyre_driver.engine.over_residents import resident_request
 from vyre_driver.engine.prepared import EmptyLaunch
+from vyre_driver.engine.recent import Recent
 from vyre_driver.engine.request import Request, deadline_of
 from vyre_driver.engine.slots import Slots, replace_slots, writable_slots
-from vyre_driver.engine.transfer import ARRAYS, BYTES, Form
+from vyre_driver.engine.transfer import ARRAYS, BYTES, Form, Targets
 from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_foundation.ir.program import Program
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 SMALL = 2**16
 """Bytes of all outputs of a dispatch."""
+LastResident = tuple[tuple[Resource, ...], Program, DispatchConfig, Kept]
+"""Of the last dispatch over resident memory: its resources, program and configuration, and what is kept of it."""
 
 
 class Dispatcher:
@@ -63,7 +66,7 @@ class Dispatcher:
         self._backend, self._gate, self._expected = backend, gate, expected
         self.launches = Launches(backend, gate, persistent)
         self._recent, self._resident = self.launches.recent, self.launches.resident
-        self._last_resident: tuple[tuple[Resource, ...], Kept | None] = (), None
+        self._last_resident: LastResident | None = None
 
     # ── from host memory to host memory ──────────────────────────────────────────────────────────────────────────────
 
@@ -114,8 +117,19 @@ class Dispatcher:
         recent = self._recent.get(id(program))
         if recent is not None and recent.output_bytes <= SMALL:
             replace_output_buffers_preserving_slots(slots, self.dispatch(program, inputs, config))
-        else:
+        elif recent is None or not self._again_into(recent, inputs, config, slots):
             self.dispatch_batched_into(program, [inputs], config, [slots])
+
+    def _again_into(self, recent: Recent, inputs: Inputs, config: DispatchConfig, slots: OutputBuffers) -> bool:
+        """The same where it looks like the dispatch before; False if it does not."""
+        views = recent.views(inputs) if recent.config is config or recent.config == config else None
+        targets = None if views is None else recent.targets(views, slots)
+        if views is None or targets is None:
+            return False
+        outputs = self._again(recent.kept, views, BYTES, targets)
+        if outputs is not None:
+            replace_slots(slots, outputs)
+        return outputs is not None
 
     def dispatch_batched(self, program: Program, batch: Sequence[Inputs], config: DispatchConfig) -> list[Outputs]:
         """Several dispatches in order, which are in flight together: the host waits once for many."""
@@ -157,14 +171,16 @@ class Dispatcher:
 
     def dispatch_resident(self, program: Program, resources: Sequence[Resource], config: DispatchConfig) -> None:
         """One dispatch over memory that stays on the device."""
-        given = tuple(resources)
-        last, kept = self._last_resident
-        if given != last or kept is None or kept.request.program is not program:
+        given, last = tuple(resources), self._last_resident
+        if last is not None and last[2] is config and last[1] is program and last[0] == given:
+            kept: Kept | None = last[3]
+        else:
             kept = self._resident.get((id(program), given))
-        if kept is not None and (kept.request.config is config or kept.request.config == config):
-            self._last_resident = given, kept
-            if self._again(kept, (), BYTES) is not None:
-                return
+            if kept is not None and kept.request.config != config:
+                kept = None
+        if kept is not None and self._again(kept, (), BYTES) is not None:
+            self._last_resident = given, program, config, kept
+            return
         self._over_residents(program, given, config, timed=False)
 
     def dispatch_resident_timed(
@@ -193,7 +209,7 @@ class Dispatcher:
         self.launches.is_closed = True
         self._recent.clear()
         self._resident.clear()
-        self._last_resident = (), None
+        self._last_resident = None
         with suppress(StaleHandle, DeviceLost), self._gate.session(expected=self._expected) as device:
             self.launches.release(device)
 
@@ -206,15 +222,16 @@ class Dispatcher:
             outputs: list[Any] = self.launches.run(device, kept, request.inputs, request.deadline, form, timed=False)
             return outputs
 
-    def _again(self, kept: Kept, inputs: Sequence[Any], form: Form) -> list[Any] | None:
+    def _again(self, kept: Kept, inputs: Sequence[Any], form: Form, targets: Targets | None = None) -> list[Any] | None:
         """A dispatch like the last one. None if there is more to do, such as to time it, or to prepare it again."""
         gate, device = self._gate, kept.device
         with gate.turn() if gate.is_busy or gate.queued else gate.lock:
-            if not kept.is_settled or gate.device is not device or gate.lost or device.abandoned:
+            run = kept.again
+            if run is None or gate.device is not device or gate.lost or device.abandoned:
                 return None
             gate.is_busy = True
             try:
-                outputs = kept.launch.run(inputs, None, form)
+                outputs = run(inputs, form) if targets is None else kept.prepared.run_into(inputs, targets)
             except BaseException as error:
                 self.launches.failed(device, kept, error)
                 raise

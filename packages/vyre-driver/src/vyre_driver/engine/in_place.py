@@ -102,7 +102,7 @@ class InPlace:
 
     __slots__ = (
         *("_device", "_fills", "_in_place", "_inputs", "_outputs", "_picks", "_places", "_rest", "_static", "_used"),
-        "reads",
+        *("moves", "reads"),
     )
 
     def __init__(
@@ -120,7 +120,7 @@ class InPlace:
         self._picks = [_picking(places) for places in picks]
         self._inputs, self._outputs, self._rest = inputs, outputs, rest
         self._in_place = device.port.in_place
-        self.reads = False
+        self.reads, self.moves = False, True
         come = range(len(inputs) + len(outputs))
         self._used = [place for place in come if picks and place in picks[0]]
 
@@ -139,8 +139,8 @@ class InPlace:
         first = self._places[0]
         return self._picks[0](values), [first.index(place) for place in self._used]
 
-    def begin(self, inputs: Sequence[Any]) -> Sequence[Any]:
-        values = self._begun(inputs, None)
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
+        values = self._begun(inputs, targets)
         return values if len(values) == len(self._used) else [values[place] for place in self._used]
 
     def _begun(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:

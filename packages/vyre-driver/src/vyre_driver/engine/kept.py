@@ -7,7 +7,7 @@ from typing import Protocol
 
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.prepared import Prepared, Runnable
+from vyre_driver.engine.prepared import Again, Prepared, Runnable
 from vyre_driver.engine.queueing import QueueChoice
 from vyre_driver.engine.request import Request
 from vyre_driver.plan.launch import LaunchPlan
@@ -27,7 +27,8 @@ class Kept:
 
     `launch` serves dispatches that end before the next begins; `spare` are more of the same, each with memory of its
     own, for those that are in flight together. `used` grows with each dispatch. `is_new`: this code has not run yet.
-    `is_settled`: it is neither new nor to be timed; never again once its memory was freed, which ends `is_live` too.
+    `again` runs it once it is settled: neither new nor to be timed. It is None until then, and for good once the memory
+    was freed, which ends `is_live` too.
     `holds` counts those who are about to use it: it is not given up meanwhile. `parts` are recordings of it.
     `bytes_each` is about what one dispatch holds while it is in flight.
     """
@@ -40,7 +41,7 @@ class Kept:
     choice: QueueChoice | None = None
     used: int = 0
     is_new: bool = True
-    is_settled: bool = False
+    again: Again | None = None
     is_live: bool = True
     holds: int = 0
     parts: list[Recorded] = field(default_factory=list)

@@ -135,7 +135,7 @@ class Launches:
     ) -> Any:
         """A dispatch from its upload to its end: outputs, or a result with times."""
         try:
-            if not kept.is_settled:
+            if kept.again is None:
                 outputs = self._run_watched(device, kept, inputs, deadline, form, timed)
             elif timed:
                 outputs = kept.launch.run_timed(inputs, deadline, form)
@@ -182,7 +182,11 @@ class Launches:
                 device.code.ran(kept.launch.code)
             self.trim(device, kept)
         choice = kept.choice
-        kept.is_settled = choice is None or not (choice.is_watching or choice.verdict.queue != kept.queue)
+        is_settled = choice is None or not (choice.is_watching or choice.verdict.queue != kept.queue)
+        if not is_settled:
+            kept.again = None
+        elif kept.again is None and kept.is_live:
+            kept.again = kept.launch.again
 
     def _move(self, device: Device, kept: Kept, deadline: Deadline | None, queue: int) -> None:
         """Prepare the launch again, for another queue. Nobody may reclaim it meanwhile."""
@@ -224,7 +228,7 @@ class Launches:
 
     def drop(self, device: Device, kept: Kept) -> None:
         """Free what is kept of one shape."""
-        kept.is_settled = kept.is_live = False
+        kept.again, kept.is_live = None, False
         for part in kept.parts:
             part.forget(device)
         kept.parts.clear()

@@ -23,6 +23,9 @@ from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.record import record
 
+Again = Callable[[Sequence[Any], Form], list[Any]]
+"""A dispatch like the one before: its inputs, and what its outputs are given as."""
+
 
 class Runnable(Protocol):
     """What the dispatcher keeps for one shape of one program. `deadline` is None without a timeout."""
@@ -36,6 +39,10 @@ class Runnable(Protocol):
 
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
         """The same with times, also the device's."""
+
+    @property
+    def again(self) -> Again:
+        """`run` without a timeout, in as few calls as can be."""
 
 
 @record(frozen=True, slots=True)
@@ -63,6 +70,10 @@ class EmptyLaunch:
         started = time.perf_counter_ns()
         outputs = self.run(inputs, deadline, form)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
+
+    @property
+    def again(self) -> Again:
+        return lambda inputs, form: self.run(inputs, None, form)
 
 
 @record(slots=True, kw_only=True)
@@ -104,6 +115,37 @@ class Prepared:
         if self.traps is not None:
             self.raise_trap()
         return transfer.results(form)
+
+    @property
+    def again(self) -> Again:
+        once, transfer = self.once, self.transfer
+        if once is None or self.traps is not None:
+            return lambda inputs, form: self.run(inputs, None, form)
+        counters, begin, results = self.device.counters, transfer.begin, transfer.results
+
+        def again(inputs: Sequence[Any], form: Form) -> list[Any]:
+            once(begin(inputs))
+            counters.launches += 1
+            counters.waits += 1
+            return results(form)
+
+        def again_over_residents(inputs: Sequence[Any], form: Form) -> list[Any]:
+            once(())
+            counters.launches += 1
+            counters.waits += 1
+            return []
+
+        return again if transfer.moves else again_over_residents
+
+    def run_into(self, inputs: Sequence[Any], targets: Targets) -> list[memoryview | None]:
+        """A dispatch that can not trap, with outputs in memory of the caller where that can be: None for those."""
+        if self.once is None:
+            self._wait(self.enqueue(inputs, None, targets), None)
+        else:
+            self.once(self.transfer.begin(inputs, targets))
+            self.device.counters.launches += 1
+            self.device.counters.waits += 1
+        return self.transfer.results_into(targets)
 
     def begin(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
         """Enqueue everything without waiting: the last event, None if there was nothing to launch."""

@@ -48,7 +48,7 @@ class Transfer(Protocol):
 
         With `targets` the outputs are made there where that can be."""
 
-    def begin(self, inputs: Sequence[Any]) -> Sequence[Any]:
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
         """The same where one kernel alone is launched: those of its arguments that come with the dispatch."""
 
     def lasting(self) -> tuple[Args, Sequence[int]]:
@@ -64,6 +64,10 @@ class Transfer(Protocol):
     def reads(self) -> bool:
         """Whether `results` waits for the device."""
 
+    @property
+    def moves(self) -> bool:
+        """Whether there is anything to do before or after a launch."""
+
 
 class Copies:
     """Between host memory and memory of the device.
@@ -72,7 +76,7 @@ class Copies:
     in the order of the outputs. `args` stay one object, so a port sees that nothing changed.
     """
 
-    __slots__ = ("_args", "_device", "_fills", "_readbacks", "_uploads", "owned", "reads")
+    __slots__ = ("_args", "_device", "_fills", "_readbacks", "_uploads", "moves", "owned", "reads")
 
     def __init__(
         self,
@@ -86,6 +90,7 @@ class Copies:
         self._device, self._args, self.owned = device, args, owned
         self._uploads, self._fills, self._readbacks = uploads, fills, readbacks
         self.reads = any(stop > start for _, start, stop, _ in readbacks)
+        self.moves = bool(uploads or fills or readbacks)
 
     def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         self.begin(inputs)
@@ -94,7 +99,7 @@ class Copies:
     def lasting(self) -> tuple[Args, Sequence[int]]:
         return self._args[0], ()
 
-    def begin(self, inputs: Sequence[Any]) -> Sequence[Any]:
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
         for allocation, position in self._uploads:
             given = inputs[position]
             self._device.copy_in(allocation, given if given.__class__ is memoryview else _bytes_of(given))
