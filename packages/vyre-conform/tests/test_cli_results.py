@@ -1,6 +1,7 @@
 """Commands over runs that have ended."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,26 @@ def test_a_run_is_shown_again_and_written_in_every_form(journals: tuple[str, str
     assert json.loads(files["json"].read_text("utf-8"))["exit"] == 1
     assert "<failure" in files["junit"].read_text("utf-8")
     assert files["html"].read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_a_report_says_what_was_executed(journals: tuple[str, str]) -> None:
+    result = call("report", journals[0])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"kinds of nodes executed: statements \d+/11, ops \d+/360, casts ", result.output)
+    assert "not executed" not in result.output
+    assert (
+        "barriers: 0 of 2, 0 executions; not executed: grid, workgroup"
+        in call("report", journals[0], "--executed").output
+    )
+
+
+def test_a_run_that_was_interrupted_is_status_5(journals: tuple[str, str], tmp_path: Path) -> None:
+    lines = Path(journals[0]).read_text("utf-8").splitlines(keepends=True)
+    half = tmp_path / "half.jsonl"
+    half.write_text("".join(lines[:5]), "utf-8")
+    result = call("report", str(half))
+    assert result.exit_code == 5
+    assert "not complete: go on with --resume" in result.output
 
 
 def test_a_difference_for_the_worse_is_status_1(journals: tuple[str, str]) -> None:

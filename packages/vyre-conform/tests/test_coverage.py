@@ -5,7 +5,7 @@ import pytest
 from vyre_conform.address import Query
 from vyre_conform.case import Spec
 from vyre_conform.cases import specs
-from vyre_conform.coverage import Kind, families, in_words, table
+from vyre_conform.coverage import Kind, families, in_words, summed_up, table
 from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
 from vyre_conform.suite import random_specs
 from vyre_reference.scalar import Coverage
@@ -32,7 +32,9 @@ def test_a_kind_that_was_not_executed_is_named() -> None:
     assert (rows["barriers"].kinds, rows["barriers"].executed, rows["barriers"].times) == (2, 1, 5)
     assert rows["barriers"].missing == (("barrier", "workgroup"),)
     assert rows["casts"].executed == 1
-    assert "barriers: 1 of 2, 5 executions; missing workgroup" in list(in_words({("barrier", "grid"): 5}))
+    words = list(in_words(rows.values()))
+    assert "barriers: 1 of 2, 5 executions; not executed: workgroup" in words
+    assert "ops 0/360, casts 1/169, " in summed_up(rows.values())
 
 
 # The groups that have a case for each kind of node; the others repeat them in larger programs.

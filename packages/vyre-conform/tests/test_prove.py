@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,9 @@ def test_an_error_of_the_suite_itself_ends_the_run() -> None:
 def test_exit_codes() -> None:
     cell = Cell(address=suite("traps:one").specs(0)[0].address, backend="b", state=State.PASS)
     task = prove([], suite("traps:one")).task
-    assert Report(Run(task=task, cells=[cell])).exit is Exit.PROVEN
+    assert Report(Run(task=task, cells=[cell], is_complete=True)).exit is Exit.PROVEN
+    assert Report(Run(task=task, cells=[cell])).exit is Exit.INCOMPLETE
+    failed = replace(cell, state=State.FAIL)
+    assert Report(Run(task=task, cells=[cell, failed])).exit is Exit.FAILED
     assert Report(Run(task=task), [Kill("f", "compiler", "a fault", None)]).exit is Exit.FAILED
     assert Report(Run(task=task), [Kill("f", "compiler", "a fault", "ops:add")]).exit is Exit.PROVEN

@@ -6,7 +6,6 @@ What counts is what the textbook evaluator executed, not what stands in a progra
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -76,17 +75,17 @@ def _types_of(op: SubgroupOp) -> Iterable[DType]:
     return DTYPES if op.takes_lane else (bool_,)
 
 
-def of_programs(counts: Iterable[Mapping[Kind, int]]) -> Counter[Kind]:
-    """The sum of what several programs have executed."""
-    total: Counter[Kind] = Counter()
-    for one in counts:
-        total.update(one)
-    return total
+def summed_up(rows: Iterable[Row]) -> str:
+    """One line about all families."""
+    found = list(rows)
+    each = ", ".join(f"{row.family} {row.executed}/{row.kinds}" for row in found)
+    kinds, executed = sum(row.kinds for row in found), sum(row.executed for row in found)
+    return f"{executed:,} of {kinds:,} kinds of nodes executed: {each}"
 
 
-def in_words(coverage: Mapping[Kind, int]) -> Iterator[str]:
-    """A line for each family."""
-    for row in table(coverage):
-        missing = ", ".join(".".join(kind[1:]) or kind[0] for kind in row.missing[:6])
-        rest = f"; missing {missing}{' …' if len(row.missing) > 6 else ''}" if row.missing else ""
-        yield f"{row.family}: {row.executed} of {row.kinds}, {row.times} executions{rest}"
+def in_words(rows: Iterable[Row]) -> Iterator[str]:
+    """A line for each family, with all that was not executed."""
+    for row in rows:
+        missing = ", ".join(".".join(kind[1:]) or kind[0] for kind in row.missing)
+        rest = f"; not executed: {missing}" if row.missing else ""
+        yield f"{row.family}: {row.executed:,} of {row.kinds:,}, {row.times:,} executions{rest}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vyre_conform.case import Case, Exactly, Spec
@@ -69,11 +69,3 @@ def confined(cores: int) -> tuple[str, ...]:
         return (sys.executable, "-m", "vyre_conform.worker")
     mine = sorted(os.sched_getaffinity(0))[:cores]
     return (sys.executable, "-c", _CONFINED, ",".join(map(str, mine)))
-
-
-def by_cores(found: Iterable[Deviation]) -> Mapping[int, list[str]]:
-    """The cases that deviate, by the number of cores."""
-    table: dict[int, list[str]] = {}
-    for deviation in found:
-        table.setdefault(deviation.cores, []).append(deviation.case)
-    return table

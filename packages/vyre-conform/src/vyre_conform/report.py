@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from vyre_conform.coverage import Row, table
 from vyre_conform.run import Exit, Run
 
 
@@ -35,6 +36,11 @@ class Report:
         is_hunt_alone = bool(self.kills) and not self.run.backends and not self.run.cells
         return Exit.PROVEN if is_hunt_alone else self.run.exit
 
+    @property
+    def executed(self) -> list[Row]:
+        """What the textbook evaluator has executed of all that the language has; nothing if it was not asked."""
+        return table(self.run.coverage) if self.run.coverage else []
+
     def to_json(self) -> dict[str, Any]:
         """The report as plain data, cells in the order in which they ended up."""
         return {
@@ -48,5 +54,6 @@ class Report:
             "cells": [cell.to_json() for cell in self.run.cells],
             "disagreements": [quarrel.to_json() for quarrel in self.run.disagreements],
             "coverage": {".".join(kind): count for kind, count in sorted(self.run.coverage.items())},
+            "executed": [asdict(row) | {"missing": [".".join(kind) for kind in row.missing]} for row in self.executed],
             "kills": [asdict(kill) for kill in self.kills],
         }

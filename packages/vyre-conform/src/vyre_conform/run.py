@@ -38,6 +38,8 @@ class Exit(IntEnum):
     """A backend that was asked for can not run here, or none can: a run without a cell proves nothing."""
     DISAGREEMENT = 4
     """The opinions disagree about a case: the suite, not a backend, is in doubt."""
+    INCOMPLETE = 5
+    """Nothing is wrong so far, and cells are missing: the run was interrupted."""
 
 
 class BadRun(VyreError, ValueError):
@@ -121,8 +123,9 @@ class Run:
             return Exit.FAILED
         if self.disagreements:
             return Exit.DISAGREEMENT
-        is_absent = any(hello.problem for hello in self.backends)
-        return Exit.UNAVAILABLE if is_absent or not self.cells else Exit.PROVEN
+        if not self.cells or any(hello.problem for hello in self.backends):
+            return Exit.UNAVAILABLE
+        return Exit.PROVEN if self.is_complete else Exit.INCOMPLETE
 
     def on(self, backend: str) -> list[Cell]:
         """The cells of one backend."""

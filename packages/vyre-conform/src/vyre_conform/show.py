@@ -14,6 +14,7 @@ from rich.table import Table
 from vyre_conform.case import Case
 from vyre_conform.cell import Cell, State
 from vyre_conform.controls import FAULTS
+from vyre_conform.coverage import summed_up
 from vyre_conform.oracle import Verdict
 from vyre_conform.prove import Watch
 from vyre_conform.report import Kill, Report
@@ -111,7 +112,9 @@ def show(report: Report, console: Console) -> None:
         console.print(f"[magenta]opinions disagree[/] {quarrel.address}: {quarrel.opinion} says: {words}")
     if report.kills:
         _kills(report, console)
-    console.print(_verdict(report))
+    if report.executed:
+        console.print(summed_up(report.executed), highlight=False, soft_wrap=True)
+    console.print(_verdict(report), soft_wrap=True)
 
 
 def _backend(hello: Hello, console: Console) -> None:
@@ -166,4 +169,5 @@ def _verdict(report: Report) -> str:
     summed = ", ".join(f"{count} {state.value}" for state in State if (count := counts[state]))
     killed = sum(kill.by is not None for kill in report.kills)
     controls = f"; {killed} of {len(report.kills)} planted faults killed" if report.kills else ""
-    return f"{len(run.cells)} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}"
+    unfinished = "" if run.is_complete or not run.backends else "; not complete: go on with --resume"
+    return f"{len(run.cells):,} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}{unfinished}"

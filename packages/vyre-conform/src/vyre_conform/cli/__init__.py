@@ -16,7 +16,7 @@ def conform() -> None:
 
     \b
     Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs), 2 wrong usage,
-    3 a backend is not available, 4 the opinions about a case disagree.
+    3 a backend is not available, 4 the opinions about a case disagree, 5 the run was interrupted.
     """
 
 

@@ -14,6 +14,7 @@ from vyre_conform.certificate import read_certificate, read_trust, signers
 from vyre_conform.certificate import verify as verify_by_replay
 from vyre_conform.changes import changes
 from vyre_conform.cli import options
+from vyre_conform.coverage import in_words
 from vyre_conform.report import Report
 from vyre_conform.run import Exit, read_run, write_run
 from vyre_conform.run import merge as merged
@@ -25,12 +26,15 @@ kills_option = click.option("--kills", type=options.IN, metavar="FILE", help="Wh
 @click.command()
 @click.argument("run", type=options.IN)
 @kills_option
+@click.option("--executed", is_flag=True, help="Also which kinds of nodes were executed, and by name which were not.")
 @options.written
-def report(run: Path, kills: Path | None, **files: Any) -> None:
+def report(run: Path, kills: Path | None, executed: bool, **files: Any) -> None:
     """Show the RUN that a file of `run --journal` holds, or write it in other forms."""
     with options.usage():
         found = Report(read_run(run), options.read_kills(kills))
     show(found, Console())
+    if executed:
+        click.echo("\n".join(in_words(found.executed)))
     options.write(found, sys.argv[1:], **files)
     sys.exit(found.exit)
 

@@ -141,7 +141,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
         launch = read_reproducer(file)
     case = Case(address=address("fuzz", file.stem), launch=launch, expected=AsEvaluated())
     verdict = settle(case, seconds=seconds)
-    found = Run(task=task_of(Suite(queries=()), 0))
+    found = Run(task=task_of(Suite(queries=()), 0), is_complete=True)
     for backend in backends or _available():
         with Worker(backend, seconds) as worker:
             (cell,) = judge(case, verdict, backend, worker.ask(launch))

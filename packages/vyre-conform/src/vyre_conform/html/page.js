@@ -33,9 +33,9 @@ let shown = PAGE;
 function head() {
   const bad = cells.filter((cell) => BAD.has(cell.state)).length;
   const survived = data.kills.filter((kill) => kill[3] === null).length;
-  const verdicts = {0: "Proven", 1: "Failed", 3: "A backend is missing", 4: "The opinions disagree"};
-  const proven = data.exit === 0 && data.complete;
-  at("verdict").textContent = data.exit === 0 && !proven ? "Not complete" : (verdicts[data.exit] ?? "Failed");
+  const verdicts = {0: "Proven", 1: "Failed", 3: "A backend is missing", 4: "The opinions disagree", 5: "Not complete"};
+  const proven = data.exit === 0;
+  at("verdict").textContent = verdicts[data.exit] ?? "Failed";
   at("verdict").className = proven ? "well" : "bad";
   const parts = [`${cells.length.toLocaleString("en")} cells on ${backends.length} backend${backends.length === 1 ? "" : "s"}`];
   parts.push(bad ? `${bad.toLocaleString("en")} of them wrong` : "none of them wrong");
@@ -182,6 +182,20 @@ function faults() {
   at("faults").append(head, make("tbody", {}, ...rows));
 }
 
+function executed() {
+  at("executed").hidden = !data.executed.length;
+  const titles = ["family", "kinds", "executed", "executions", "not executed"];
+  const head = make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col"}, title))));
+  const rows = data.executed.map(([family, kinds, reached, times, missing]) => make("tr", {}, make("th", {scope: "row"}, family),
+    ...[kinds, reached, times].map((number) => make("td", {}, number.toLocaleString("en"))), make("td", {}, absent(missing))));
+  at("families").append(head, make("tbody", {}, ...rows));
+}
+
+function absent(kinds) {
+  if (kinds.length < 4) return make("code", {}, kinds.join(", "));
+  return make("details", {}, make("summary", {}, `${kinds.length.toLocaleString("en")} kinds`), make("code", {}, kinds.join(", ")));
+}
+
 function facts() {
   for (const [name, value] of data.facts) at("facts").append(make("dt", {}, name), make("dd", {class: "mono"}, value));
   for (const quarrel of data.disagreements) {
@@ -194,4 +208,5 @@ matrix();
 controls();
 list();
 faults();
+executed();
 facts();

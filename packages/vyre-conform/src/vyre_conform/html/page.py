@@ -44,10 +44,13 @@ def page_data(report: Report, detailed: int = DETAILED) -> dict[str, Any]:
         "reasons": {n: cell.reason for n, cell in enumerate(run.cells) if cell.reason},
         "details": {n: details(cell, run) for n, cell in enumerate(run.cells) if id(cell) in bad},
         "kills": [[k.layer, k.fault, k.summary, k.by, k.how] for k in report.kills],
+        "executed": [
+            [row.family, row.kinds, row.executed, row.times, [".".join(kind[1:]) or kind[0] for kind in row.missing]]
+            for row in report.executed
+        ],
         "disagreements": [quarrel.to_json() for quarrel in run.disagreements],
         "facts": _facts(run),
         "exit": int(report.exit),
-        "complete": run.is_complete,
         "seed": run.task.seed,
     }
 

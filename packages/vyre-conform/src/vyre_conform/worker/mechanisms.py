@@ -1,5 +1,5 @@
-"""Claims that are seen in what a compiler gets: a form that a target is said to have itself stands in the emitted code,
-and none does that it is not said to have."""
+"""Claims that are seen in what a compiler gets: a mechanism that a target is said to have itself stands in the emitted
+code, and none does that it is not said to have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.facts import Facts
 
-Form: TypeAlias = tuple[str | AtomicOp | SubgroupOp, DType]
+Mechanism: TypeAlias = tuple[str | AtomicOp | SubgroupOp, DType]
 """An op of the table, an atomic or a collective, and the type of its operands."""
 GROUP = 64
 
@@ -32,24 +32,24 @@ def lies(device: Device) -> Iterator[str]:
     """What `device` says of its target and does not keep to, in words."""
     target = device.target
     claimed = _claimed(target)
-    for form, asked in _programs(target):
+    for mechanism, asked in _programs(target):
         facts = validate(asked)
         lowered = lowered_for(target, facts)
-        used = set().union(*(_forms(kernel.program) for kernel in lowered.kernels))
+        used = set().union(*(_used(kernel.program) for kernel in lowered.kernels))
         yield from (f"{_words(f)} is in the code and not among what the device has" for f in used - claimed)
-        if form not in used:
+        if mechanism not in used:
             continue  # the same by fewer or better words
-        composed = _without(target, form, facts)
+        composed = _without(target, mechanism, facts)
         if composed is None or _size(composed) == _size(lowered):
             continue  # there is no other way, or another word for the same
         if _text(device, composed) == _text(device, lowered):
-            yield f"{_words(form)} is among what the device has, and its code is what is composed without it"
+            yield f"{_words(mechanism)} is among what the device has, and its code is what is composed without it"
 
 
-def _without(target: Target, form: Form, facts: Facts) -> Lowered | None:
-    """The kernels of a device that does not have that form; None if there is no way without it."""
-    poorer = replace(target, ops=target.ops - {form}, atomics=target.atomics - {form},
-                     subgroup_ops=target.subgroup_ops - {form})  # fmt: skip
+def _without(target: Target, mechanism: Mechanism, facts: Facts) -> Lowered | None:
+    """The kernels of a device that does not have that mechanism; None if there is no way without it."""
+    poorer = replace(target, ops=target.ops - {mechanism}, atomics=target.atomics - {mechanism},
+                     subgroup_ops=target.subgroup_ops - {mechanism})  # fmt: skip
     try:
         return lowered_for(poorer, facts)
     except UnsupportedFeature:
@@ -66,13 +66,13 @@ def _text(device: Device, lowered: Lowered) -> str:
     return unit.text
 
 
-def _claimed(target: Target) -> set[Form]:
+def _claimed(target: Target) -> set[Mechanism]:
     return {*target.ops, *target.atomics, *(target.subgroup_ops if target.subgroup_sizes else ())}
 
 
-def _forms(kernel: Program) -> set[Form]:
-    """The forms that stand in a lowered kernel."""
-    found: set[Form] = {(e.op.id, e.args[0].dtype) for e in program_expressions(kernel) if isinstance(e, Apply)}
+def _used(kernel: Program) -> set[Mechanism]:
+    """The mechanisms that stand in a lowered kernel."""
+    found: set[Mechanism] = {(e.op.id, e.args[0].dtype) for e in program_expressions(kernel) if isinstance(e, Apply)}
     for stmt in statements(kernel.body):
         match stmt:
             case Atomic(op=op, buffer=buffer):
@@ -82,8 +82,8 @@ def _forms(kernel: Program) -> set[Form]:
     return found
 
 
-def _programs(target: Target) -> Iterator[tuple[Form, Program]]:
-    """Each form with a program that asks for it."""
+def _programs(target: Target) -> Iterator[tuple[Mechanism, Program]]:
+    """Each mechanism with a program that asks for it."""
     for op, dtype in sorted(target.ops, key=str):
         if OPS[op].tier is Tier.LANGUAGE:
             yield (op, dtype), _mapped(OPS[op], dtype)
@@ -122,6 +122,6 @@ def _collected(op: SubgroupOp, dtype: DType, size: int) -> Program:
     return p.build()
 
 
-def _words(form: Form) -> str:
-    op, dtype = form
+def _words(mechanism: Mechanism) -> str:
+    op, dtype = mechanism
     return f"{op if isinstance(op, str) else op.value} of {dtype}"
