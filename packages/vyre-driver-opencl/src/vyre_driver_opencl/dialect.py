@@ -44,6 +44,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         groups=_groups(reported),
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
+        hides_signs=reported.is_cpu and not reported.groups_as_loops,
         rare_loop=spelling.RARE_LOOP if reported.is_cpu else "",
         rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
         opaque=spelling.OPAQUE if reported.is_cpu and reported.groups_as_loops else "",

@@ -181,12 +181,17 @@ RICH = replace(
 )
 """All that a target can have: narrow registers, f16, every op, collectives, a grid barrier."""
 
-DIALECTS = {dialect.name: dialect for dialect in (POOR, SINGLE, BARE, WIDE, FULL, SHUFFLING, VECTORS, LOOPS, RICH)}
+HIDING = replace(RICH, name="hiding", hides_signs=True)
+"""Signs that change do not survive barriers."""
+
+DIALECTS = {
+    dialect.name: dialect for dialect in (POOR, SINGLE, BARE, WIDE, FULL, SHUFFLING, VECTORS, LOOPS, RICH, HIDING)
+}
 
 
 @pytest.fixture
 def dialects() -> Mapping[str, CDialect]:
-    """poor, single (no f64), bare (few ops), wide (no roots), full, shuffling, loops, rich"""
+    """poor, single (no f64), bare (few ops), wide (no roots), full, shuffling, vectors, loops, rich, hiding"""
     return DIALECTS
 
 

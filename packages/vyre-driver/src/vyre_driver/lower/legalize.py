@@ -12,6 +12,7 @@ from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
 from vyre_driver.lower.grid.split import split_at_grid_barriers
 from vyre_driver.lower.groups.as_loops import arranged
+from vyre_driver.lower.hidden_signs import hide_signs
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
 from vyre_driver.lower.lowered import Kernel, Lowered
@@ -59,5 +60,5 @@ def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms, wan
     cut = cut_loops(filled, ranges, forms.target)
     decided = decide_before(cut, ranges, forms.target)
     addressed = widen_indices(decided, ranges, forms.target)
-    spelled = to_registers(addressed, ranges, forms)
+    spelled = hide_signs(to_registers(addressed, ranges, forms), forms.target)
     return Kernel(spelled.name, spelled, lengths_read(spelled), arrangement)

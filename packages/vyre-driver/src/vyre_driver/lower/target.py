@@ -63,7 +63,8 @@ class Target:
     and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
-    much faster that it is worth to be there twice.
+    much faster that it is worth to be there twice. `hides_signs`: a change of a float's sign does not survive a
+    barrier, as long as the compiler knows it for one.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Target:
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
+    hides_signs: bool = False
 
     @property
     def subgroups(self) -> SubgroupCaps:
