@@ -22,6 +22,8 @@ def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict
     """The same, and the texts of the calls that are left because their dialect has words for them."""
     memo: dict[Expr, Expr] = {}
     texts: dict[Form, TextModule] = {}
+    if not any(isinstance(node, Call) for node in program.code.others):
+        return program, texts
 
     def stays(node: Call) -> bool:
         if node.args and (node.callee, node.args[0].dtype) in target.calls:

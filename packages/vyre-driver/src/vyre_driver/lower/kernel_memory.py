@@ -7,7 +7,7 @@ from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Memory
 from vyre_foundation.ir.expr import Length, Load
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Store
-from vyre_foundation.ir.walk import program_expressions, statements
+from vyre_foundation.ir.walk import statements
 
 
 def kernel_memory(program: Program, forms: Forms) -> dict[Buffer, Buffer]:
@@ -43,14 +43,14 @@ def written_buffers(program: Program) -> set[Buffer]:
 
 def read_buffers(program: Program) -> set[Buffer]:
     """The buffers whose elements or lengths expressions take."""
-    return {n.buffer for n in program_expressions(program) if isinstance(n, (Load, Length))}
+    return {n.buffer for n in program.code.others if isinstance(n, (Load, Length))}
 
 
 def lengths_read(program: Program) -> tuple[str, ...]:
     """The buffers whose lengths a kernel has to be told: those that it names, and those that it checks loads with."""
     read = {
         n.buffer
-        for n in program_expressions(program)
+        for n in program.code.others
         if isinstance(n, Length) or (isinstance(n, Load) and n.checked and not isinstance(n.buffer.count, int))
     }
     return tuple(b.name for b in program.buffers if b in read)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
+
 from vyre_foundation.ir.expr import Expr, Literal
 from vyre_foundation.validate.facts import Facts, Interval
 
@@ -10,14 +13,19 @@ class Ranges:
     """Bounds of the integer expressions of a program on its way through the passes."""
 
     def __init__(self, facts: Facts) -> None:
-        self._facts = facts.ranges
+        self._facts = facts
         self._carried: dict[Expr, Interval] = {}
 
     def get(self, node: Expr) -> Interval | None:
         """Every value that `node` can take lies here; None where nothing is known beyond its type."""
         if isinstance(node, Literal) and node.dtype.is_integer:
             return Interval(int(node.value), int(node.value))
-        return self._facts.get(node) or self._carried.get(node)
+        return self._found.get(node) or self._carried.get(node)
+
+    @cached_property
+    def _found(self) -> Mapping[Expr, Interval]:
+        """What validation has found."""
+        return dict(self._facts.ranges)
 
     def of(self, node: Expr) -> Interval:
         """As `get`; the whole type where nothing is known."""

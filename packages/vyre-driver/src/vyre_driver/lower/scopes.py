@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.stmt import Atomic, Body, Region, Stmt, Store
-from vyre_foundation.ir.walk import bodies, expressions
+from vyre_foundation.ir.walk import bodies, expressions, missing
 from vyre_foundation.record import record
 
 Blocks = tuple[int, ...]
@@ -82,15 +82,9 @@ def _split(stmt: Stmt) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
 def _first_uses(visits: list[Visit]) -> dict[Expr, Visit]:
     first: dict[Expr, Visit] = {}
     for visit in visits:
-        stack = [root for root in reversed(visit.roots) if root not in first]
-        while stack:
-            node = stack[-1]
-            todo = [a for a in node.args if a not in first] if node not in first else ()
-            if todo:
-                stack.extend(reversed(todo))
-            else:
-                first.setdefault(node, visit)
-                stack.pop()
+        for root in visit.roots:
+            for node in missing(root, first):
+                first[node] = visit
     return first
 
 
@@ -106,7 +100,9 @@ def _uses(visits: list[Visit], first: dict[Expr, Visit]) -> tuple[dict[Expr, int
         home = homes[node]
         for arg in node.args:
             uses[arg] += 1
-            homes[arg] = _around(homes.get(arg, home), home)
+            other = homes.setdefault(arg, home)
+            if other is not home:
+                homes[arg] = _around(other, home)
     return uses, homes
 
 

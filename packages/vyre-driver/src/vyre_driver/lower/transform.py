@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.walk import missing
 
 Rule = Callable[[Expr, tuple[Expr, ...]], Expr]
 
@@ -14,20 +15,8 @@ def transform(root: Expr, rule: Rule, memo: dict[Expr, Expr]) -> Expr:
 
     `memo` maps nodes to their images; share one between roots that the same rule is applied to.
     """
-    if root in memo:
-        return memo[root]
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in memo:
-            stack.pop()
-            continue
-        todo = [a for a in node.args if a not in memo]
-        if todo:
-            stack.extend(reversed(todo))
-            continue
+    for node in missing(root, memo):
         memo[node] = rule(node, tuple([memo[a] for a in node.args]))
-        stack.pop()
     return memo[root]
 
 

@@ -20,8 +20,10 @@ def fill_with_zeros(program: Program, source: Program) -> Program:
 
     Arrays that are written all over before they are read need no zeros, and those that lowering has added are.
     """
-    used = (read_buffers(program) | written_buffers(program)) - overwritten(program)
-    arrays = [b for b in program.buffers if b.memory is Memory.WORKGROUP and b in used and b in source.buffers]
+    arrays = [b for b in program.buffers if b.memory is Memory.WORKGROUP and b in source.buffers]
+    if arrays:  # few programs have any, and it takes a while to see what becomes of them
+        used = (read_buffers(program) | written_buffers(program)) - overwritten(program)
+        arrays = [b for b in arrays if b in used]
     if not arrays:
         return program
     fresh = Fresh(program)

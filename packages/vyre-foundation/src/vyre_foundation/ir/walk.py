@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,26 +62,46 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
     return order
 
 
+def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
+    """What there is of `root` that is not `known`, children before parents, in the order of first visit. Each is known
+    when the next one is asked for."""
+    if root in known:
+        return
+    unfinished: list[Expr] = []
+    places: list[int] = []  # how many operands of each unfinished node are known
+    node, place, operands = root, 0, root.args
+    while True:
+        for operand in operands:
+            place += 1
+            if operand in known:
+                continue
+            if below := operand.args:
+                unfinished.append(node)
+                places.append(place)
+                node, place, operands = operand, 0, below
+                break
+            yield operand
+        else:
+            if node not in known:  # who asks may have met it in the meantime
+                yield node
+            if not unfinished:
+                return
+            node, place = unfinished.pop(), places.pop()
+            operands = node.args[place:]
+
+
 def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) -> Expr:
     """`root` with `rule` applied to every node, children first; the same object where nothing changed.
 
     `memo` maps what was already rewritten to its image; share one between roots that the same rule is applied to.
     """
-    if root in memo:
-        return memo[root]
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in memo:
-            stack.pop()
-            continue
-        todo = [a for a in node.args if a not in memo]
-        if todo:
-            stack.extend(reversed(todo))
-            continue
-        args = tuple([memo[a] for a in node.args])
-        memo[node] = rule(node if args == node.args else node.rebuild(args))
-        stack.pop()
+    for node in missing(root, memo):
+        for operand in node.args:
+            if memo[operand] is not operand:
+                memo[node] = rule(node.rebuild(tuple([memo[a] for a in node.args])))
+                break
+        else:
+            memo[node] = rule(node)
     return memo[root]
 
 

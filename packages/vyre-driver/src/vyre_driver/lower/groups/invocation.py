@@ -53,6 +53,8 @@ class Invocation:
 
     def _image(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
         match node:
+            case Apply():
+                return rebuilt(node, args)
             case Id(IdKind.LOCAL_ID, axis):
                 return self._ids[axis]
             case Id(IdKind.GLOBAL_ID, axis):
