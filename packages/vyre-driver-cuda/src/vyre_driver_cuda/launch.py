@@ -32,8 +32,9 @@ class LoadedKernel:
         self.places = 0
 
     def bind(self, args: Args) -> None:
-        """Make `args` the arguments of the next launches."""
-        if len(args) != self._values.size or self.args is None:
+        """Make `args` the arguments of the next launches. After an interrupt on the way there are none."""
+        self.args = None
+        if len(args) != self._values.size or not self.places:
             self._values = np.zeros(len(args), np.uint64)
             start = int(self._values.ctypes.data)
             self._places = np.arange(start, start + 8 * len(args), 8, dtype=np.uint64)

@@ -32,29 +32,37 @@ class Memory:
 
 
 class Slot:
-    """Pinned host memory that a copy uses until `event`."""
+    """Pinned host memory that a copy uses until `event`. It `is_open` while that does not stand behind the copy."""
 
-    __slots__ = ("address", "bytes", "event")
+    __slots__ = ("address", "bytes", "event", "is_open")
 
     def __init__(self, cupy: Any, size: int) -> None:
         self.bytes = np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
         self.address = int(self.bytes.ctypes.data)
         self.event = cupy.cuda.Event(disable_timing=True)
+        self.is_open = False
 
 
 class Ring:
-    """`count` slots of `size` bytes, made when they are needed."""
+    """`count` slots of `size` bytes for copies on a stream, made when they are needed."""
 
-    def __init__(self, cupy: Any, size: int, count: int, wait: Wait) -> None:
-        self._cupy, self.size, self.count, self._wait = cupy, size, count, wait
+    def __init__(self, cupy: Any, stream: int, size: int, count: int, wait: Wait) -> None:
+        self._cupy, self._stream, self.size, self.count, self._wait = cupy, stream, size, count, wait
         self._slots: deque[Slot] = deque()
 
     def next(self) -> Slot:
         """The slot that was used longest ago, when its copy has ended."""
         slot = Slot(self._cupy, self.size) if len(self._slots) < self.count else self._slots.popleft()
         self._slots.append(slot)
+        if slot.is_open:
+            self.close(slot)
         self._wait(slot.event)
         return slot
+
+    def close(self, slot: Slot) -> None:
+        """Mark the end of its copy."""
+        self._cupy.cuda.runtime.eventRecord(slot.event.ptr, self._stream)
+        slot.is_open = False
 
     def release(self) -> None:
         self._slots.clear()
@@ -65,25 +73,26 @@ class Copies:
 
     def __init__(self, cupy: Any, stream: int, wait: Wait) -> None:
         self._runtime, self._stream, self._wait = cupy.cuda.runtime, stream, wait
-        self._small, self._large = Ring(cupy, SMALL, SMALLS, wait), Ring(cupy, LARGE, LARGES, wait)
+        self._small = Ring(cupy, stream, SMALL, SMALLS, wait)
+        self._large = Ring(cupy, stream, LARGE, LARGES, wait)
 
     def write(self, address: int, data: memoryview) -> None:
         """Enqueue the copy of `data` to `address`; `data` is free at return."""
-        ring = self._ring(data.nbytes)
+        ring, kind = self._ring(data.nbytes), self._runtime.memcpyHostToDevice
         for start in range(0, data.nbytes, ring.size):
             piece, slot = np.frombuffer(data[start : start + ring.size], np.uint8), ring.next()
             slot.bytes[: piece.nbytes] = piece
-            self._copy(address + start, slot.address, piece.nbytes, self._runtime.memcpyHostToDevice, slot)
+            self._copy(address + start, slot.address, piece.nbytes, kind, ring, slot)
 
     def read(self, address: int, into: memoryview) -> None:
         """Fill `into` from `address`, after everything that was enqueued before."""
-        ring = self._ring(into.nbytes)
+        ring, kind = self._ring(into.nbytes), self._runtime.memcpyDeviceToHost
         pending: deque[tuple[Slot, memoryview]] = deque()
         for start in range(0, into.nbytes, ring.size):
             if len(pending) == ring.count:
                 self._take(*pending.popleft())
             piece, slot = into[start : start + ring.size], ring.next()
-            self._copy(slot.address, address + start, piece.nbytes, self._runtime.memcpyDeviceToHost, slot)
+            self._copy(slot.address, address + start, piece.nbytes, kind, ring, slot)
             pending.append((slot, piece))
         while pending:
             self._take(*pending.popleft())
@@ -96,9 +105,10 @@ class Copies:
     def _ring(self, size: int) -> Ring:
         return self._small if size <= SMALL else self._large
 
-    def _copy(self, target: int, source: int, size: int, kind: int, slot: Slot) -> None:
+    def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, slot: Slot) -> None:
+        slot.is_open = True  # an interrupt may come in between
         self._runtime.memcpyAsync(target, source, size, kind, self._stream)
-        self._runtime.eventRecord(slot.event.ptr, self._stream)
+        ring.close(slot)
 
     def _take(self, slot: Slot, piece: memoryview) -> None:
         self._wait(slot.event)

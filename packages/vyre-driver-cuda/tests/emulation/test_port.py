@@ -100,6 +100,29 @@ def test_many_copies_are_under_way_at_once(port: RehearsedPort, fake: FakeCupy) 
     assert read(port, memory, 100) == list(range(100))
 
 
+def test_a_slot_whose_copy_was_not_marked_is_waited_for(port: RehearsedPort, fake: FakeCupy) -> None:
+    """An interrupt, or a failure, came between the copy and its event: nobody may use the slot before the copy."""
+    first, second = port.allocate(4), port.allocate(4)
+    fake.refuse("eventRecord", 1)
+    with pytest.raises(DispatchFailed):
+        port.copy_in(first, np.array([7], np.uint32).view(np.uint8).data)
+    for i in range(memory_module.SMALLS):
+        port.copy_in(second, np.array([i], np.uint32).view(np.uint8).data)
+    assert read(port, first, 1) == [7]
+    assert read(port, second, 1) == [memory_module.SMALLS - 1]
+
+
+def test_arguments_that_were_not_bound_to_the_end_are_bound_again(port: RehearsedPort) -> None:
+    module, kernel = compiled(port, adding())
+    first, second = (port.allocate(16), 4), (port.allocate(16), None)
+    port.fill(first[0], 0, 16)
+    port.launch(module, kernel, ONE, FOUR, first)
+    with pytest.raises(AttributeError):
+        port.launch(module, kernel, ONE, FOUR, second)
+    port.launch(module, kernel, ONE, FOUR, first)
+    assert read(port, first[0], 4) == [8] * 4
+
+
 def test_a_full_gpu_says_how_much_there_is(fake: FakeCupy) -> None:
     fake.room = 1000
     port = RehearsedPort(opened(fake))
