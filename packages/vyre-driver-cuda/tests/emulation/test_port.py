@@ -114,7 +114,7 @@ def test_a_slot_whose_copy_was_not_marked_is_waited_for(port: RehearsedPort, fak
 
 def test_arguments_that_were_not_bound_to_the_end_are_bound_again(port: RehearsedPort) -> None:
     module, kernel = compiled(port, adding())
-    first, second = (port.allocate(16), 4), (port.allocate(16), None)
+    first, second = (port.allocate(16), 4), (port.allocate(16), 4, None)
     port.fill(first[0], 0, 16)
     port.launch(module, kernel, ONE, FOUR, first)
     with pytest.raises(AttributeError):
