@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
 
@@ -61,7 +60,7 @@ def time_variants(bench: Bench, unit: TimingUnit) -> dict[Variant, float]:
     times = {}
     for number, variant in enumerate(unit.variants):
         repeats = min(2**16, max(1, REPEATS * LONG_NS // max(1, run(number, REPEATS))))
-        nanoseconds = median(run(number, repeats) for _ in range(SAMPLES))
+        nanoseconds = float(np.median([run(number, repeats) for _ in range(SAMPLES)]))
         times[variant] = 1000 * nanoseconds / (repeats * LANES * CHAIN)
     return times
 

@@ -1,6 +1,5 @@
 """Choosing among the queues of a device: first by estimate, then by time, and never against the answer."""
 
-import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.device.queue import Queue
-from vyre_driver.engine.queueing import MOVED, NS_PER_UNIT, RUNS, QueueChoice, Rate, median
+from vyre_driver.engine.queueing import MOVED, NS_PER_UNIT, RUNS, QueueChoice, Rate
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.store import Store
@@ -150,8 +149,3 @@ def test_a_rate_that_can_not_be_believed_is_forgotten(tmp_path: Path, kept: byte
     known.put(DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}"), kept)
     assert Rate.of(known, device).ns_per_unit == NS_PER_UNIT
     store.close()
-
-
-@pytest.mark.parametrize("times", [[5], [7, 2], [9, 1, 4], [3, 8, 1, 1], [2, 2, 2, 9, 0]])
-def test_the_median_is_that_of_the_standard_library(times: list[int]) -> None:
-    assert median(times) == statistics.median(times)

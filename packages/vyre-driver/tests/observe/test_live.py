@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,30 @@ class TestADispatchByItsProfile:
         for _ in range(4):
             engine.dispatch(doubling, [words], DispatchConfig(profile="shadow:2"))
         assert [record.name for record in caplog.records] == ["vyre.shadow"] * 2
+
+    def test_threads_that_begin_together_have_one_shadow(self, engine, doubling, words, monkeypatch, caplog) -> None:
+        monkeypatch.setenv("VYRE_SHADOW_DIVERGENCE", "record")
+        made: list[object] = []
+
+        def counted(backend, config):
+            made.append(config.profile)
+            return by_profile(backend, config)
+
+        monkeypatch.setattr("vyre_driver.observe.live.by_profile", counted)
+        together = threading.Barrier(8)
+
+        def run() -> None:
+            together.wait()
+            for _ in range(4):
+                engine.dispatch(doubling, [words], DispatchConfig(profile="shadow:2"))
+
+        threads = [threading.Thread(target=run) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert made == ["shadow:2"]
+        assert [record.name for record in caplog.records] == ["vyre.shadow"] * 16
 
     def test_a_shadow_is_not_shadowed(self, engine, doubling, words, monkeypatch, caplog) -> None:
         monkeypatch.setenv("VYRE_SHADOW_DIVERGENCE", "record")

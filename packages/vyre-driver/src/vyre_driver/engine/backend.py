@@ -65,50 +65,35 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         return self._version
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            return watched.dispatch(program, inputs, config)
-        return self._dispatcher.dispatch(program, inputs, config)
+        return self._way(config).dispatch(program, inputs, config)
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            return watched.dispatch_arrays(program, arrays, config)
-        return self._dispatcher.dispatch_arrays(program, arrays, config)
+        return self._way(config).dispatch_arrays(program, arrays, config)
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            return watched.dispatch_borrowed(program, inputs, config)
-        return self._dispatcher.dispatch(program, inputs, config)
+        return self._way(config).dispatch_borrowed(program, inputs, config)
 
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            return watched.dispatch_borrowed_timed(program, inputs, config)
-        return self._dispatcher.dispatch_timed(program, inputs, config)
+        return self._way(config).dispatch_borrowed_timed(program, inputs, config)
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
     ) -> None:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            watched.dispatch_borrowed_into(program, inputs, config, outputs)
-        else:
-            self._dispatcher.dispatch_into(program, inputs, config, outputs)
+        self._way(config).dispatch_borrowed_into(program, inputs, config, outputs)
 
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            return watched.dispatch_async(program, inputs, config)
-        return self._dispatcher.dispatch_async(program, inputs, config, is_borrowed=False)
+        return self._way(config).dispatch_async(program, inputs, config)
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        if config.profile is not None and (watched := self._watched(config)) is not None:
-            return watched.dispatch_borrowed_async(program, inputs, config)
-        return self._dispatcher.dispatch_async(program, inputs, config, is_borrowed=True)
+        return self._way(config).dispatch_borrowed_async(program, inputs, config)
 
     # ── over memory on the device ────────────────────────────────────────────────────────────────────────────────────
 
@@ -239,7 +224,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._gate.lock:
             self._gate.is_shut_down = True
             self._close()
-        shadows, self._shadows = self._shadows, {}
+            shadows, self._shadows = self._shadows, {}
         for shadowed in shadows.values():
             if shadowed is not self:
                 shadowed.shutdown()
@@ -256,17 +241,22 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _watched(self, config: DispatchConfig) -> VyreBackend | None:
-        """This backend with the shadow that the configuration's profile asks for; None if it asks for none."""
-        profile = str(config.profile)
+    def _way(self, config: DispatchConfig) -> Dispatcher | VyreBackend:
+        """What dispatches from host memory with this configuration: this backend, shadowed if its profile says so."""
+        return self._dispatcher if config.profile is None else self._by_profile(config, config.profile)
+
+    def _by_profile(self, config: DispatchConfig, profile: str) -> Dispatcher | VyreBackend:
         if not profile.startswith("shadow"):
-            return None
-        if profile not in self._shadows:
+            return self._dispatcher
+        found = self._shadows.get(profile)
+        if found is None:
             from vyre_driver.observe.live import by_profile  # few ask for it
 
-            self._shadows[profile] = by_profile(self, config)
-        watched = self._shadows[profile]
-        return None if watched is self else watched
+            with self._gate.lock:
+                found = self._shadows.get(profile)
+                if found is None:
+                    found = self._shadows[profile] = by_profile(self, config)
+        return self._dispatcher if found is self else found
 
     def _opened(self) -> Device:
         port = self._open_port()

@@ -99,7 +99,9 @@ class Dispatcher:
         outputs = self._dispatch(program, ordered_inputs(program, arrays), config, ARRAYS)
         return {buffer.name: array for buffer, array in zip(program.outputs, outputs, strict=True)}
 
-    def dispatch_timed(self, program: Program, inputs: Inputs, config: DispatchConfig) -> TimedDispatchResult:
+    dispatch_borrowed = dispatch
+
+    def dispatch_borrowed_timed(self, program: Program, inputs: Inputs, config: DispatchConfig) -> TimedDispatchResult:
         """The same from bytes to bytes, with times, also the device's."""
         request = Request.of(program, inputs, config, self._backend)
         with self._gate.session(request.deadline, self._expected) as device:
@@ -109,7 +111,9 @@ class Dispatcher:
             )
             return result
 
-    def dispatch_into(self, program: Program, inputs: Inputs, config: DispatchConfig, slots: OutputBuffers) -> None:
+    def dispatch_borrowed_into(
+        self, program: Program, inputs: Inputs, config: DispatchConfig, slots: OutputBuffers
+    ) -> None:
         """The same into slots of the caller: where a slot fits, the kernels or the copies write to it.
 
         Outputs that are small are copied: that takes less than finding out whether a slot can be used.
@@ -150,10 +154,15 @@ class Dispatcher:
         with self._gate.session(deadline_of(config, self._backend), self._expected) as device:
             return run.all(device, batch, slots)
 
-    def dispatch_async(
-        self, program: Program, inputs: Inputs, config: DispatchConfig, *, is_borrowed: bool
-    ) -> PendingDispatch:
-        """Begin a dispatch. Inputs that are `is_borrowed` are not looked at after the call."""
+    def dispatch_async(self, program: Program, inputs: Inputs, config: DispatchConfig) -> PendingDispatch:
+        """Begin a dispatch, which may look at its inputs until it has landed."""
+        return self._begun(program, inputs, config, is_borrowed=False)
+
+    def dispatch_borrowed_async(self, program: Program, inputs: Inputs, config: DispatchConfig) -> PendingDispatch:
+        """The same with inputs that are not looked at after the call."""
+        return self._begun(program, inputs, config, is_borrowed=True)
+
+    def _begun(self, program: Program, inputs: Inputs, config: DispatchConfig, *, is_borrowed: bool) -> PendingDispatch:
         request = Request.of(program, inputs, config, self._backend)
         with self._gate.session(request.deadline, self._expected) as device:
             kept = self.launches.get(device, request)

@@ -36,13 +36,13 @@ class EnginePipeline(CompiledPipeline):
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         chosen = pipeline_config(self._config, config)
-        return self._dispatcher.dispatch_timed(self._program, inputs, chosen)
+        return self._dispatcher.dispatch_borrowed_timed(self._program, inputs, chosen)
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
         return self._dispatcher.dispatch_arrays(self._program, arrays, pipeline_config(self._config, config))
 
     def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
-        self._dispatcher.dispatch_into(self._program, inputs, pipeline_config(self._config, config), outputs)
+        self._dispatcher.dispatch_borrowed_into(self._program, inputs, pipeline_config(self._config, config), outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
         """In flight together. A failure, a trap too, is that of the first that failed; those behind it may have run."""
@@ -58,7 +58,7 @@ class EnginePipeline(CompiledPipeline):
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
         chosen = pipeline_config(self._config, config)
-        return self._dispatcher.dispatch_async(self._program, inputs, chosen, is_borrowed=False)
+        return self._dispatcher.dispatch_async(self._program, inputs, chosen)
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
         chosen = self._config if config is None else pipeline_config(self._config, config)

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+import numpy as np
+
 from vyre_driver.device.queue import Queue
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.plan.cost import ESTIMATE, Cost
@@ -101,9 +103,9 @@ class QueueChoice:
             self._first = ns
             return False
         self._times = [*self._times[-2 * RUNS :], ns]
-        self._measured[here] = median(self._times)
         if self._runs <= RUNS or self._runs < self._wait:
             return False
+        self._measured[here] = float(np.median(self._times))
         if self._runs == RUNS + 1:
             self._learn()
         return self._review()
@@ -131,9 +133,3 @@ class QueueChoice:
         best = self._measured[here]
         saved = best - at_best_ns(self._queues[here], self._queues[other], self._cost.groups, best)
         return (self._first - best) / saved if saved > 0 else math.inf
-
-
-def median(times: Sequence[int]) -> float:
-    """That of the standard library without decimals and fractions, whose import takes longer than a first dispatch."""
-    ordered, half = sorted(times), len(times) // 2
-    return float(ordered[half] if len(times) % 2 else (ordered[half - 1] + ordered[half]) / 2)

@@ -8,7 +8,6 @@ device's own function wherever the budget is `ANY_ERROR`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +101,7 @@ def _times(*pipelines: CompiledPipeline) -> list[float]:
     for _ in range(RUNS):
         for pipeline, times in zip(pipelines, runs, strict=True):
             times.append(_nanoseconds(pipeline.dispatch_timed([x])) * 1000 / SAMPLE)
-    return [median(times[2:]) for times in runs]
+    return [float(np.median(times[2:])) for times in runs]
 
 
 def _nanoseconds(result: TimedDispatchResult) -> Any:
