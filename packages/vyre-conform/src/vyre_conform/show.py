@@ -140,7 +140,8 @@ def _counts(counts: Counter[State]) -> str:
 
 def _failure(cell: Cell, seed: int, console: Console) -> None:
     mark, style = MARKS[cell.state]
-    console.print(f"[{style}]{mark} {cell.state.value}[/] {cell.address} on {cell.backend}", highlight=False)
+    title = f"[{style}]{mark} {cell.state.value}[/] {cell.address} on {cell.backend}"
+    console.print(title, highlight=False, soft_wrap=True)
     console.print(f"    {escape(cell.reason)}", highlight=False, soft_wrap=True)
     if cell.log:
         console.print(f"    {escape(cell.log.splitlines()[0])}", style="dim", highlight=False, soft_wrap=True)
@@ -158,7 +159,7 @@ def command(cell: Cell, seed: int) -> str:
 def _kills(report: Report, console: Console) -> None:
     table = Table("layer", "planted fault", "killed by")
     for kill in report.kills:
-        by = escape(kill.by) if kill.by is not None else "[bold red]survived[/]"
+        by = escape(kill.by) if kill.by is not None else f"[bold red]survived[/] {escape(kill.how)}".rstrip()
         table.add_row(kill.layer, escape(f"{kill.fault}: {kill.summary}"), by)
     console.print(table)
 

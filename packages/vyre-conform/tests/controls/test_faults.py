@@ -14,8 +14,10 @@ from vyre_conform.controls.engine import found
 from vyre_conform.controls.fault import Plant
 from vyre_conform.controls.hunt import Cases
 from vyre_conform.controls.mutants import RIGHT
+from vyre_conform.outcome import Raised
 from vyre_conform.suite import Suite
 from vyre_conform.testing import cells, require
+from vyre_conform.worker import Worker
 
 FEW = {layer: next(fault for fault in FAULTS if fault.layer is layer) for layer in Layer}
 ODD = [fault for fault in FAULTS if fault.id in ("aborts", "errors-untyped", "counters-mixed", "narrow-unwrapped")]
@@ -66,6 +68,16 @@ def test_what_faults_are_planted_in_is_right(name: str) -> None:
     backend = RIGHT[name]()
     for spec in cells("control:steps", "grid:nested_loops", "temptations:narrow_chains", "traps:one"):
         assert require(backend, spec).value == "pass-exact"
+
+
+def test_a_fault_that_does_not_fit_any_more_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That all cases fail by the error of a call shows nothing."""
+    error = Raised(("TypeError", "Exception"), "emit() takes 2 positional arguments but 3 were given")
+    monkeypatch.setattr(Worker, "ask", lambda self, launch, repeats: error)
+    with Cases(cells("traps:one"), 0) as few:
+        kill = hunt(FEW[Layer.HOST], few)
+    assert (kill.by, kill.tried) == (None, 1)
+    assert kill.how == "it does not fit any more: emit() takes 2 positional arguments but 3 were given"
 
 
 def test_a_case_that_the_right_backend_fails_is_no_kill() -> None:

@@ -75,9 +75,26 @@ def test_a_failure_has_all_that_is_needed_to_look_into_it(data: dict[str, Any]) 
     assert "program rem_u8" in facts["program"]
     assert [given["name"] for given in facts["inputs"]] == ["x", "y"]
     assert re.fullmatch(r"[0-9a-f]{2}( [0-9a-f]{2})*", facts["inputs"][0]["hex"])
+    assert f"x={int(_operand(facts), 16)} (0x{_operand(facts)})" in data["reasons"][str(number)]
     assert "(0x" in facts["got"]
     assert facts["command"].startswith("vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8")
     assert facts["source"] == "backends:FRAGILE does not show what it emits"
+
+
+def _operand(facts: dict[str, Any]) -> str:
+    """The element of the first input that made the first wrong one of the output."""
+    given = facts["inputs"][0]
+    return str(given["hex"].split()[facts["index"] - given["first"]])
+
+
+def test_inputs_are_written_as_numbers_round_the_place_that_differs() -> None:
+    suite = Suite(queries=(Query.parse("ops:max:dtype=f64,values=opposite"),))
+    report = Report(prove(["vyre_conform.controls.mutants:min-zeros"], suite, 0))
+    ((_, facts),) = page_data(report)["details"].items()
+    given = facts["inputs"][0]
+    assert (given["first"], given["shown"]) == (min(facts["index"] - 64, given["count"] - 128), 128)
+    assert _operand(facts) in ("0000000000000000", "8000000000000000")
+    assert facts["ulp"] == 0, "a zero and the other are no floats apart"
 
 
 def test_the_verdict_and_the_absent_are_there(data: dict[str, Any]) -> None:

@@ -56,23 +56,23 @@ def _nothing(right: Right) -> Right:
 def _uploaded_once(right: Right) -> Right:
     """Inputs are taken to the device by the first dispatch of a launch alone."""
 
-    def bring(transfer: Any, inputs: Any) -> Any:
-        result = right(transfer, inputs)
+    def begin(transfer: Any, *given: Any) -> Any:
+        result = right(transfer, *given)
         transfer._uploads = ()
         return result
 
-    return bring
+    return begin
 
 
 def _filled_once(right: Right) -> Right:
     """Memory is cleared for the first dispatch of a launch alone."""
 
-    def bring(transfer: Any, inputs: Any) -> Any:
-        result = right(transfer, inputs)
+    def begin(transfer: Any, *given: Any) -> Any:
+        result = right(transfer, *given)
         transfer._fills = ()
         return result
 
-    return bring
+    return begin
 
 
 def _reversed_order(right: Right) -> Right:
@@ -130,7 +130,7 @@ def _from_the_start(right: Right) -> Right:
 _fault = partial(Fault, Layer.ENGINE)
 PREPARED = "vyre_driver.engine.prepared"
 BINDING = "vyre_driver.engine.bind:Binding"
-COPIES = "vyre_driver.engine.transfer:Copies.bring"
+COPIES = "vyre_driver.engine.transfer:Copies.begin"
 
 # fmt: off
 FAULTS = (

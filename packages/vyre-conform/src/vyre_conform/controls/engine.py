@@ -71,9 +71,9 @@ def emits(
     """An emitter that prints another kernel than the one that it was given."""
 
     def wrap(right: Callable[..., Any]) -> Callable[..., Any]:
-        def emit(port: Any, lowered: Any, options: Any) -> Any:
+        def emit(port: Any, lowered: Any) -> Any:
             kernels = [replace(k, program=changed_if_valid(change, k.program)) for k in lowered.kernels]
-            return right(port, replace(lowered, kernels=tuple(kernels)), options)
+            return right(port, replace(lowered, kernels=tuple(kernels)))
 
         return emit
 

@@ -14,8 +14,12 @@ from vyre_conform.cell import Cell
 from vyre_conform.controls.fault import Fault, worker_id
 from vyre_conform.judge import judge
 from vyre_conform.oracle import Verdict, settle
+from vyre_conform.outcome import Outcome, Raised
 from vyre_conform.report import Kill
 from vyre_conform.worker import Worker
+
+MISFITS = frozenset(("TypeError", "AttributeError", "NameError"))
+"""What Python raises where a call or a name does not fit."""
 
 
 class Cases:
@@ -51,7 +55,8 @@ class Cases:
             if fault.plant.right not in self._right:
                 worker = self._workers.enter_context(Worker(worker_id(fault.plant.right)))
                 self._right[fault.plant.right] = worker
-            return _failure(self._right[fault.plant.right], case, verdict) is None
+            right = self._right[fault.plant.right]
+            return _failed(right, case, verdict, right.ask(case.launch, 2)) is None
 
     def __enter__(self) -> Cases:
         return self
@@ -72,7 +77,12 @@ def hunt(fault: Fault, cases: Cases) -> Kill:
             if not verdict.is_settled:
                 continue
             tried += 1
-            found = _failure(worker, case, verdict)
+            outcome = worker.ask(case.launch, 2)
+            if misfit := _misfit(outcome):
+                return Kill(
+                    fault.id, fault.layer.value, fault.summary, None, f"it does not fit any more: {misfit}", tried
+                )
+            found = _failed(worker, case, verdict, outcome)
             if found is not None and cases.is_right_without(fault, case, verdict):
                 how = f"{found.state.value}: {found.reason}"
                 return Kill(fault.id, fault.layer.value, fault.summary, str(found.address), how, tried)
@@ -102,7 +112,14 @@ def run_controls(
         return list(pool.map(one, FAULTS if faults is None else faults))
 
 
-def _failure(worker: Worker, case: Case, verdict: Verdict) -> Cell | None:
+def _failed(worker: Worker, case: Case, verdict: Verdict, outcome: Outcome) -> Cell | None:
     """The first cell of the case that should not be."""
-    cells = judge(case, verdict, worker.backend, worker.ask(case.launch, 2))
+    cells = judge(case, verdict, worker.backend, outcome)
     return next((cell for cell in cells if cell.state.is_bad), None)
+
+
+def _misfit(outcome: Outcome) -> str:
+    """The error of a fault that is planted in something that has changed since: that it is seen shows nothing."""
+    if isinstance(outcome, Raised) and MISFITS & {*outcome.classes} and "VyreError" not in outcome.classes:
+        return outcome.message
+    return ""

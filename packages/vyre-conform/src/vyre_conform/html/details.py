@@ -12,11 +12,12 @@ from vyre_conform.run import Run
 from vyre_conform.show import command
 from vyre_conform.suite import find
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import print_program
 
-SHOWN_BYTES = 256
-"""Of each input: the rest is what the command gives."""
+SHOWN = 128
+"""Elements of each input, round the one that differs in the output: the rest is what the command gives."""
 _HEX = re.compile(r"\(0x([0-9a-f]+)\)")
 
 
@@ -34,13 +35,19 @@ def details(cell: Cell, run: Run) -> dict[str, Any]:
         "ulp": _ulp(cell, launch.program),
         "program": print_program(launch.program),
         "launch": {"grid": launch.grid, "workgroup": launch.workgroup, "iterations": launch.iterations},
-        "inputs": [
-            {"name": b.name, "type": str(b.dtype), "bytes": len(launch.inputs[b.name]),
-             "hex": launch.inputs[b.name][:SHOWN_BYTES].hex(" ", b.dtype.size)}
-            for b in launch.program.inputs
-        ],
+        "inputs": [_input(b, launch.inputs[b.name], cell.index or 0) for b in launch.program.inputs],
         "source": emitted(cell.backend, launch.program),
     }  # fmt: skip
+
+
+def _input(buffer: Buffer, data: bytes, index: int) -> dict[str, Any]:
+    """An input as numbers in hexadecimal, as results are written."""
+    size = buffer.dtype.size
+    elements = [data[n : n + size][::-1].hex() for n in range(0, len(data), size)]
+    first = max(0, min(index - SHOWN // 2, len(elements) - SHOWN))
+    shown = elements[first : first + SHOWN]
+    return {"name": buffer.name, "type": str(buffer.dtype), "count": len(elements),
+            "first": first, "shown": len(shown), "hex": " ".join(shown)}  # fmt: skip
 
 
 def _case_of(cell: Cell, run: Run) -> str:

@@ -1,7 +1,4 @@
-"""``python -m vyre_conform.html.emit BACKEND``: what a backend's compiler gets for the program on standard input.
-
-A process of its own, because opening a device may end it.
-"""
+"""What a backend's compiler gets for a program, from a process of its own: opening a device may end it."""
 
 from __future__ import annotations
 
@@ -17,16 +14,19 @@ SECONDS = 60.0
 
 def emitted(backend: str, program: Program) -> str:
     """The source, or why there is none."""
-    command = [sys.executable, "-m", "vyre_conform.html.emit", backend]
+    command = [sys.executable, "-c", f"import sys; from {__name__} import main; sys.exit(main(sys.argv[1]))", backend]
     try:
         done = subprocess.run(command, input=program.encode(), capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return f"nothing came within {SECONDS:g} s"
-    words = done.stdout if done.returncode == 0 else done.stderr[-2000:]
-    return words.decode("utf-8", "replace").strip()
+    if done.returncode != 0:
+        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return f"it was not emitted: {last or f'exit status {done.returncode}'}"
+    return done.stdout.decode("utf-8", "replace").strip()
 
 
 def main(backend_id: str) -> int:
+    """Print what becomes of the program on standard input."""
     import vyre_foundation.testing.dialect  # noqa: F401 - random programs call its ops
 
     program = decode(sys.stdin.buffer.read())
@@ -35,7 +35,3 @@ def main(backend_id: str) -> int:
     sys.stdout.write(source(program).text if source is not None else f"{backend_id} does not show what it emits")
     backend.shutdown()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

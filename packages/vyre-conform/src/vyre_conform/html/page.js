@@ -65,7 +65,7 @@ function matrix() {
     body.append(row);
   }
   at("matrix").style.setProperty("--backends", backends.length);
-  const titles = backends.map((backend) => make("th", {scope: "col"}, backend));
+  const titles = backends.map((backend) => make("th", {scope: "col"}, ...parted(backend)));
   at("matrix").append(make("thead", {}, make("tr", {}, make("th", {scope: "col"}, "group"), ...titles)), body);
   for (const state of states) at("legend").append(make("li", {}, make("span", {class: `swatch s-${state}`}), `${MARKS[state]} ${state}`));
 }
@@ -136,7 +136,7 @@ function list(keep = false) {
 function row(cell) {
   const time = cell.time >= 1000 ? `${(cell.time / 1000).toFixed(1)} ms` : `${cell.time} µs`;
   const summary = make("summary", {}, make("span", {class: `state s-${cell.state}`}, `${MARKS[cell.state]} ${cell.state}`),
-    make("span", {class: "mono"}, cell.address), make("span", {class: "where"}, cell.backend), make("span", {class: "time"}, time));
+    make("span", {class: "mono"}, cell.address), make("span", {class: "where"}, ...parted(cell.backend)), make("span", {class: "time"}, time));
   const node = make("details", {}, summary);
   node.addEventListener("toggle", () => { if (node.open && node.children.length === 1) node.append(inside(cell)); });
   return node;
@@ -153,22 +153,26 @@ function inside(cell) {
   if (facts.got) {
     const pairs = make("dl", {class: "pair mono"}, make("dt", {}, "where"), make("dd", {}, `${facts.output}[${facts.index}]`),
       make("dt", {}, "got"), make("dd", {class: "got"}, facts.got), make("dt", {}, "expected"), make("dd", {class: "wanted"}, facts.expected));
-    if (facts.ulp) pairs.append(make("dt", {}, "apart"), make("dd", {}, `${facts.ulp.toLocaleString("en")} ULP`));
+    if (facts.ulp != null) pairs.append(make("dt", {}, "apart"), make("dd", {}, `${facts.ulp.toLocaleString("en")} ULP`));
     if (facts.differing > 1) pairs.append(make("dt", {}, "differing"), make("dd", {}, `${facts.differing.toLocaleString("en")} elements`));
     node.append(part("Result", pairs));
   }
   const again = `vyre-conform run --backend ${cell.backend} --cases '${cell.address}' --seed ${data.seed}`;
-  node.append(part("Again", make("pre", {tabindex: "0"}, facts.command ?? again)));
+  node.append(part("Again", make("pre", {tabindex: "0", class: "wraps"}, facts.command ?? again)));
   if (facts.log) node.append(part("Last words of the process", make("pre", {tabindex: "0"}, facts.log)));
   for (const input of facts.inputs ?? []) {
-    const title = `Input ${input.name}: ${input.type}, ${input.bytes.toLocaleString("en")} bytes`;
-    node.append(part(title, make("pre", {tabindex: "0"}, wrapped(input.hex) + (input.hex.replaceAll(" ", "").length / 2 < input.bytes ? " …" : ""))));
+    const all = input.shown === input.count;
+    const which = all ? "" : `, from [${input.first.toLocaleString("en")}] to [${(input.first + input.shown - 1).toLocaleString("en")}]`;
+    const title = `Input ${input.name}: ${input.type}, ${input.count.toLocaleString("en")} elements in hexadecimal${which}`;
+    node.append(part(title, make("pre", {tabindex: "0"}, wrapped(input.hex))));
   }
   if (facts.program) node.append(part("Program", make("pre", {tabindex: "0"}, facts.program)));
   if (facts.source) node.append(part("Emitted source", make("pre", {tabindex: "0"}, facts.source)));
   return node;
 }
 
+/** A name that may be broken where its parts meet. */
+const parted = (name) => name.split(/(?<=[.:])/).flatMap((word, n) => (n ? [make("wbr"), word] : [word]));
 const wrapped = (hex) => hex.replace(/(.{1,72})( |$)/g, "$1\n").trimEnd();
 
 // ── the rest ──
@@ -178,7 +182,7 @@ function faults() {
   const head = make("thead", {}, make("tr", {}, ...["layer", "fault", "found by"].map((title) => make("th", {scope: "col"}, title))));
   const rows = data.kills.map(([layer, id, summary, by, how]) => make("tr", {}, make("td", {class: "where"}, layer),
     make("td", {}, summary, make("br"), make("code", {class: "where"}, id)),
-    make("td", {}, by === null ? make("b", {class: "state s-fail"}, "✗ survived") : make("code", {title: how}, by))));
+    make("td", {}, by === null ? make("span", {}, make("b", {class: "state s-fail"}, "✗ survived "), how) : make("code", {title: how}, by))));
   at("faults").append(head, make("tbody", {}, ...rows));
 }
 
