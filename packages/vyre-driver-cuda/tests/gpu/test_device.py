@@ -211,7 +211,7 @@ def test_copies_run_beside_a_kernel(port: CudaPort) -> None:
     x, got = np.arange(GROUP, dtype=np.uint32), np.zeros(GROUP, np.uint32)
     port.copy_in(done, x.view(np.uint8).data)
     port.copy_in(busy, memoryview(bytes(4)))
-    (module, kernel), args = compiled(port, spinning(CALIBRATION)), (busy, 1)
+    (module, kernel), args = compiled(port, spinning(CALIBRATION)), (busy,)
     timed = port.launch(module, kernel, ONE, ONE, args, timed=True)
     assert port.wait(timed)
     took = port.elapsed(timed)
