@@ -86,6 +86,7 @@ def test_a_pipeline_has_one_code_for_grids_that_fit(
     e, config = open_with(engine, room=5), DispatchConfig(grid_override=grid)
     pipeline = e.backend.compile_native(meeting(), config)
     assert e.ports[0].count("compile") == 1
+    assert len(e.backend.emitted_source(meeting(), config).kernels) == (1 if grid != (17, 1, 1) else 3)
     for _ in range(2):
         pipeline.dispatch(given(workgroups))
     assert e.ports[0].count("compile") == compiles

@@ -159,7 +159,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
             admit_program(facts, config, device.target, device.profile)
-            return device.emit(facts, config)[1]
+            return device.emit(facts, before_its_grid_is_known(device, facts, config))[1]
 
     def session(self) -> AbstractContextManager[Device]:
         """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""
