@@ -35,6 +35,7 @@ from vyre_foundation.ir import (
 from vyre_foundation.ir.walk import (
     bodies,
     expressions,
+    missing,
     postorder,
     program_expressions,
     rewrite,
@@ -86,6 +87,29 @@ def test_postorder(seed: int) -> None:
     parts = [postorder([root], done) for root in roots]
     assert [node for part in parts for node in part] == recursive(roots)
     assert done == set(recursive(roots))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_missing(seed: int) -> None:
+    roots = graph(seed)
+    known: dict[Expr, None] = {}
+    for root in roots:
+        for node in missing(root, known):
+            assert all(operand in known for operand in node.args)
+            assert node not in known
+            known[node] = None
+    assert list(known) == recursive(roots)
+
+
+def test_what_becomes_known_in_the_meantime_is_not_missing() -> None:
+    inner = Apply(OPS["add"], X, Y)
+    outer = Apply(OPS["mul"], inner, X)
+    known: set[Expr] = set()
+    met = []
+    for node in missing(outer, known):
+        met.append(node)
+        known |= {node, inner}
+    assert met == [X, Y, outer]
 
 
 @pytest.mark.parametrize("seed", range(20))

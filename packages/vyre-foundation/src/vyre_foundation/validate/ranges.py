@@ -31,6 +31,10 @@ MAX_GLANCE = 8
 """How far into an expression is looked for the bits that it leaves zero."""
 
 
+_WITH_BITS = ("or", "xor")
+"""The ops whose operands are looked into."""
+
+
 class Inference:
     """Bounds of nodes from those of their sources, in one program. `of` has the bounds found so far; those of mutable
     locals are kept by name."""
@@ -51,16 +55,23 @@ class Inference:
 
     def run(self, nodes: Sequence[Expr], before: Inference | None) -> None:
         """Bound the integers among `nodes`, which are those of the program, children first. What an earlier program
-        has too, and what reads only locals that are given the same there, has the bounds that it had there."""
+        has too has the bounds that it had there, where it reads only locals that are given the same, and until the
+        bounds of something that it reads are others."""
         integers = [node for node in nodes if node.dtype.is_integer]
-        known, anew = {}, integers
-        if before is not None:
-            dirty = self._dirty(integers, before)
-            known = before.of
-            anew = [node for node in integers if node in dirty or node not in known]
-            self.of = {node: known[node] for node in integers if node in known and node not in dirty}
-        for node in anew:
-            self.of[node] = self.bounds(node)
+        dirty = set() if before is None else self._dirty(integers, before)
+        known = {} if before is None else before.of
+        anew: list[Expr] = []
+        moved: set[Expr] = set()  # what has other bounds than before
+        for node in integers:
+            bounds = known.get(node)
+            if bounds is None or node in dirty:
+                anew.append(node)
+                if bounds is None or _looks_beyond(node) or not moved.isdisjoint(node.args):
+                    found = self.bounds(node)
+                    if found != bounds:
+                        moved.add(node)
+                    bounds = found
+            self.of[node] = bounds
         for _ in range(PASSES):
             changed = self.improve_mutable()
             if not changed:
@@ -74,8 +85,10 @@ class Inference:
         while True:
             dirty: set[Expr] = set()
             for node in nodes:
-                sources = self._sources(node)
-                if (sources and not dirty.isdisjoint(sources)) or (type(node) is Local and node.name in names):
+                if type(node) is Local:
+                    if node.name in names or not dirty.isdisjoint(self._sources(node)):
+                        dirty.add(node)
+                elif dirty and not dirty.isdisjoint(node.args):
                     dirty.add(node)
             more = {name for name, given in self._given.items() if name not in names and not dirty.isdisjoint(given)}
             if not more:
@@ -113,8 +126,7 @@ class Inference:
         """Bound again what depends on the locals in `changed`."""
         dirty: set[Expr] = set()
         for node in nodes:
-            sources = self._sources(node)
-            if (type(node) is Local and node.name in changed) or any(s in dirty for s in sources):
+            if (type(node) is Local and node.name in changed) or not dirty.isdisjoint(self._sources(node)):
                 bounds = self.bounds(node)
                 if bounds != self.of[node]:
                     self.of[node] = bounds
@@ -144,7 +156,7 @@ class Inference:
 
     def _of_op(self, node: Apply) -> Interval:
         operands = [self.of[a] for a in node.args]
-        if node.op.id in ("or", "xor"):
+        if node.op.id in _WITH_BITS:
             x, y = node.args
             if self._is_below_bits(x, y) or self._is_below_bits(y, x):  # then no bit of one is a bit of the other
                 return apply(OPS["add"], x.dtype, *operands)
@@ -262,6 +274,11 @@ class Inference:
             if isinstance(other.count, LengthOf) and other.count.buffer == buffer.name:
                 high = min(high, (MAX_LENGTH - other.count.plus) * other.count.over // other.count.times)
         return Interval(min(low, high), high)
+
+
+def _looks_beyond(node: Expr) -> bool:
+    """Whether the bounds of `node` follow from more than those of its operands."""
+    return type(node) is Local or (isinstance(node, Apply) and node.op.id in _WITH_BITS)
 
 
 def counted(start: Interval, stop: Interval, step: int) -> Interval:
