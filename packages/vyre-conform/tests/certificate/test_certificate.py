@@ -29,6 +29,7 @@ from vyre_driver.observe.provenance import SourceProvenance
 
 pytestmark = pytest.mark.usefixtures("backends")
 
+ENGINE = "vyre_conform.controls.mutants:engine-generous"
 CLEAN = SourceProvenance(
     git={"commit": "c0ffee", "dirty": "false"}, source_fingerprint="f", source_tree_fingerprint="t"
 )
@@ -131,6 +132,20 @@ def test_a_known_gap_is_one_in_the_replay_too() -> None:
     assert certificate.body["counts"]["backends:FRAGILE xfail"] == 1
     assert verify(certificate, "backends:FRAGILE").holds
     assert not verify(certificate, "backends:FRAGILE", on="backends:RIGHT").holds  # there it is no gap
+
+
+def test_a_cell_that_was_skipped_may_be_judged_in_the_replay_and_may_not_fail() -> None:
+    """What an engine emits is looked at, what the reference computes has nothing to look at."""
+    queries = (Query.parse("claims:mechanisms"), Query.parse("traps:*"))
+    found = prove(["backends:RIGHT"], Suite(queries=queries))
+    certificate = certify(Report(found), ["run"], CLEAN)
+    assert certificate.body["counts"]["backends:RIGHT skipped"] == 1
+    there, engine = (verify(certificate, "backends:RIGHT", on=on) for on in ("reference", ENGINE))
+    assert (there.holds, there.beyond) == (True, 0)
+    assert (engine.holds, engine.beyond) == (True, 1)
+    cells = [replace(cell, state=State.PASS) if cell.state is State.SKIPPED else cell for cell in found.cells]
+    claimed = certify(Report(replace(found, cells=cells)), ["run"], CLEAN)
+    assert not verify(claimed, "backends:RIGHT", on="reference").holds, "that it passes is not seen there"
 
 
 def test_a_replay_finds_a_backend_that_lies(certificate: Certificate) -> None:

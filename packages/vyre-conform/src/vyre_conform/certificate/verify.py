@@ -1,5 +1,6 @@
 """Verification by replay: cells are judged again, here and now, and have to end as certified.
 
+A cell that was skipped is certified as not judged. Where it can be judged now, it may pass, and may not be bad.
 A signature says who has seen it; a replay shows it.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 
 from vyre_conform.address import Query
 from vyre_conform.case import Size, Spec
-from vyre_conform.cell import Cell
+from vyre_conform.cell import Cell, State
 from vyre_conform.certificate.document import Certificate, cell_digest
 from vyre_conform.gaps import Gap
 from vyre_conform.judge import forgive, judge
@@ -24,8 +25,8 @@ from vyre_conform.worker import Worker
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How many cells were judged again; those that ended otherwise, those whose case is not there any more, and
-    whether the list of cells is still that of the installed corpus."""
+    """How many cells were judged again; those that ended otherwise, those whose case is not there any more,
+    whether the list of cells is still that of the installed corpus, and how many were judged that had been skipped."""
 
     backend: str
     replayed: int
@@ -33,6 +34,7 @@ class Verification:
     differing: list[Cell] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     is_same_corpus: bool = True
+    beyond: int = 0
 
     @property
     def holds(self) -> bool:
@@ -62,12 +64,16 @@ def verify(
     cells = [
         forgive(cell, [replace(gap, backend="*") for gap in mine]) for cell in _replayed(chosen, on or backend, task)
     ]
-    differing = []
+    skipped = {row["case"] for row in certificate.body["not_passed"]
+               if row["backend"] == backend and row["state"] == State.SKIPPED.value}  # fmt: skip
+    differing, beyond = [], 0
     for cell in cells:
-        if certified.get(str(cell.address)) != cell_digest(cell):
+        if str(cell.address) in skipped and cell.state is State.PASS:
+            beyond += 1
+        elif certified.get(str(cell.address)) != cell_digest(cell):
             differing.append(cell)
         watch(cell)
-    return Verification(backend, len(cells), len(certified), differing, missing, known == certified.keys())
+    return Verification(backend, len(cells), len(certified), differing, missing, known == certified.keys(), beyond)
 
 
 def _specs(task: dict[str, Any]) -> list[Spec]:

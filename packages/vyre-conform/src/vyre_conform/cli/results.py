@@ -104,7 +104,7 @@ def verify(
     if as_json:
         facts = [
             {"backend": r.backend, "on": on or r.backend, "replayed": r.replayed, "certified": r.certified,
-             "differing": [cell.to_json() for cell in r.differing], "missing": r.missing}
+             "differing": [cell.to_json() for cell in r.differing], "missing": r.missing, "beyond": r.beyond}
             for r in results
         ]  # fmt: skip
         click.echo(
@@ -120,6 +120,8 @@ def verify(
     for found in results:
         click.echo(f"{found.backend} on {on or found.backend}: {found.replayed} of {found.certified} cells judged "
                    f"again, {len(found.differing)} differ, {len(found.missing)} are not there any more")  # fmt: skip
+        if found.beyond:
+            click.echo(f"  {found.beyond} that were skipped there are judged here, and pass")
         for cell in found.differing[:20]:
             click.echo(f"  {cell.state.value}  {cell.address}  {cell.reason}")
     click.echo("it holds" if holds else "it does not hold")
