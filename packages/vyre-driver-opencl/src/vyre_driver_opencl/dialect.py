@@ -44,7 +44,8 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         groups=_groups(reported),
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
-        hides_signs=reported.is_cpu and not reported.groups_as_loops,
+        hides_signs=_groups(reported) is Groups.MIXED,
+        no_vectors=spelling.NO_VECTORS if _groups(reported) is Groups.MIXED else "",
         rare_loop=spelling.RARE_LOOP if reported.is_cpu else "",
         rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
         opaque=spelling.OPAQUE if reported.is_cpu and reported.groups_as_loops else "",
@@ -62,6 +63,7 @@ def _groups(reported: Reported) -> Groups:
 def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:
     """The table for kernels that use subgroups of `size` in workgroups of this shape."""
     required = spelling.REQUIRED_SUBGROUP_SIZE.format(size=size)
+    dialect = replace(dialect, no_vectors=spelling.NOT_OPTIMIZED if dialect.no_vectors else "")
     if not needs_flat(size, workgroup):
         return replace(dialect, kernel=f"{required} {spelling.KERNEL}")
     x, y, _ = workgroup

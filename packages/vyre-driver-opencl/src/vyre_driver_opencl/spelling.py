@@ -58,6 +58,9 @@ RARE_LOOP = "#pragma clang loop vectorize(disable) interleave(disable) unroll(di
 RARE_END  = '__asm__ volatile("");'
 """Nothing. Compilers that join the stores at the ends of two branches make a masked one of them: half the speed."""
 SHORT_LOOP = "#pragma unroll"
+NO_VECTORS = "__attribute__((intel_vec_len_hint(1)))"
+NOT_OPTIMIZED = "__attribute__((optnone))"
+"""In place of it where vectors are demanded: a compiler that is told both refuses the kernel."""
 OPAQUE = '__asm__("" : "+r"({0}));'
 
 _IDS = {

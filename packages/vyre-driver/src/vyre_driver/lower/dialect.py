@@ -57,11 +57,12 @@ class CDialect:
     `groups` is how a workgroup runs. `wide_indices`: indices are u64 where they can be, so that compilers know that
     they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
     where one comparison decides which of the two runs. `hides_signs`: compilers must not see that the sign of a float
-    is changed where there are barriers. `rare_loop` is a line before loops that are not worth much of a
-    compiler's time, `short_loop` one before loops that are better written out. `rare_end` is a statement that does
-    nothing, behind code that rarely runs: compilers then do not join its end with that of the other version.
-    `opaque` is a statement after which compilers do not know what the variable ``{0}`` holds: then canonical NaN stay
-    in registers. Empty texts are none.
+    is changed where there are barriers. `no_vectors` stands before kernels of which the compiler must not make vectors,
+    because it merges the values of their branches wrongly (`lower/parting.py`). `rare_loop` is a line before loops that
+    are not worth much of a compiler's time, `short_loop` one before loops that are better written out. `rare_end` is a
+    statement that does nothing, behind code that rarely runs: compilers then do not join its end with that of the other
+    version. `opaque` is a statement after which compilers do not know what the variable ``{0}`` holds: then canonical
+    NaN stay in registers. Empty texts are none.
     """
 
     name: str
@@ -92,6 +93,7 @@ class CDialect:
     wide_indices: bool = False
     versions: bool = False
     hides_signs: bool = False
+    no_vectors: str = ""
     rare_loop: str = ""
     rare_end: str = ""
     short_loop: str = ""
