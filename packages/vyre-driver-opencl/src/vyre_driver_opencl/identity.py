@@ -6,6 +6,7 @@ import os
 
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.host_cpu import assumed_cpu
+from vyre_driver_opencl.withheld import withheld
 
 _SETTINGS = ("POCL_", "CL_CONFIG_")
 _HARMLESS = (
@@ -17,7 +18,8 @@ _HARMLESS = (
 
 def device_identity(backend: str, device: cl.Device) -> tuple[str, str, str, str, str]:
     """Backend, device, vendor, driver and compiler, as in `DeviceProfile.identity`."""
-    compiler = " ".join(filter(None, (device.platform.version.strip(), assumed_cpu(device), *_settings())))
+    known = (device.platform.version.strip(), assumed_cpu(device), *withheld(device))
+    compiler = " ".join(filter(None, (*known, *_settings())))
     driver = f"{device.version.strip()} {device.driver_version.strip()}"
     return backend, device.name.strip(), device.vendor.strip(), driver, compiler
 

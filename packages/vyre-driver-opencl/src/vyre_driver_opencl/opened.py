@@ -16,6 +16,7 @@ from vyre_driver_opencl.host_cpu import name_host_cpu
 from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.spelling import prelude
+from vyre_driver_opencl.withheld import withholding
 from vyre_foundation.record import record
 
 
@@ -56,7 +57,8 @@ def _open(backend: str, candidate: Candidate, together: Sequence[Candidate]) -> 
     with translated(backend), _lock:
         for one in queues:
             name_host_cpu(one)
-        context = cl.Context(list(queues))
+        with withholding(device):
+            context = cl.Context(list(queues))
         reported = report(device)
         if device.int_ptr not in _proven:
             queue = cl.CommandQueue(context, queues[0])

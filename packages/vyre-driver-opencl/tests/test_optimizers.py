@@ -1,0 +1,47 @@
+"""Programs that a runtime's optimizer computed wrong, or ended the process over, reduced where that was possible."""
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_foundation.build import apply, program
+from vyre_foundation.dtype import DType, f32, f64, i32
+from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+def test_a_sign_that_changes_before_a_barrier(agree, dtype: DType) -> None:
+    """Every invocation has the same value: it is made once, before the barrier. The compiler died of it."""
+    with program("sign", workgroup_size=33) as p:
+        x, out = p.read("x", dtype), p.write("out", dtype, 33)
+        value = p.let(-(0.75 - x[5]))
+        p.barrier()
+        out[p.global_id(0)] = value
+    agree(p.build(), [np.array([0.0, 1.0, 2.0, 3.0, 4.0, 2.5], dtype.numpy)])
+
+
+def test_the_complement_of_a_minimum(agree) -> None:
+    """In loops that are no vectors: all ones were put into a register that the instruction does not reach."""
+    with program("complement", workgroup_size=(1, 3, 1)) as p:
+        keep = p.read_write("keep", i32, 32)
+        place = p.let((p.global_id(1) + 1) * 2)
+        with p.range(0, p.local_id(1) + 1):
+            keep.atomic_or(place, 0)
+            keep[place] = ~apply("min", keep[place + 1], keep[place])
+    agree(p.build(), [np.arange(32, dtype=np.int32)], DispatchConfig(grid_override=(1, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("profile", "seed"),
+    [
+        (DEFAULT, 509305557773),  # a value that is assigned in a branch with a branch
+        (STRUCTURED, 800387607789),
+        (DEFAULT, 803420025396),  # signs that change before a barrier
+        (DEFAULT, 553060259053),
+        (NARROW, 1016104007070),
+    ],
+)
+def test_a_random_program_that_was_wrong(agree, profile: Profile, seed: int) -> None:
+    drawn = generate(seed, profile)
+    config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
+    agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
