@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from vyre_conform.cli import conform
+from vyre_conform.cli import conform, options
 
 pytestmark = pytest.mark.usefixtures("backends")
 
@@ -64,7 +64,10 @@ def test_an_absent_backend_is_status_3() -> None:
     assert "backends:ABSENT: backend 'absent' is not available: there is no device. Fix: plug one in" in result.output
 
 
-@pytest.mark.parametrize("words", [("run", "--cases", "nothing:*"), ("run", "--cases", ":"), ("list", "a:b:c")])
+@pytest.mark.parametrize(
+    "words",
+    [("run", "--cases", "nothing:*"), ("run", "--cases", ":"), ("list", "a:b:c"), ("list", "no"), ("show", "no")],
+)
 def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     result = call(*words)
     assert result.exit_code == 2
@@ -98,6 +101,17 @@ def test_a_sweep_says_what_deviates() -> None:
         result = call(*words, "backends:COUNTS_CORES")
         assert result.exit_code == 1
         assert "grid:two_phases with 2 cores: out[0]: got" in result.output
+
+
+def test_a_sweep_of_nobody_is_status_3() -> None:
+    result = call("sweep", "--backend", "nobody")
+    assert result.exit_code == 3
+    assert "no backend 'nobody' is registered" in result.output
+
+
+def test_addresses_are_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    options.console().print("traps:one: the opinions disagree")
+    assert capsys.readouterr().out == "traps:one: the opinions disagree\n"
 
 
 def test_the_front_door_finds_the_command() -> None:

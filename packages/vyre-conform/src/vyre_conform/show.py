@@ -170,5 +170,5 @@ def _verdict(report: Report) -> str:
     summed = ", ".join(f"{count} {state.value}" for state in State if (count := counts[state]))
     killed = sum(kill.by is not None for kill in report.kills)
     controls = f"; {killed} of {len(report.kills)} planted faults killed" if report.kills else ""
-    unfinished = "" if run.is_complete or not run.backends else "; not complete: go on with --resume"
+    unfinished = "" if run.is_complete or not (run.backends and run.cells) else "; not complete: go on with --resume"
     return f"{len(run.cells):,} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}{unfinished}"

@@ -106,8 +106,22 @@ def test_a_backend_that_can_not_run_says_so(backend: str, problem: str) -> None:
     assert hello.fix
 
 
-def test_a_worker_that_does_not_start_says_why() -> None:
-    with Worker("no_such_module:THING") as worker:
+@pytest.mark.parametrize(
+    ("backend", "problem", "fix"),
+    [
+        ("no_such_module:THING", "No module named 'no_such_module'", "name a module that can be imported"),
+        ("backends:NOTHING", "module 'backends' has no attribute 'NOTHING'", "name a module"),
+        ("backends:Right", "Right is not a registration", "name a BackendRegistration as module:ATTRIBUTE"),
+    ],
+)
+def test_a_name_that_is_no_registration_is_refused(backend: str, problem: str, fix: str) -> None:
+    with Worker(backend) as worker:
         hello = worker.start()
-    assert hello.problem == "the worker did not start: exit status 1"
-    assert "no_such_module" in hello.fix
+    assert problem in hello.problem
+    assert hello.fix.startswith(fix)
+
+
+def test_a_worker_that_does_not_start_says_why() -> None:
+    with Worker("dies", command=(sys.executable, "-c", "raise SystemExit('no room')")) as worker:
+        hello = worker.start()
+    assert (hello.problem, hello.fix) == ("the worker did not start: exit status 1", "no room")

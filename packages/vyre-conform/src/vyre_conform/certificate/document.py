@@ -82,5 +82,5 @@ def read_certificate(path: Path) -> Certificate:
             raise ValueError("it certifies no cell")
     except (KeyError, TypeError, ValueError) as error:
         fix = "take the file as it was written, or certify again"
-        raise BadCertificate(f"{error}", fix=fix, where=str(path)) from error
+        raise BadCertificate(f"it is no certificate: {error}", fix=fix, where=str(path)) from error
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
 from vyre_conform.certificate import certify, sign, write_certificate
 from vyre_conform.html import write_page
@@ -28,11 +29,22 @@ backends = click.option(
     "--backend", "backends", multiple=True, metavar="ID", help="Judge this backend; may be repeated. [all]"
 )
 seed = click.option("--seed", default=0, show_default=True, help="Of random values and random programs.")
-seconds = click.option("--seconds", default=60.0, show_default=True, help="What one launch may take.")
+seconds = click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="What one launch may take.",
+)
 
 jobs = click.option(
     "--jobs", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
 )
+
+
+def console() -> Console:
+    """Where reports go; ``traps:one`` is an address and no picture."""
+    return Console(emoji=False)
 
 
 def written(function: F) -> F:

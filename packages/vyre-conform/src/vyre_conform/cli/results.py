@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from vyre_conform.certificate import read_certificate, read_trust, signers
 from vyre_conform.certificate import verify as verify_by_replay
@@ -32,7 +31,7 @@ def report(run: Path, kills: Path | None, executed: bool, **files: Any) -> None:
     """Show the RUN that a file of `run --journal` holds, or write it in other forms."""
     with options.usage():
         found = Report(read_run(run), options.read_kills(kills))
-    show(found, Console())
+    show(found, options.console())
     if executed:
         click.echo("\n".join(in_words(found.executed)))
     options.write(found, sys.argv[1:], **files)
@@ -65,7 +64,7 @@ def merge(shards: tuple[Path, ...], journal: Path) -> None:
     with options.usage():
         whole = merged([read_run(shard) for shard in shards])
     write_run(whole, journal)
-    show(Report(whole), Console())
+    show(Report(whole), options.console())
     sys.exit(whole.exit)
 
 

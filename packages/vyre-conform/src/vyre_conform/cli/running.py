@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from vyre_conform import determinism, stability
 from vyre_conform.address import BadQuery, Query, address
@@ -44,7 +43,13 @@ def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[
 @options.seed
 @click.option("--fuzz", type=click.IntRange(min=0), metavar="N", help="Random programs. [none; nightly: 100,000]")
 @options.seconds
-@click.option("--repeats", default=2, show_default=True, help="Dispatches of each case, which must agree.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Dispatches of each case, which must agree.",
+)
 @options.jobs
 @click.option("--shard", default="1/1", callback=_shard, metavar="N/M", help="Only the N-th of M parts.")
 @click.option("--known-gaps", type=options.IN, metavar="FILE",
@@ -74,7 +79,7 @@ def run(
     **files: Any,
 ) -> None:
     """Run cases on backends and compare every byte."""
-    console = Console()
+    console = options.console()
     if resume and journal is None:
         raise click.UsageError("there is nothing to go on with. Fix: name the file of the run by --journal")
     with options.usage():
@@ -88,7 +93,7 @@ def run(
             shard=shard,
         )
         if not suite.specs(seed):
-            raise BadQuery(f"no case matches {', '.join(queries)}", fix="`vyre-conform list` shows the cases")
+            raise _nothing(queries)
         if journal is not None:
             journal.parent.mkdir(parents=True, exist_ok=True)
         with Live(console) as live:
@@ -113,7 +118,9 @@ def list_(queries: tuple[str, ...], size: str, cells: bool, as_json: bool) -> No
     """Print the addresses of the cases that QUERIES mean (all without one)."""
     with options.usage():
         suite = Suite(queries=tuple(Query.parse(query) for query in queries or ("*",)), size=Size[size.upper()])
-    found = [str(a) for spec in suite.specs(0) for a in (spec.cells if cells else (spec.address,))]
+        found = [str(a) for spec in suite.specs(0) for a in (spec.cells if cells else (spec.address,))]
+        if not found:
+            raise _nothing(queries)
     click.echo(json.dumps(found, indent=1) if as_json else "\n".join(found))
 
 
@@ -124,8 +131,8 @@ def show_(query: str, seed: int) -> None:
     """Print the program of the first case that QUERY means."""
     with options.usage():
         specs = Suite(queries=(Query.parse(query),), size=Size.NIGHTLY, fuzz=0).specs(seed)
-    if not specs:
-        raise click.UsageError(f"no case matches {query}. Fix: `vyre-conform list` shows the cases")
+        if not specs:
+            raise _nothing((query,))
     click.echo(f"# {specs[0].address}")
     click.echo(str(specs[0].case(seed).launch.program), nl=False)
 
@@ -136,7 +143,7 @@ def show_(query: str, seed: int) -> None:
 @options.seconds
 def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
     """Launch a reproducer again and compare every byte with the evaluators."""
-    console = Console()
+    console = options.console()
     with options.usage():
         launch = read_reproducer(file)
     case = Case(address=address("fuzz", file.stem), launch=launch, expected=AsEvaluated())
@@ -158,7 +165,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
 @click.option("--json", "json_file", type=options.OUT, metavar="FILE", help="Write the kills as JSON.")
 def controls(seed: int, jobs: int, json_file: Path | None) -> None:
     """Show that the suite finds every planted fault."""
-    console = Console()
+    console = options.console()
     report = Report(Run(task=task_of(Suite(), seed)))
     with Hunt(console) as hunt:
         report.kills = run_controls(Suite().specs(seed), seed, jobs=jobs, watch=hunt.caught)
@@ -178,7 +185,13 @@ def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) ->
     with options.usage():
         specs = Suite(queries=tuple(Query.parse(query) for query in cases)).specs(0)
     found: dict[str, list[str]] = {}
-    for backend in backends or _available():
+    chosen = backends or _available()
+    for backend in chosen:
+        with Worker(backend) as worker:
+            if (hello := worker.start()).problem:
+                click.echo(f"{backend}: {hello.problem}. Fix: {hello.fix}", err=True)
+                sys.exit(Exit.UNAVAILABLE)
+    for backend in chosen:
         unstable = stability.sweep(cases, backends=[backend])
         words = [f"{case} differs between processes that hash differently" for case in unstable]
         words += [f"{d.case} with {d.cores} cores: {d.difference}" for d in determinism.deviations(backend, specs)]
@@ -189,6 +202,12 @@ def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) ->
         for backend, words in found.items():
             click.echo("\n  ".join([f"{backend}: {len(specs)} cases, {len(words)} deviations", *words]))
     sys.exit(Exit.FAILED if any(found.values()) else Exit.PROVEN)
+
+
+def _nothing(queries: tuple[str, ...]) -> BadQuery:
+    """No case is meant; random programs have addresses, but nobody lists them."""
+    fix = "`vyre-conform list` shows the cases; random programs come by --fuzz N, one of them as fuzz:everything:seed=1"
+    return BadQuery(f"no case matches {', '.join(queries)}", fix=fix)
 
 
 def _available() -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from vyre_conform.worker.protocol import (
 )
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import BackendRegistration
+from vyre_driver.errors import BackendUnavailable
 from vyre_driver.registry.backends import acquire, register
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
@@ -94,8 +95,13 @@ def open_backend(backend_id: str) -> VyreBackend:
     if ":" not in backend_id:
         return acquire(backend_id)
     module, _, attribute = backend_id.partition(":")
-    registration = getattr(importlib.import_module(module), attribute)
-    assert isinstance(registration, BackendRegistration)
+    try:
+        registration = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise BackendUnavailable(backend_id, str(error), fix="name a module that can be imported") from error
+    if not isinstance(registration, BackendRegistration):
+        reason = f"{attribute} is not a registration"
+        raise BackendUnavailable(backend_id, reason, fix="name a BackendRegistration as module:ATTRIBUTE")
     register(registration)
     return acquire(registration.id)
 
