@@ -36,6 +36,13 @@ def test_a_compiler_that_dies_over_several_programs_fails_one_cell_of_them() -> 
     assert last.log.splitlines()[-5:] == [str(cell.address) for cell in well]
 
 
+def test_a_compiler_that_does_not_come_back_fails_one_cell() -> None:
+    """It may take as long as all of their launches."""
+    *well, last = proven("WAITS_TOGETHER", Suite(queries=(), fuzz=2, repeats=1, seconds=2.0)).cells
+    assert {cell.state for cell in well} == {State.PASS}
+    assert (last.state, last.reason.partition(",")[0]) == (State.TIMEOUT, "nothing came within 4 s")
+
+
 def test_an_error_that_is_not_typed_is_a_failure() -> None:
     *well, last = proven("RAISES_TOGETHER").cells
     assert {cell.state for cell in well} == {State.PASS}

@@ -82,6 +82,8 @@ class Together(Right, contract=1):
         if self.fault == "dies" and len(programs) > 1:
             os.write(2, b"too much at once\n")
             os.abort()
+        if self.fault == "waits":
+            time.sleep(60)
         if self.fault == "raises":
             raise KeyError("not a typed error")
 
@@ -100,6 +102,10 @@ class DiesTogether(Together, contract=1):
 
 class RaisesTogether(Together, contract=1):
     fault = "raises"
+
+
+class WaitsTogether(Together, contract=1):
+    fault = "waits"
 
 
 class LiesTogether(Together, contract=1):
@@ -137,6 +143,7 @@ FRAGILE = registered(Fragile, "fragile")
 COUNTS_CORES = registered(CountsCores, "counts-cores")
 DIES_TOGETHER = registered(DiesTogether, "dies-together")
 RAISES_TOGETHER = registered(RaisesTogether, "raises-together")
+WAITS_TOGETHER = registered(WaitsTogether, "waits-together")
 LIES_TOGETHER = registered(LiesTogether, "lies-together")
 REFUSES_TOGETHER = registered(RefusesTogether, "refuses-together")
 FORGETFUL = registered(Forgetful, "forgetful")

@@ -78,14 +78,14 @@ class Worker:
 
     def ask(self, launch: Launch, repeats: int = 2) -> Outcome:
         """The outcome of a launch, `Crashed` or `TimedOut` included."""
-        return self._told(launch_message(launch, repeats))
+        return self._told(launch_message(launch, repeats), self.seconds)
 
     def prepare(self, programs: Sequence[Program]) -> Outcome:
         """Compile programs together, for launches that follow: nothing is returned, or what went wrong. Whatever that
-        is, each program can be asked for, and is compiled alone then."""
-        return self._told(preparation_message(programs))
+        is, each program can be asked for, and is compiled alone then. Each of them may take as long as a launch."""
+        return self._told(preparation_message(programs), self.seconds * len(programs))
 
-    def _told(self, message: tuple[dict[str, Any], list[bytes]]) -> Outcome:
+    def _told(self, message: tuple[dict[str, Any], list[bytes]], seconds: float) -> Outcome:
         if self._process is None:
             hello = self.start()
             if hello.problem:
@@ -95,10 +95,10 @@ class Worker:
         assert self._process.stdin is not None
         try:
             send(self._process.stdin, *message)
-            return outcome_of(*self._receive(self.seconds))
+            return outcome_of(*self._receive(seconds))
         except NoAnswer:
             self.stop()
-            return TimedOut(self.seconds)
+            return TimedOut(seconds)
         except (Closed, BrokenPipeError, ConnectionResetError):
             died = self._obituary()
             self.stop()
