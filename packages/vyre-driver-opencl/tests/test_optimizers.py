@@ -39,6 +39,8 @@ def test_the_complement_of_a_minimum(agree) -> None:
         (DEFAULT, 803420025396),  # signs that change before a barrier
         (DEFAULT, 553060259053),
         (NARROW, 1016104007070),
+        (NARROW, 25176970415),  # a loop that divides beside a checked load
+        (NARROW, 515770441454),  # loops that must not be unrolled
     ],
 )
 def test_a_random_program_that_was_wrong(agree, profile: Profile, seed: int) -> None:

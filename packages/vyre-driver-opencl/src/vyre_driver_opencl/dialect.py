@@ -46,7 +46,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         versions=reported.is_cpu,
         hides_signs=_groups(reported) is Groups.MIXED,
         no_vectors=spelling.NO_VECTORS if _groups(reported) is Groups.MIXED else "",
-        rare_loop=spelling.RARE_LOOP if reported.is_cpu else "",
+        rare_loop=_rare_loop(reported),
         rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
         opaque=spelling.OPAQUE if reported.is_cpu and reported.groups_as_loops else "",
         short_loop=spelling.SHORT_LOOP if reported.is_cpu and not reported.groups_as_loops else "",
@@ -58,6 +58,12 @@ def _groups(reported: Reported) -> Groups:
     if reported.groups_as_loops:
         return Groups.LOOPS
     return Groups.MIXED if reported.is_cpu else Groups.ITEMS
+
+
+def _rare_loop(reported: Reported) -> str:
+    if reported.groups_as_loops:
+        return spelling.RARE_ROLLED_LOOP
+    return spelling.RARE_LOOP if reported.is_cpu else ""
 
 
 def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:

@@ -8,7 +8,7 @@ import pytest
 
 from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.parting import merges_branches
+from vyre_driver.lower.parting import divides_beside_checks, merges_branches, must_stay_scalar
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
@@ -39,7 +39,7 @@ def test_a_branch_in_a_branch_that_assigns():
     assert merges_branches(branch(own))
 
 
-@pytest.mark.parametrize("shape", [{"nested": False}, {"assigns": False}, {"size": 1}])
+@pytest.mark.parametrize("shape", [{"nested": False}, {"assigns": False}])
 def test_each_part_of_the_rule_counts(shape):
     assert not merges_branches(branch(own, **shape))
 
@@ -83,3 +83,29 @@ def test_the_kernel_is_marked(assigns, head, dialects):
     made = branch(own, assigns=assigns)
     text = print_unit(legalize(made, made.validate(), marking.target()), marking).text
     assert f"\n{head} branch(" in text
+
+
+def loop(value):
+    """``for k in 0..9 { out[k] = … }``, legalized for loops."""
+    with program("loop", 1) as p:
+        x, out = p.read("x", u32), p.write("out", u32, 9)
+        with p.range(0, 9) as k:
+            out[k] = value(x, k)
+    return p.build()
+
+
+@pytest.mark.parametrize(
+    ("value", "is_so"),
+    [
+        (lambda x, k: x[x[k]] // (k + 1), True),
+        (lambda x, k: x[x[k]] % (k + 1), True),
+        (lambda x, k: x[x[k]] // 7, False),
+        (lambda x, k: x[x[k]] + k, False),
+        (lambda x, k: x[k] // (k + 1), False),
+    ],
+)
+def test_a_loop_that_divides_beside_a_checked_load(value, is_so, dialects):
+    made = loop(value)
+    (kernel,) = legalize(made, made.validate(), dialects["loops"].target()).kernels
+    assert divides_beside_checks(kernel.program.body) is is_so
+    assert must_stay_scalar(kernel.program) is is_so

@@ -1,15 +1,54 @@
-"""Branches on which the invocations of a workgroup part, in kernels whose invocations are work items."""
+"""Kernels of which a compiler with flaws must make no vectors.
+
+Where invocations are work items: those with branches whose values it has to merge. Where they are loops: those that
+divide beside a load that is checked, as neither can be done for all rounds at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from vyre_driver.lower.lowered import RARE
 from vyre_foundation.ir.buffer import Access
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Load, Local
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Load, Local
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Assign, Body, For, If, Let
-from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.ir.stmt import Assign, Body, For, If, Let, Region
+from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _SAME = frozenset((IdKind.WORKGROUP_ID, IdKind.NUM_WORKGROUPS))
+
+
+def must_stay_scalar(program: Program) -> bool:
+    """Whether vectors of a kernel may be wrong, or end the compiler."""
+    return divides_beside_checks(program.body) if program.workgroup_volume == 1 else merges_branches(program)
+
+
+def divides_beside_checks(body: Body) -> bool:
+    """Whether a loop of which vectors would be made divides integers by what it computes, and has checked loads."""
+    for loop in _loops(body):
+        nodes = postorder(e for s in statements((loop,)) for e in expressions(s))
+        if any(isinstance(n, Load) and n.checked for n in nodes) and any(map(_divides, nodes)):
+            return True
+    return False
+
+
+def _loops(body: Body) -> Iterator[For]:
+    for stmt in body:
+        match stmt:
+            case For():
+                yield stmt
+            case If(_, then, orelse):
+                yield from _loops(then)
+                yield from _loops(orelse)
+            case Region(label, inner) if label != RARE:
+                yield from _loops(inner)
+            case _:
+                pass
+
+
+def _divides(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op.id in ("raw_div", "raw_rem") and not isinstance(node.args[1], Literal)
 
 
 def merges_branches(program: Program) -> bool:
@@ -20,8 +59,6 @@ def merges_branches(program: Program) -> bool:
     Compilers that make vectors of work items keep such a branch, for when no invocation takes it, and have to bring the
     values of both ways together behind it. One of them loses some.
     """
-    if program.workgroup_volume == 1:
-        return False
     same: set[Expr] = set()
     for stmt in statements(program.body):
         match stmt:

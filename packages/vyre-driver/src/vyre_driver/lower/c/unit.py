@@ -10,7 +10,7 @@ from vyre_driver.lower.c.statements import Lines, print_body
 from vyre_driver.lower.dialect import CDialect, SourceText
 from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.overwritten import overwritten
-from vyre_driver.lower.parting import merges_branches
+from vyre_driver.lower.parting import must_stay_scalar
 from vyre_driver.lower.text_forms import Form
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -115,7 +115,7 @@ def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str
     parameters += [dialect.length_parameter.format(name=name) for name in lengths.values()]
     x, y, z = program.workgroup_size
     head = dialect.kernel.format(name=entry, parameters=", ".join(parameters), x=x, y=y, z=z)
-    return f"{dialect.no_vectors} {head}" if dialect.no_vectors and merges_branches(program) else head
+    return f"{dialect.no_vectors} {head}" if dialect.no_vectors and must_stay_scalar(program) else head
 
 
 def _array(buffer: Buffer, name: str, dialect: CDialect, *, is_zero: bool) -> str:
