@@ -11,7 +11,7 @@ import pytest
 from vyre_driver.errors import KernelCompileFailed
 from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.text_forms import Form
+from vyre_driver.lower.text_forms import CallForm
 from vyre_driver.pipeline.key import describe_target
 from vyre_foundation.attributes import AttrSchema, AttrType
 from vyre_foundation.build import call, program
@@ -102,7 +102,7 @@ def lowered_with(table, write, dtype: DType = u32):
 def test_a_text_stands_in_for_the_composition(speaking) -> None:
     lowered = lowered_with(speaking, lambda x: call("forms.scaled", x, by=3) + call("forms.scaled", x + 1, by=3))
     ((form, module),) = lowered.texts.items()
-    assert form == Form("forms.scaled", (u32,), (ir.Literal(u32, 3), ir.Literal(u32, 0)), u32)
+    assert form == CallForm("forms.scaled", (u32,), (ir.Literal(u32, 3), ir.Literal(u32, 0)), u32)
     assert module.entry == "forms_scaled_u32_3_0"
     text = print_unit(lowered, speaking).text
     assert text.count("u32 forms_scaled_u32_3_0(u32 x) { return x * 3u; }\n") == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.target import Target
-from vyre_driver.lower.text_forms import Form, require_distinct, text_for
+from vyre_driver.lower.text_forms import CallForm, require_distinct, text_for
 from vyre_foundation import dialect
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.program import Program
@@ -18,10 +18,10 @@ def expand_calls(program: Program, target: Target) -> Program:
     return expanded_with_texts(program, target)[0]
 
 
-def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict[Form, TextModule]]:
+def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict[CallForm, TextModule]]:
     """The same, and the texts of the calls that are left because their dialect has words for them."""
     memo: dict[Expr, Expr] = {}
-    texts: dict[Form, TextModule] = {}
+    texts: dict[CallForm, TextModule] = {}
     if not any(isinstance(node, Call) for node in program.code.others):
         return program, texts
 
@@ -30,7 +30,7 @@ def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict
             return True
         if not target.language:
             return False
-        form = Form.of(node)
+        form = CallForm.of(node)
         text = text_for(form, target)
         if text is not None:
             texts[form] = text

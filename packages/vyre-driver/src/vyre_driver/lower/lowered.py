@@ -17,7 +17,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.record import record
 
 if TYPE_CHECKING:
-    from vyre_driver.lower.text_forms import Form
+    from vyre_driver.lower.text_forms import CallForm
     from vyre_foundation.lowering import TextModule
 
 COUNTERS = "__counters"
@@ -79,4 +79,4 @@ class Lowered:
     schedule: tuple[Step, ...]
     buffers: Mapping[str, Buffer]
     traps: tuple[str, ...] = ()
-    texts: Mapping[Form, TextModule] = field(default_factory=dict)
+    texts: Mapping[CallForm, TextModule] = field(default_factory=dict)

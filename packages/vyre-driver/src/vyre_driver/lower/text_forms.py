@@ -22,7 +22,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
 @record(frozen=True, slots=True)
-class Form:
+class CallForm:
     """What calls have in common that one text serves: the op, the types of its values, its attributes, its result."""
 
     op: str
@@ -31,7 +31,7 @@ class Form:
     result: DType
 
     @classmethod
-    def of(cls, node: Call) -> Form:
+    def of(cls, node: Call) -> CallForm:
         cut = len(node.args) - len(dialect.lookup(node.callee).attrs)
         return cls(node.callee, tuple(a.dtype for a in node.args[:cut]), node.args[cut:], node.dtype)
 
@@ -42,11 +42,11 @@ class Form:
         return _OTHER.sub("_", "_".join(parts)).strip("_")
 
 
-_built: dict[tuple[str, Form], tuple[dialect.Composition, TextModule | None]] = {}
+_built: dict[tuple[str, CallForm], tuple[dialect.Composition, TextModule | None]] = {}
 """What builders gave for a language; asked once for each row."""
 
 
-def text_for(form: Form, target: Target) -> TextModule | None:
+def text_for(form: CallForm, target: Target) -> TextModule | None:
     """The text that the op states for the target's language; None if it has none, or registers lack a type of it."""
     row = dialect.lookup(form.op)
     builder = row.lowerings.texts.get(target.language)

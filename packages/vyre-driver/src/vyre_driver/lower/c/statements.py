@@ -10,7 +10,7 @@ from vyre_driver.lower.c.placement import Life, place
 from vyre_driver.lower.c.values import Values, without_brackets
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.lowered import RARE
-from vyre_driver.lower.text_forms import Form
+from vyre_driver.lower.text_forms import CallForm
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Literal, Local
 from vyre_foundation.ir.program import Program
@@ -75,7 +75,7 @@ def print_body(
     names: Names,
     words: Mapping[Expr, str],
     arrays: Mapping[str, str],
-    texts: Mapping[Form, TextModule],
+    texts: Mapping[CallForm, TextModule],
 ) -> None:
     """The statements of a kernel. `words` name atoms, `arrays` buffers, and `texts` define calls."""
     _Statements(program, dialect, lines, names, words, arrays, texts).body(program.body, "body")
@@ -90,7 +90,7 @@ class _Statements:
         names: Names,
         words: Mapping[Expr, str],
         arrays: Mapping[str, str],
-        texts: Mapping[Form, TextModule],
+        texts: Mapping[CallForm, TextModule],
     ) -> None:
         self._dialect, self._lines, self._words, self._kernel = dialect, lines, words, program.name
         placement = place(program)

@@ -11,7 +11,7 @@ from vyre_driver.lower.dialect import CDialect, SourceText
 from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.overwritten import overwritten
 from vyre_driver.lower.parting import must_stay_scalar
-from vyre_driver.lower.text_forms import Form
+from vyre_driver.lower.text_forms import CallForm
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
@@ -81,7 +81,7 @@ def _print_kernel(
     lines: Lines,
     names: Names,
     tables: dict[Buffer, str],
-    texts: Mapping[Form, TextModule],
+    texts: Mapping[CallForm, TextModule],
 ) -> None:
     program = kernel.program
     lines.place = kernel.name
@@ -145,8 +145,9 @@ def _nans(program: Program) -> list[Literal]:
 
 
 def _hidden(nan: Literal, dialect: CDialect, lines: Lines, names: Names) -> str:
-    """The name of a NaN whose bits the compiler does not know. As a constant it is loaded under a mask, and where no
-    invocation has a NaN, that load never brings its page into memory: each one then takes an exception in the core."""
+    """The name of a NaN whose bits the compiler does not know. As a constant it is loaded under a mask, which was
+    several times slower where no invocation has a NaN. Inferred from that, not observed: such a load never brings its
+    page into memory, so that the core handles each one as an exception."""
     unsigned = nan.dtype.unsigned
     bits, name = names("nan_bits"), names("canonical_nan")
     lines.add(f"{dialect.types[unsigned]} {bits} = {spell(dialect, Literal(unsigned, nan.bits))};")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vyre_driver.lower.c.literals import spell
 from vyre_driver.lower.c.placement import Life, Placement
 from vyre_driver.lower.dialect import CDialect
-from vyre_driver.lower.text_forms import Form
+from vyre_driver.lower.text_forms import CallForm
 from vyre_foundation.dialect import lookup
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Select, literal
@@ -47,7 +47,7 @@ class Values:
         placement: Placement,
         words: Mapping[Expr, str],
         arrays: Mapping[str, str],
-        texts: Mapping[Form, TextModule],
+        texts: Mapping[CallForm, TextModule],
         temporary: Callable[[], str],
         emit: Callable[[str], None],
     ) -> None:
@@ -178,7 +178,7 @@ class Values:
         return _joined(self._dialect.bitcasts[node.value.dtype, node.dtype], args)
 
     def _call(self, node: Call, args: list[Text]) -> Text:
-        text = self._texts.get(Form.of(node)) if self._texts else None
+        text = self._texts.get(CallForm.of(node)) if self._texts else None
         if text is None:
             return _joined(self._calls[node.callee, node.args[0].dtype], args)
         values = args[: len(args) - len(lookup(node.callee).attrs)]
