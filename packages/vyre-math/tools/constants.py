@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import mpmath
@@ -32,6 +33,14 @@ SLACK = mpf("1.001")
 WIDER = 1 + mpf(2) ** -5
 """The same where a third of an f32's digits has not been looked at when it is reduced."""
 NEAR_ZERO = mpf(2) ** -70
+POW_BITS = 42
+"""Behind the point, of what is multiplied by the exponent in `pow`, or added to that."""
+POW_FACTOR = mpf(181) / 256
+"""Near sqrt(1/2), of so few bits that its product with an f32 is exact."""
+LITTLE = mpf("1.05") * mpf(2) ** -10
+"""The greatest low part of an exponent of `pow`."""
+TANGENTS = mpf(11) / 32, mpf(23) / 32
+"""Of the directions from which `atan2` turns back, of so few bits that what is turned stays exact."""
 
 
 def main() -> None:
@@ -68,6 +77,8 @@ def _lines() -> Iterator[str]:
     yield ")"
     yield '"""55 zero bits, then those digits in words of 64 bits."""'
     yield from _arctangents()
+    yield from _pow(ln2)
+    yield from _directions()
     yield from _polynomials(ln2)
     yield "# fmt: on"
 
@@ -120,6 +131,25 @@ def _arctangents() -> Iterator[str]:
     yield from _tuple("EIGHTH_LOW", [float(a - mpf(float(a))) for a in angles])
 
 
+def _pow(ln2: mpf) -> Iterator[str]:
+    """ln 2 and the logarithm of `POW_FACTOR`, in multiples of a small unit and the rest."""
+    yield f"POW_FACTOR = {float(POW_FACTOR)!r}"
+    for name, value in (("POW_LN_2", ln2), ("POW_TURN", -mpmath.log(POW_FACTOR))):
+        high = mpmath.ldexp(mpmath.nint(mpmath.ldexp(value, POW_BITS)), -POW_BITS)
+        yield f"{name} = ({float(high)!r}, {float(value - high)!r})"
+    for name, value in (("TWELFTH", mpf(1) / 12), ("MINUS_THIRD", -mpf(1) / 3)):
+        yield _pair(name, value)
+
+
+def _directions() -> Iterator[str]:
+    """The tangents of `atan2`, their angles in two parts, and the bounds half-way between."""
+    angles = [mpf(0), *map(mpmath.atan, TANGENTS)]
+    yield from _tuple("ATAN2_TAN", [float(t) for t in TANGENTS])
+    yield from _tuple("ATAN2_BOUND", [float(mpmath.tan((a + b) / 2)) for a, b in pairwise(angles)])
+    yield from _tuple("ATAN2_HIGH", [float(a) for a in angles[1:]])
+    yield from _tuple("ATAN2_LOW", [float(a - mpf(float(a))) for a in angles[1:]])
+
+
 def _polynomials(ln2: mpf) -> Iterator[str]:
     half = ln2 / 2 * SLACK
     yield from _fitted("EXP", _beyond_linear, -half, half, 9, lambda x: x**2)
@@ -137,11 +167,16 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     yield from _fitted("COS_64", beyond_square, NEAR_ZERO, quarter, 7, lambda u: u**2)
     yield from _fitted("ATANH_64", artanh, NEAR_ZERO, fraction, 8, lambda u: u)
     yield from _fitted("POW_LOG", _even(lambda x: _beyond_cube(x) * 2 / ln2), NEAR_ZERO, fraction, 7, lambda u: u**2)
-    yield from _fitted("POW_EXP", _beyond_cubic, -half, half, 9, lambda x: x**4)
+    widest = 2 * (mpf(2) ** 0.25 * SLACK - 1) / (mpf(2) ** 0.25 * SLACK + 1) * SLACK
+    yield from _fitted("POW_ATANH", _even(_beyond_cube_of_log), NEAR_ZERO, widest**2, 5, lambda u: u**2)
+    yield from _fitted("POW_EXP", _beyond_square_of_exp, -half / 2, half / 2, 7, lambda x: abs(x) ** 3)
+    yield from _fitted("POW_LITTLE", _beyond_linear, -LITTLE, LITTLE, 3, lambda x: x**2)
     sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
     eighth = (mpmath.tan(mpmath.pi / 8) * SLACK) ** 2
     yield from _fitted("ATAN", arctan, NEAR_ZERO, eighth, 11, lambda u: u)
     yield from _fitted("ASIN", _beyond_linear_of(mpmath.asin), NEAR_ZERO, mpf("0.25"), 13, lambda u: u)
+    turned = (TANGENTS[0] / (1 + mpmath.sqrt(1 + TANGENTS[0] ** 2)) * SLACK) ** 2
+    yield from _fitted("ATAN2", _even(_beyond_cube_of_atan), NEAR_ZERO, turned, 6, lambda u: u**2)
     yield from _fitted("ATAN_64", arctan, NEAR_ZERO, sixteenth, 9, lambda u: u)
 
 
@@ -160,14 +195,19 @@ def _beyond_square_of_exp(x: mpf) -> mpf:
     return (mpmath.expm1(x) - x - x**2 / 2) / x**3 if x else mpf(1) / 6
 
 
-def _beyond_cubic(x: mpf) -> mpf:
-    """(e**x - 1 - x - x²/2 - x³/6) / x**4."""
-    return (mpmath.expm1(x) - x - x**2 / 2 - x**3 / 6) / x**4 if x else mpf(1) / 24
-
-
 def _beyond_cube(x: mpf) -> mpf:
     """(atanh x / x - 1 - x²/3) / x**4."""
     return (mpmath.atanh(x) / x - 1 - x**2 / 3) / x**4
+
+
+def _beyond_cube_of_log(x: mpf) -> mpf:
+    """(2 atanh(x / 2) / x - 1 - x²/12) / x**4."""
+    return (2 * mpmath.atanh(x / 2) / x - 1 - x**2 / 12) / x**4
+
+
+def _beyond_cube_of_atan(x: mpf) -> mpf:
+    """(atan x / x - 1 + x²/3) / x**4."""
+    return (mpmath.atan(x) / x - 1 + x**2 / 3) / x**4
 
 
 def _even(f: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:

@@ -61,7 +61,7 @@ def main(names: tuple[str, ...], backend: str, like: str | None, evidence: Path)
         for name in NUMPY if names == ("all",) else names:
             pipeline = compile(engine, kernel(name))
             check = partial(_compared, name, pipeline) if like is None else partial(_digested, pipeline)
-            chunks = _chunks(name, evidence / f"{name}.{backend}.partial", progress, check)
+            chunks = kept(name, evidence / f"{name}.{backend}.partial", CHUNKS, progress, check)
             record = _judged(chunks) if like is None else {"like": like}
             digest = blake3(b"".join(bytes.fromhex(chunk["digest"]) for chunk in chunks)).hexdigest()
             expected = json.loads((evidence / f"{name}.{like}.json").read_text())["digest"] if like else digest
@@ -75,12 +75,14 @@ def main(names: tuple[str, ...], backend: str, like: str | None, evidence: Path)
         raise click.ClickException(f"wrong bits: {', '.join(wrong)}. Fix: without --like, the evidence has `examples`")
 
 
-def _chunks(name: str, done: Path, progress: Progress, check: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:
+def kept(
+    name: str, done: Path, count: int, progress: Progress, check: Callable[[int], dict[str, Any]]
+) -> list[dict[str, Any]]:
     """What `check` says of all chunks; what it said before is in the file `done`, which is removed at the end."""
     chunks = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
-    task = progress.add_task(name, total=CHUNKS, completed=len(chunks))
+    task = progress.add_task(name, total=count, completed=len(chunks))
     with done.open("a") as file:
-        for number in range(len(chunks), CHUNKS):
+        for number in range(len(chunks), count):
             chunks.append(check(number))
             file.write(json.dumps(chunks[-1]) + "\n")
             file.flush()

@@ -5,7 +5,7 @@ what can not be exhausted.
 
 The oracle is the C library's function of 80-bit numbers, where both ends of an interval around it round to the same
 f32, and MPFR elsewhere. The structured kinds are those where rounding is hard: results that are numbers of f32 or
-middles between them, or just beside them, bases near 1, subnormal results.
+middles between them, or just beside them, bases near 1, subnormal results. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import operator
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +25,10 @@ import numpy.typing as npt
 from rich.progress import Progress
 
 sys.path.insert(0, str(Path(__file__).parent))
-from exhaust import MAX_SHOWN, provenance
+from exhaust import MAX_SHOWN, kept, provenance
 from oracle import BINARY32, F32, NAN, Right
 
-from vyre_driver import acquire, compile
+from vyre_driver import CompiledPipeline, acquire, compile
 from vyre_foundation import Program, call, f32, program
 
 CHUNK = 2**22
@@ -171,28 +172,34 @@ def main(name: str, backend: str, pairs: int, seed: int, evidence: Path) -> None
     evidence.mkdir(parents=True, exist_ok=True)
     engine = acquire(backend)
     pipeline = compile(engine, kernel(name))
-    kinds = BINARY[name].kinds
-    counts = {kind.__name__: {"pairs": 0, "mismatches": 0, "hard_cases": 0} for kind in kinds}
-    examples: list[list[str]] = []
-    chunks = -(-pairs // CHUNK)
+    done = evidence / f"{name}.{backend}.{seed}.partial"
     with Progress() as progress:
-        for number in progress.track(range(chunks), description=name):
-            kind = kinds[number % len(kinds)]
-            drawn = kind(np.random.default_rng((seed, number)), CHUNK)
-            got = np.frombuffer(pipeline.dispatch(list(drawn))[0], np.uint32)
-            expected, hard = right(name, drawn)
-            wrong = np.flatnonzero(got != expected)
-            shown = (drawn.x.view(np.uint32), drawn.y.view(np.uint32), got, expected)
-            examples += [[f"{int(a[i]):#010x}" for a in shown] for i in wrong[:MAX_SHOWN]]
-            for key, count in (("pairs", CHUNK), ("mismatches", len(wrong)), ("hard_cases", len(hard))):
-                counts[kind.__name__][key] += count
-    mismatches = sum(count["mismatches"] for count in counts.values())
-    record = {"function": f"math.{name}", "pairs": chunks * CHUNK, "seed": seed, "mismatches": mismatches}
-    record |= {"kinds": counts, "examples": examples[:MAX_SHOWN]}
+        chunks = kept(name, done, -(-pairs // CHUNK), progress, partial(_compared, name, pipeline, seed))
+    kinds = {kind.__name__: dict.fromkeys(("pairs", "mismatches", "hard_cases"), 0) for kind in BINARY[name].kinds}
+    for chunk in chunks:
+        for key, count in kinds[chunk["kind"]].items():
+            kinds[chunk["kind"]][key] = count + chunk[key]
+    examples = [example for chunk in chunks for example in chunk["examples"]]
+    mismatches = sum(count["mismatches"] for count in kinds.values())
+    record = {"function": f"math.{name}", "pairs": len(chunks) * CHUNK, "seed": seed, "mismatches": mismatches}
+    record |= {"kinds": kinds, "examples": examples[:MAX_SHOWN]}
     record |= provenance(backend, engine.device_profile().identity)
     (evidence / f"{name}.{backend}.json").write_text(json.dumps(record, indent=2) + "\n")
     if mismatches:
         raise click.ClickException(f"{mismatches} pairs are not correctly rounded. Fix: see `examples` in the evidence")
+
+
+def _compared(name: str, pipeline: CompiledPipeline, seed: int, number: int) -> dict[str, Any]:
+    """One chunk: its kind, mismatches as (x, y, got, expected) in bits, and how often MPFR decided."""
+    kind = BINARY[name].kinds[number % len(BINARY[name].kinds)]
+    drawn = kind(np.random.default_rng((seed, number)), CHUNK)
+    got = np.frombuffer(pipeline.dispatch(list(drawn))[0], np.uint32)
+    expected, hard = right(name, drawn)
+    wrong = np.flatnonzero(got != expected)
+    shown = (drawn.x.view(np.uint32), drawn.y.view(np.uint32), got, expected)
+    examples = [[f"{int(a[i]):#010x}" for a in shown] for i in wrong[:MAX_SHOWN]]
+    counts = {"pairs": CHUNK, "mismatches": len(wrong), "hard_cases": len(hard)}
+    return {"kind": kind.__name__} | counts | {"examples": examples}
 
 
 if __name__ == "__main__":

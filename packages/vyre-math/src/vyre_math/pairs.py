@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vyre_foundation import Value, constant, f64, select, u64
-from vyre_foundation.functions import fma, sqrt
+from vyre_foundation.functions import abs, fma, sqrt
 
 
 class Pair(NamedTuple):
@@ -102,6 +102,11 @@ def rounded_to_odd(a: Pair) -> Value:
 
     Rounding that to a type with at least two bits less gives what rounding the pair would.
     """
+    return odd_bits(a).bitcast(f64)
+
+
+def odd_bits(a: Pair, noise: float = 0.0) -> Value:
+    """The bits of `rounded_to_odd`. A low part up to `noise` is nothing but error."""
     bits = a.high.bitcast(u64)
-    below = select(a.low < 0.0, bits - 1, bits)
-    return select(a.low == 0.0, bits, below | 1).bitcast(f64)
+    below = select(a.low < -noise, bits - 1, bits)
+    return select(abs(a.low) > noise, below | 1, below)
