@@ -11,11 +11,11 @@ from vyre_conform.suite import random_specs
 from vyre_conform.worker import Worker
 
 pytestmark = pytest.mark.usefixtures("backends")
-NOTHING: Suite = Suite(queries=(), fuzz=6, repeats=1)
+SIX = Suite(queries=(), fuzz=6, repeats=1)
 
 
-def proven(name: str, suite: Suite = NOTHING, **rest: Path) -> Run:
-    return prove([f"backends:{name}"], suite, seed=5, **rest)
+def proven(name: str, suite: Suite = SIX, reproducers: Path | None = None) -> Run:
+    return prove([f"backends:{name}"], suite, seed=5, reproducers=reproducers)
 
 
 def test_programs_that_are_well_together() -> None:
