@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vyre_foundation.text.errors import text_error
 
@@ -33,16 +33,22 @@ class Token(NamedTuple):
 
 _TOKEN = re.compile(
     r"""
-      (?: \s+ | (?: \# | // ) [^\n]* )+
-    | (?P<NUMBER> 0[xX][0-9a-fA-F]+ | [0-9]+ (?: \.[0-9]+ )? (?: [eE][-+]?[0-9]+ )? )
-    | (?P<WORD>   [A-Za-z_][A-Za-z0-9_]* )
-    | (?P<SIGN>   \.\. | << | >> | [=!<>]= | [-+*/%&|^~!<>=(){}\[\],;:.@] )
-    | (?P<NAME>   ` (?: [^`\\\n] | \\. )* ` )
-    | (?P<STRING> " (?: [^"\\\n] | \\. )* " )
+      (?: \s++ | (?: \# | // ) [^\n]*+ )*+
+      (?:
+        (?P<NUMBER> 0[xX][0-9a-fA-F]+ | [0-9]+ (?: \.[0-9]+ )? (?: [eE][-+]?[0-9]+ )? )
+      | (?P<WORD>   [A-Za-z_][A-Za-z0-9_]* )
+      | (?P<SIGN>   \.\. | << | >> | [=!<>]= | [-+*/%&|^~!<>=(){}\[\],;:.@] )
+      | (?P<NAME>   ` (?: [^`\\\n] | \\. )* ` )
+      | (?P<STRING> " (?: [^"\\\n] | \\. )* " )
+      | (?P<END>    \Z )
+      | (?P<OTHER>  [\s\S] )
+      )
     """,
     re.VERBOSE,
 )
-_KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
+"""What separates, and a token behind it. It matches anywhere, so matches follow each other without a gap."""
+
+_KINDS = {kind.name: kind for kind in Kind}
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", "`": "`", '"': '"'}
 
@@ -50,19 +56,17 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", "`": "`", '"': '"'}
 def tokenize(text: str) -> list[Token]:
     """The tokens of `text`, the last of them `END`."""
     tokens: list[Token] = []
-    at = 0
     for found in _TOKEN.finditer(text):
-        if found.start() != at:
+        group: Any = found.lastgroup
+        word, at = found[group], found.start(group)
+        kind = _KINDS.get(group)
+        if kind is None:
+            raise text_error(text, at, _unreadable(word), "write names that are no words between backticks")
+        if kind is Kind.NAME or kind is Kind.STRING:
+            word = _unescape(text, at, word)
+        tokens.append(Token(kind, word, at))
+        if kind is Kind.END:  # there is another match for nothing behind what separates
             break
-        kind = _KINDS.get(found.lastgroup)
-        if kind is not None:
-            word = found.group()
-            quoted = kind is Kind.NAME or kind is Kind.STRING
-            tokens.append(Token(kind, _unescape(text, at, word) if quoted else word, at))
-        at = found.end()
-    if at < len(text):
-        raise text_error(text, at, _unreadable(text[at]), "write names that are no words between backticks")
-    tokens.append(Token(Kind.END, "", at))
     return tokens
 
 
