@@ -5,19 +5,8 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import apply, program
-from vyre_foundation.dtype import DType, f32, f64, i32
+from vyre_foundation.dtype import i32
 from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
-
-
-@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
-def test_a_sign_that_changes_before_a_barrier(agree, dtype: DType) -> None:
-    """Every invocation has the same value: it is made once, before the barrier. The compiler died of it."""
-    with program("sign", workgroup_size=33) as p:
-        x, out = p.read("x", dtype), p.write("out", dtype, 33)
-        value = p.let(-(0.75 - x[5]))
-        p.barrier()
-        out[p.global_id(0)] = value
-    agree(p.build(), [np.array([0.0, 1.0, 2.0, 3.0, 4.0, 2.5], dtype.numpy)])
 
 
 def test_the_complement_of_a_minimum(agree) -> None:
