@@ -6,14 +6,13 @@ import os
 from dataclasses import replace
 from functools import lru_cache
 
-from vyre_driver import __version__ as driver_version
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.lower.target import Target
 from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode
 from vyre_driver.pipeline.stamp import source_stamp
-from vyre_foundation import __version__ as foundation_version
+from vyre_driver.registry.versions import package_version
 from vyre_foundation.dialect import Dialect, installed_dialects
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
@@ -78,8 +77,8 @@ class PipelineCacheIdentity:
             device=PipelineDeviceFingerprint.of(profile),
             features=PipelineFeatureFlags.of(profile),
             emitter=emitter,
-            driver=driver_version,
-            foundation=foundation_version,
+            driver=package_version("vyre_driver"),
+            foundation=package_version("vyre_foundation"),
             dialects=called_dialects(program),
             queue=profile.queues[queue].name if profile.queues else "",
         )
