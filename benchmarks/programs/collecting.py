@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from programs.sizes import BINS, GROUP, RUN
+from functools import reduce
+from operator import add
+
+from programs.sizes import BINS, GROUP, RUN, TABLES
 from vyre_foundation import Array, Program, ProgramBuilder, Value, program, u32
 
 
@@ -43,15 +46,21 @@ def ranks() -> Program:
 
 
 def shared_histogram(each: int) -> Program:
-    """Counted in the memory of the workgroup, `each` elements for an invocation, then added to the result."""
+    """Counted in the memory of the workgroup, `each` elements for an invocation, then added to the result.
+
+    An invocation takes a few elements in a row, and counts each of them in a table of its own, so that equal neighbours
+    do not wait for each other.
+    """
     with program("shared_histogram", GROUP) as p:
         x, out = p.read("x", u32), p.write("out", u32, BINS)
-        here = p.workgroup("here", u32, BINS)
-        first = p.let(p.workgroup_id(0) * (GROUP * each) + p.local_id(0))
-        with p.range(0, each) as n:
-            here.atomic_add(x[first + n * GROUP] & (BINS - 1), 1)
+        here = p.workgroup("here", u32, TABLES * BINS)
+        first = p.let(p.workgroup_id(0) * (GROUP * each) + p.local_id(0) * TABLES)
+        with p.range(0, each // TABLES) as n:
+            for table in range(TABLES):
+                here.atomic_add(table * BINS + (x[first + n * (GROUP * TABLES) + table] & (BINS - 1)), 1)
         p.barrier()
-        out.atomic_add(p.local_id(0), here[p.local_id(0)])
+        counts = (here[p.local_id(0) + table * BINS] for table in range(TABLES))
+        out.atomic_add(p.local_id(0), reduce(add, counts))
     return p.build()
 
 

@@ -8,8 +8,10 @@ KEY = 5
 BINS = 256
 ROUNDS = 64
 """Of the hash chain."""
-EACH = 64
-"""Elements that one invocation counts or adds up."""
+EACH = 512
+"""Elements that one invocation counts."""
+TABLES = 4
+"""Of one workgroup that counts."""
 RUN = 16
 """Elements in a row that one invocation of the prefix sum takes."""
 TILE = 16

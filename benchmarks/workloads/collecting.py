@@ -9,6 +9,8 @@ from programs.sizes import BINS, EACH, GROUP, RUN
 from workloads.work import Launch, Work, Workload
 
 N = 2**24
+EACH_BY_HAND = 64
+"""Elements that one work item of the histogram by hand counts."""
 
 
 def reduction(n: int) -> Work:
@@ -39,9 +41,9 @@ def histogram(n: int) -> Work:
         sizes=(n,),
         launches=(
             Launch("clear", (1,), (BINS,), ("out",)),
-            Launch("histogram", (n // (GROUP * EACH),), (GROUP,)),
+            Launch("histogram", (n // (GROUP * EACH_BY_HAND),), (GROUP,)),
         ),
-        defines={"EACH": EACH},
+        defines={"EACH": EACH_BY_HAND},
     )
 
 

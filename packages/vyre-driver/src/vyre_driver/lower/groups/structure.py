@@ -29,6 +29,8 @@ from vyre_foundation.record import record
 
 _UNROLLED = 4
 """Loops of so few rounds stay inside: compilers unroll them."""
+_IN_A_ROW = 4
+"""Neighbours whose elements are no further apart walk through memory side by side: each takes some in a row."""
 
 
 @record(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class _Structure:
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _rounds(loop) <= _UNROLLED:
             return False
         strides = [self._strides.of(index) for index in _indices(loop.body)]
-        return all(stride is None or abs(stride) <= 1 for stride in strides)
+        return all(stride is None or abs(stride) <= _IN_A_ROW for stride in strides)
 
 
 def has_barrier(stmt: Stmt) -> bool:
