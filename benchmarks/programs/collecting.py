@@ -67,13 +67,14 @@ def shared_histogram(each: int) -> Program:
 def prefix_sum(groups: int) -> Program:
     """The sum of every element and all before it, a run of `RUN` for each invocation. The grid is `groups`.
 
-    Workgroups add up their own; one of them adds up the sums of all; then everyone knows what came before.
+    Workgroups add up their own; one of them adds up the sums of all; then everyone knows what came before. That one has
+    memory of its own for it, because what is used on both sides of a grid barrier has to be kept for all.
     """
     with program("prefix_sum", GROUP) as p:
         x = p.read("x", u32)
         out = p.write("out", u32, like=x)
         sums = p.scratch("sums", u32, groups)
-        shared = p.workgroup("shared", u32, GROUP)
+        shared, again = p.workgroup("shared", u32, GROUP), p.workgroup("again", u32, GROUP)
         local, group = p.local_id(0), p.workgroup_id(0)
 
         first = p.let(p.global_id(0) * RUN)
@@ -90,7 +91,7 @@ def prefix_sum(groups: int) -> Program:
             total = p.var(0, u32)
             with p.range(0, each) as n:
                 total.set(total + sums[local * each + n])
-            running = p.var(_sum_before(p, shared, total.get()))
+            running = p.var(_sum_before(p, again, total.get()))
             with p.range(0, each) as n:
                 running.set(running + sums[local * each + n])
                 sums[local * each + n] = running
