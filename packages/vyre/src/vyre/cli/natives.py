@@ -10,7 +10,7 @@ from rich.progress import Progress, TaskID
 from vyre.cli.outcome import Answer, Exit
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.policy.native import ANY_ERROR, Measured, NativeVerdict
 from vyre_driver.registry.backends import acquire
 
@@ -45,7 +45,8 @@ def _chosen(functions: tuple[str, ...], engine: EngineBackend) -> tuple[str, ...
     known = tuple(engine.natives())
     for name in functions:
         if name not in known:
-            raise InvalidInput("FUNCTION", needed=f"one of {', '.join(known) or 'none'}", got=repr(name))
+            fix = f"name one of {', '.join(known)}" if known else "choose another device"
+            raise click.BadParameter(f"the device has no function {name!r} of its own. Fix: {fix}")
     return functions or known
 
 
