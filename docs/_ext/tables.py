@@ -22,10 +22,10 @@ from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.migration import WARNINGS
 from vyre_foundation.ops import OPS, Op, Tier
+from vyre_foundation.ops.signs import INFIX
 from vyre_foundation.optimize import PASSES
 from vyre_foundation.optimize.rules import DOMAINS
 from vyre_foundation.optimize.rules.term import shown
-from vyre_foundation.text.syntax import INFIX
 from vyre_foundation.validate import limits
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
