@@ -11,6 +11,8 @@ from report import NOTHING, Table, figure
 
 OURS, INTEL, HAND, HAND_INTEL, C = "vyre", "vyre, Intel", "OpenCL C", "OpenCL C, Intel", "gcc -O3, OpenMP"
 STAGES = ("build", "validate", "encode", "decode", "fingerprint")
+TYPED = "dispatch_arrays"
+MICROSECONDS = {TYPED: 4, "resident": 2, "resident, 64 in a sequence": 1.2}
 BANDWIDTH = ("xor", "saxpy", "stencil", "stencil 2d")
 
 
@@ -54,6 +56,8 @@ def table(measured: Mapping[str, Measured]) -> str:
 def all_of(measured: Mapping[str, Measured]) -> Iterator[Verdict]:
     yield from _kernels(measured["kernels"].rows)
     yield from _intel(measured["kernels"].rows)
+    yield from _dispatches(measured["dispatch"].rows)
+    yield from _starts(measured["startup"].rows)
     yield from _evaluators(measured["evaluators"].rows)
     yield from _elementary(measured["elementary"].rows)
     yield from _handling(measured["ir"].rows)
@@ -99,6 +103,35 @@ def _against(rows: Sequence[Record], case: str, base: Record | None, least: floa
 def _is_peer(row: Record) -> bool:
     """Who runs on the same runtime, or on none of OpenCL."""
     return row["peer"] not in (OURS, INTEL, HAND_INTEL)
+
+
+# ── dispatches and starts ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _dispatches(rows: Sequence[Record]) -> Iterator[Verdict]:
+    small, large = ([row for row in rows if row["size"] == size] for size in (2**10, 2**20))
+    for variant, most in MICROSECONDS.items():
+        taken = _taken(_row(small, "xor", OURS, variant), 1e6)
+        yield Verdict(f"1 Ki words, {variant}", taken, most, " µs", is_limit=True)
+    ours, raw = _row(large, "xor", OURS, TYPED), _row(large, "xor", "PyOpenCL", "zero copy")
+    yield Verdict("1 Mi words beside zero copy by hand", _ratio(raw, ours), 1.1, " ×", "the time", is_limit=True)
+    threads = _ratio(_row(small, "xor", OURS, f"{TYPED}, 8 threads"), _row(small, "xor", OURS, TYPED))
+    yield Verdict("dispatches of 8 threads beside those of one", threads, 1, " ×", "1 Ki words")
+
+
+def _starts(rows: Sequence[Record]) -> Iterator[Verdict]:
+    """Of fresh processes that find everything in their caches."""
+    warm = [row for row in rows if row["case"] == "warm cache"]
+    first = _taken(_row(warm, "warm cache", OURS, "first"), 1e3)
+    yield Verdict("first dispatch of a fresh process", first, 8, " ms", "its device is open", is_limit=True)
+    peer = best_of(warm, lambda row: row["variant"] == "process" and not row["peer"].startswith(OURS))
+    whole = _ratio(_row(warm, "warm cache", OURS, "process"), peer)
+    yield Verdict("the whole process beside the best peer", whole, 1, " ×", peer["peer"] if peer else "")
+
+
+def _taken(row: Record | None, scale: float) -> float | None:
+    """The time, in seconds times `scale`, that one took."""
+    return float(row["median"] / row["amount"] * scale) if row else None
 
 
 # ── evaluators ───────────────────────────────────────────────────────────────────────────────────────────────────────

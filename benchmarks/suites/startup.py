@@ -1,7 +1,8 @@
-"""What a fresh process pays: imports, the list of backends, the first dispatch.
+"""What a fresh process pays: imports, the list of backends, the device, the first dispatch.
 
-Every sample is a process of its own. `first` is the time from the end of the imports to the first result in NumPy,
-with everything that this needs: opening a device, proving it, compiling; `second` is the same call again. An empty
+Every sample is a process of its own. `open` is the time from the end of the imports until the peer has its device, for
+those that have one: a context and a queue, or what was proven of it. `first` goes from there to the first result in
+NumPy, with everything that this needs: the program, compiling it, memory; `second` is the same call again. An empty
 cache is an empty folder for every disk cache that a peer has, a warm one was filled by a process before.
 """
 
@@ -42,6 +43,8 @@ CACHES = (
 )
 DEVICE_LIBRARIES = ("cuda", "cupy", "jax", "pocl", "pyopencl", "torch", "wgpu")
 
+STAGES = ("open", "first", "second", "process")
+
 START = """
 import json, sys, time
 import numpy as np
@@ -53,6 +56,8 @@ DISPATCH = {
     "vyre": """
 import vyre as vy
 imported = time.perf_counter()
+vy.backend_for("opencl").device_profile()
+opened = time.perf_counter()
 with vy.program("xor", 64) as p:
     a = p.read("x", vy.u32)
     out = p.write("out", vy.u32, like=a)
@@ -69,6 +74,7 @@ device = candidates("opencl")[0].device
 name_host_cpu(device)  # the embedded compiler refuses every kernel on a CPU that it does not know
 context = cl.Context([device])
 queue = cl.CommandQueue(context)
+opened = time.perf_counter()
 source = """__kernel void xor_words(__global const uint *x, __global uint *out) {
     out[get_global_id(0)] = x[get_global_id(0)] ^ 5u;
 }"""
@@ -82,7 +88,7 @@ def go():
 ''',
     "Numba": """
 import numba
-imported = time.perf_counter()
+imported = opened = time.perf_counter()
 @numba.njit
 def xor(x):
     out = np.empty_like(x)
@@ -94,6 +100,8 @@ go = lambda: xor(x)
     "JAX": """
 import jax
 imported = time.perf_counter()
+jax.devices()
+opened = time.perf_counter()
 xor = jax.jit(lambda x: x ^ np.uint32(5))
 go = lambda: np.asarray(xor(x))
 """,
@@ -101,6 +109,8 @@ go = lambda: np.asarray(xor(x))
 import warp as wp
 imported = time.perf_counter()
 wp.config.quiet = True
+wp.init()
+opened = time.perf_counter()
 @wp.kernel
 def xor(x: wp.array(dtype=wp.uint32), out: wp.array(dtype=wp.uint32)):
     i = wp.tid()
@@ -114,6 +124,7 @@ def go():
 import taichi as ti
 imported = time.perf_counter()
 ti.init(arch=ti.cpu, log_level=ti.ERROR)
+opened = time.perf_counter()
 words = ti.types.ndarray(dtype=ti.u32, ndim=1)
 @ti.kernel
 def xor(x: words, out: words):
@@ -134,7 +145,7 @@ first = time.perf_counter()
 go()
 second = time.perf_counter()
 assert np.array_equal(result, x ^ np.uint32(5))
-times = {"import": imported - began, "first": first - imported, "second": second - first}
+times = {"import": imported - began, "open": opened - imported, "first": first - opened, "second": second - first}
 print(json.dumps({**times, "modules": len(sys.modules)}))
 """
 IMPORT = """
@@ -213,7 +224,7 @@ def _list() -> dict[str, Trial]:
 
 
 def _dispatch(peer: str, *, is_warm: bool) -> dict[str, Trial]:
-    """One process gives four figures: the first trial of a turn starts it, the others read what it said."""
+    """One process gives five figures: the first trial of a turn starts it, the others read what it said."""
     script = "".join((START, DISPATCH[peer], END))
     warm = tempfile.TemporaryDirectory(prefix="bench-cache-")
     if is_warm:
@@ -229,7 +240,7 @@ def _dispatch(peer: str, *, is_warm: bool) -> dict[str, Trial]:
     def said(name: str) -> Callable[[], object]:
         return lambda _keep=warm: latest.pop(name)
 
-    return {"import": Trial(run=start), **{name: Trial(run=said(name)) for name in ("first", "second", "process")}}
+    return {"import": Trial(run=start), **{name: Trial(run=said(name)) for name in STAGES}}
 
 
 def tables(records: Sequence[Record]) -> list[Table]:

@@ -86,6 +86,22 @@ def test_a_target_beside_the_best_peer() -> None:
     assert values["hash chain beside gcc"] is None
 
 
+def test_a_start_is_judged_beside_the_best_peer_that_is_not_ours() -> None:
+    rows = [
+        row("warm cache", "vyre", 0.008, "first"),
+        row("warm cache", "vyre", 0.4, "process"),
+        row("warm cache", "vyre, reference", 0.1, "process"),
+        row("warm cache", "JAX", 0.6, "process"),
+        row("warm cache", "PyOpenCL", 0.3, "process"),
+    ]
+    measured = {suite: Measured() for suite in SUITES} | {"startup": Measured({}, (), rows)}
+    verdicts = {verdict.what: verdict for verdict in targets.all_of(measured)}
+    assert verdicts["first dispatch of a fresh process"].value == 8.0
+    assert verdicts["first dispatch of a fresh process"].is_met
+    assert verdicts["the whole process beside the best peer"].value == pytest.approx(0.75)
+    assert verdicts["the whole process beside the best peer"].basis == "PyOpenCL"
+
+
 def test_every_verdict_has_a_name_of_its_own() -> None:
     verdicts = list(targets.all_of({suite: load(suite) for suite in SUITES}))
     assert len({verdict.what for verdict in verdicts}) == len(verdicts)
