@@ -187,6 +187,7 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
 def child(script: str, cache: str | None = None) -> dict[str, object]:
     """What a process with this script says, and the seconds that all of it took."""
     environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     if cache is not None:
         environment |= {name: str(Path(cache) / name.lower()) for name in CACHES}
     with tempfile.TemporaryDirectory(prefix="bench-script-") as folder:
