@@ -3,20 +3,29 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/driver.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_examples_of_the_driver_run_from_top_to_bottom(capsys):
-    text = PAGE.read_text("utf-8")
-    blocks = list(BLOCK.finditer(text))
-    assert len(blocks) == 10
+@pytest.mark.parametrize(
+    ("page", "blocks", "printed"),
+    [
+        ("driver", 10, "reference"),
+        ("programs", 10, "trapped with 'not a digit', code 12"),
+    ],
+)
+def test_the_examples_of_a_page_run_from_top_to_bottom(page, blocks, printed, capsys):
+    path = ROOT / f"docs/{page}.md"
+    text = path.read_text("utf-8")
+    examples = list(BLOCK.finditer(text))
+    assert len(examples) == blocks
     scope: dict[str, object] = {}
-    for block in blocks:
-        line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block[1], str(PAGE), "exec"), scope)
-    assert "reference" in capsys.readouterr().out
+    for example in examples:
+        line = text.count("\n", 0, example.start(1))
+        exec(compile("\n" * line + example[1], str(path), "exec"), scope)
+    assert printed in capsys.readouterr().out
 
 
 def test_the_example_of_elementary_functions_prints_what_the_page_shows(capsys):

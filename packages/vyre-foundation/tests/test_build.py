@@ -370,6 +370,21 @@ def test_names(p: ProgramBuilder) -> None:
         p.let(1)
 
 
+def test_a_range_with_one_bound_begins_at_0(p: ProgramBuilder) -> None:
+    a, out = p.read("a", i32), p.write("out", i32, 4)
+    with p.range(4) as i, p.range(a[i], name="j") as j:
+        out[i] = j
+    assert text(p) == lines(
+        """
+        for i0 in 0..4 {
+          for j0 in 0..a[i0] {
+            out[i0] = j0;
+          }
+        }
+        """
+    )
+
+
 def test_control(p: ProgramBuilder) -> None:
     a, out = p.read("a", i32), p.write("out", i32, 4)
     with p.if_(a[0] < 0), p.range(a[0], 10, 2) as i:

@@ -423,9 +423,13 @@ class ProgramBuilder:
 
     @contextmanager
     def range(
-        self, start: Operand, stop: Operand, step: int = 1, dtype: DType | None = None, name: str = "i"
+        self, start: Operand, stop: Operand | None = None, step: int = 1, dtype: DType | None = None, name: str = "i"
     ) -> Iterator[Value]:
-        """Count from `start` while below `stop`; both are read once. The counter has the type of the bounds, or u32."""
+        """Count from `start` while below `stop`, or from 0 below the only bound that is given; both are read once.
+
+        The counter has the type of the bounds, or u32.
+        """
+        start, stop = (0, start) if stop is None else (start, stop)
         known = [x.dtype for x in (start, stop) if isinstance(x, (Value, Mutable))]
         dtype = dtype or (known[0] if known else u32)
         first, last = _operand(start, dtype), _operand(stop, dtype)
