@@ -12,6 +12,7 @@ import pytest
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidInput
+from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.port import OpenClPort
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -168,6 +169,26 @@ def test_many_are_in_flight(backend: EngineBackend) -> None:
         assert (np.frombuffer(out, np.uint32) == 3 * (A + first)).all()
     (out,) = kept[0].await_result()
     assert (np.frombuffer(out, np.uint32) == 3 * A).all()
+
+
+def test_what_is_in_flight_begins_before_somebody_waits(
+    backend: EngineBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend.dispatch(tripling(), [A])
+    flush = cl.CommandQueue.flush
+    flushes: list[cl.CommandQueue] = []
+
+    def counted(queue: cl.CommandQueue) -> None:
+        flushes.append(queue)
+        flush(queue)
+
+    monkeypatch.setattr(cl.CommandQueue, "flush", counted)
+    pending = [backend.dispatch_async(tripling(), [A]) for _ in range(3)]
+    assert len(flushes) == 3
+    for one in pending:
+        one.await_result()
+    backend.dispatch(tripling(), [A])
+    assert len(flushes) == 3
 
 
 def test_outputs_in_memory_of_the_caller(backend: EngineBackend) -> None:

@@ -186,6 +186,11 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         self._pending += loaded.seconds
         return event
 
+    def begun(self, event: cl.Event) -> None:
+        """Without this a runtime need not begin before somebody waits."""
+        with translated(self._backend):
+            self._queue.flush()
+
     def runner(
         self,
         module: Module,
