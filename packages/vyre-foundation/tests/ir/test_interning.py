@@ -11,6 +11,7 @@ from vyre_foundation.dtype import bool_, f32, u32
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir import Apply, Expr, Literal, Local, Select
 from vyre_foundation.ir import expr as table
+from vyre_foundation.ir.code import code
 from vyre_foundation.ir.expr import applied, interned_count, known_apply
 from vyre_foundation.ops import OPS
 
@@ -43,6 +44,20 @@ def test_the_table_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) ->
     limit = 4 * interned_count() + 10_000
     for round in range(200):
         chain(1000, f"temporary{round}")
+        assert len(table._live) < limit
+
+
+def test_programs_that_share_all_leaves_do_not_make_the_table_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They bring nothing but applications, which do not ask for a sweep themselves."""
+    leaves = [Literal(u32, step) for step in range(7)]
+    monkeypatch.setattr(table, "_SMALL", 1000)
+    monkeypatch.setattr(table, "_sweep_at", interned_count() + 1000)
+    limit = 4 * interned_count() + 10_000
+    for round in range(200):
+        e: Expr = X
+        for step in range(200):
+            e = Apply(OPS["add"], Apply(OPS["mul"], e, leaves[round >> step % 8 & 1]), leaves[step % 7])
+        code([e])
         assert len(table._live) < limit
 
 

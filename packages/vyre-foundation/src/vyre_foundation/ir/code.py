@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vyre_foundation.ir.expr import Apply, Expr
+from vyre_foundation.ir.expr import Apply, Expr, sweep_if_due
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,6 +41,9 @@ class Code:
     top of the stack, which it replaces; one that comes again is pushed again."""
     ends: Sequence[int]
     """For each root, how many expressions are made when it is evaluated."""
+
+    def __post_init__(self) -> None:
+        sweep_if_due()
 
     @cached_property
     def tags(self) -> bytes:
@@ -85,44 +88,36 @@ class Code:
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     """The code of `roots`; expressions in `swapped` have their operands the other way round.
 
-    It goes down along first operands to one that is there, and up through the other operands of those above it.
+    A node of which operands are to come waits, with them, for the one that is being made.
     """
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []
     ends: list[int] = []
-    above: list[Any] = []  # expressions of which an operand is being made, each below its number if it is not the first
-    push, known, down, up = pushes.append, numbers.get, above.append, above.pop
-    for node in roots:
+    waiting: list[Any] = []
+    push, known, wait, resume = pushes.append, numbers.get, waiting.append, waiting.pop
+    made = 0
+    for root in roots:
+        parent: Expr | None = None
+        operands = iter((root,))
         while True:
-            while (at := known(node)) is None and (operands := node.args):
-                down(node)
-                node = operands[-1] if swapped and node in swapped else operands[0]
-            if at is None:
-                at = numbers[node] = len(numbers)
-            push(at)
-            while above:
-                place, parent = 1, up()
-                if parent.__class__ is int:
-                    place, parent = parent, up()
-                operands = parent.args
-                if swapped and parent in swapped:
-                    operands = operands[::-1]
-                while place < len(operands):
-                    node = operands[place]
-                    place += 1
-                    if (at := known(node)) is None:
-                        if node.args:
-                            break
-                        at = numbers[node] = len(numbers)
-                    push(at)
+            for node in operands:
+                if (number := known(node)) is not None:
+                    push(number)
+                elif node.args:
+                    wait(parent)
+                    wait(operands)
+                    parent, operands = node, iter(node.args[::-1] if swapped and node in swapped else node.args)
+                    break
                 else:
-                    at = numbers[parent] = len(numbers)
-                    push(at)
-                    continue
-                down(parent)
-                down(place)
-                break
+                    numbers[node] = made
+                    push(made)
+                    made += 1
             else:
-                break
-        ends.append(len(numbers))
+                if parent is None:
+                    break
+                numbers[parent] = made
+                push(made)
+                made += 1
+                operands, parent = resume(), resume()
+        ends.append(made)
     return Code(list(numbers), np.array(pushes, np.int64), ends)

@@ -75,8 +75,7 @@ def _enter(key: tuple[Any, ...], node: Any, dtype: DType, args: tuple[Expr, ...]
     """Finish the draft `node` of the kind ``key[0]`` and enter it for `key`, unless another thread was first."""
     node.dtype, node.args = dtype, args
     node.__class__ = key[0]
-    if len(_live) > _sweep_at:
-        _sweep()
+    sweep_if_due()
     return _live.setdefault(key, node) or _settled(key, node)
 
 
@@ -84,6 +83,13 @@ def _settled(key: Hashable, node: Expr) -> Any:
     """The one expression for `key`, once a sweep has decided about it."""
     with _lock:
         return _live.setdefault(key, node)
+
+
+def sweep_if_due() -> None:
+    """Sweep if the table has doubled. Applications, of which most programs are made, do not ask when they are entered,
+    but everything else does, and so does the code of a program: nothing can come of applications without either."""
+    if len(_live) > _sweep_at:
+        _sweep()
 
 
 def _sweep() -> None:
@@ -270,36 +276,24 @@ _ApplyDraft = Apply._draft
 
 
 def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
-    """What `Apply(op, *args)` is, in less time: Python is slow to call a class."""
-    if op.arity == 2 == len(args) and (operand := args[0].dtype) is args[1].dtype and operand in op.results:
-        return _entered(op, args, op.results[operand])  # nearly always
-    return _entered(op, args, result_type(op, args))
+    """What `Apply(op, *args)` is, in less time: Python is slow to call a class.
 
-
-def binary(op: Op, first: Expr, second: Expr) -> Apply:
-    """What `Apply(op, first, second)` is. Most expressions are made here."""
-    operand = first.dtype
-    if operand is second.dtype and op.arity == 2 and operand in op.results:  # nearly always
-        return _entered(op, (first, second), op.results[operand])
-    return _entered(op, (first, second), result_type(op, (first, second)))
-
-
-def _entered(op: Op, args: tuple[Expr, ...], dtype: DType) -> Apply:
-    """The application of `op`, which is entered if it is new.
-
-    Nearly all are, so it does not look before. Operands are seldom those of two applications, so the first is entered
-    by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
+    Nearly all applications are new, so it does not look before it enters one. Operands are seldom those of two of them,
+    so the first is entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays
+    while they do.
     """
+    if len(args) == 2 == op.arity and (operand := args[0].dtype) is args[1].dtype and operand in op.results:
+        dtype = op.results[operand]  # nearly always
+    else:
+        dtype = result_type(op, args)
     node = _ApplyDraft()
     node.op, node.args, node.dtype = op, args, dtype
     node.__class__ = Apply
-    if len(_live) > _sweep_at:
-        _sweep()
-    first = _live.setdefault(args, node)
-    if first is node:
+    known = _live.setdefault(args, node)
+    if known is node:
         return node  # type: ignore[no-any-return]
-    first = first or _settled(args, node)
-    return first if first.op is op else _applied_too(op, first)
+    known = known or _settled(args, node)
+    return known if known.op is op else _applied_too(op, known)
 
 
 def _applied_too(op: Op, first: Apply) -> Apply:
