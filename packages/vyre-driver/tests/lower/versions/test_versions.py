@@ -122,6 +122,49 @@ def test_what_was_proven_behind_a_guard_is_not_moved_before_both_versions(dialec
     assert body.index("if (") < body.index("b[")
 
 
+def test_what_was_proven_behind_a_guard_is_not_moved_before_versions_of_what_is_selected(dialects, case, check):
+    """`b` is shorter than the grid: only the guard keeps its load within it, in both versions of the border."""
+    with program("shared", 64) as p:
+        a, b = p.read("a", u32), p.read("b", u32)
+        i, g = p.global_id(0), p.workgroup_id(0)
+        out = p.write("out", u32, 256)
+        with p.if_(g < b.length):
+            out[i] = select(i > 0, a[i - 1], 7) + b[g]
+    lowered = check(case(p.build(), {"a": range(256), "b": [3]}, grid=(4, 1, 1)), "loops")
+    unchecked = [line for line in print_unit(lowered, dialects["loops"]).text.splitlines() if "= b[" in line]
+    assert unchecked == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(256, 16), (192, 9), (320, 12)])
+def test_rows_of_a_workgroup_are_decided_together(width, height, case, check):
+    """A border around rows that are long enough to ask for themselves; inside of it nothing is asked or selected."""
+    with program("border", (64, 4)) as p:
+        plate, out = p.read("plate", u32), p.write("out", u32, width * height)
+        x, y = p.global_id(0), p.global_id(1)
+        at = p.let(y * width + x)
+        inside = (x > 0) & (x < width - 1) & (y > 0) & (y < height - 1)
+        out[at] = select(inside, plate[at - width] + plate[at - 1] + plate[at + width] * 3, plate[at] + 7)
+    grid = (-(-width // 64), -(-height // 4), 1)
+    lowered = check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
+    (kernel,) = lowered.kernels
+    (decision,) = [s for s in kernel.program.body if isinstance(s, If)]
+    rows = [s for s in decision.then if isinstance(s, For)]
+    assert [select_count(row) for row in rows] == [0]
+    assert not any(isinstance(s, If) for s in statements(rows[0].body))
+    assert any(isinstance(s, If) for s in statements(decision.orelse))
+
+
+@pytest.mark.parametrize(("width", "height"), [(64, 8), (128, 4), (64, 1)])
+def test_rows_of_which_all_have_a_border(width, height, case, check):
+    with program("border", (64, 4)) as p:
+        plate, out = p.read("plate", u32), p.write("out", u32, width * height)
+        at = p.let(p.global_id(1) * width + p.global_id(0))
+        inside = (p.global_id(0) > 0) & (p.global_id(0) < width - 1) & (p.global_id(1) > 0)
+        out[at] = select(inside, plate[at - width] + plate[at - 1], plate[at] + 7)
+    grid = (-(-width // 64), -(-height // 4), 1)
+    check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
+
+
 # ── random indices ──
 
 NUMBERS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 64, 2**31, 2**32 - 1, 2**32 - 8])

@@ -81,24 +81,29 @@ class _Versioner:
         setup, fixed = self._with_fixed_bounds(loop)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
         checks = find_checks((fixed,), extents)
-        if not checks.places or _only_in_long_loops(fixed, checks):
+        if not checks.places:
             return (with_bodies(loop, self.loops),)
+        if _only_in_long_loops(fixed, checks):
+            parts: Body = (with_bodies(loop, self.loops),)
+            return self._with_one_arm(loop, checks, parts) if _is_nest(loop) and not setup else parts
         (fast,) = self._unchecked((fixed,), checks, extents)
         fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),))
         return (*setup, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
 
-    def _with_one_arm(self, loop: For, checks: Checks, fast: Body) -> Body:
+    def _with_one_arm(self, loop: For, checks: Checks, other: Body) -> Body:
         """``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
 
-        Of a loop whose loads are proven: a border is in few places, and vectors of conditions are dear.
+        Of a loop whose loads are proven, or of a nest with all that there is to decide: a border is in few places, and
+        vectors of conditions are dear. `other` is the loop as it is elsewhere.
         """
         if not _is_small((loop,), MAX_ARMS):
-            return fast
+            return other
         extents = Extents(self._ranges, changing_names((loop,)), {})
         found = find_checks((loop,), extents, arms=True)
         if found.decided.keys() == checks.decided.keys():
-            return fast
-        return (If(conjunction(found.claims), self._unchecked((loop,), found, extents), fast),)
+            return other
+        inside = self._unchecked((loop,), found, extents)
+        return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
 
     def _slow(self, body: Body) -> Body:
         return (Region(RARE, rechecked(body, self._ranges)),)
@@ -140,6 +145,12 @@ def _only_in_long_loops(loop: For, checks: Checks) -> bool:
     long = [s for s in loop.body if isinstance(s, For) and work(s) >= _MANY]
     inner = {id(s) for s in statements(tuple(long))}
     return all(id(place) in inner for place in checks.places)
+
+
+def _is_nest(loop: For) -> bool:
+    """Whether a loop is there for the one in it."""
+    *before, last = loop.body
+    return isinstance(last, For) and all(isinstance(s, Let) for s in before)
 
 
 def work(loop: For) -> int:
