@@ -119,6 +119,31 @@ def test_middles_go_to_the_even_one_whatever_the_exponent(results: Callable[...,
     assert found.tolist() == wanted
 
 
+def test_pow_at_the_ends_of_what_its_logarithm_takes(results: Callable[..., Any]) -> None:
+    """The least base of a binade of the composition, the first that is divided by 361/256, and their neighbours, with
+    results all over f32."""
+    ends = np.array([0x3FEAE98000000000, 0x3FF2E98000000000], np.uint64).view(np.float64)
+    around = np.arange(-40, 41, dtype=np.int32)
+    x = np.concatenate(
+        [(np.float32(end * 2.0**e).view(np.int32) + around) for end in ends for e in (-60, -1, 0, 1, 60)]
+    )
+    bases = np.repeat(x.view(np.float32), 64)
+    logarithms = np.tile(np.linspace(-104, 89, 64), x.size)
+    assert_right(results, "pow", Pairs(bases, (logarithms / np.log(bases.astype(np.float64))).astype(np.float32)))
+
+
+def test_a_pow_beyond_all_limits_is_zero_or_infinite(results: Callable[..., Any]) -> None:
+    x = np.array([1 - 2.0**-24, 1 + 2.0**-23, 0.25, 0.5, 1.3, 1.5, 2.0, 2.0**-149, 3.4028234663852886e38], np.float32)
+    y = np.array([3.4028234663852886e38, 2.0**33, 2.0**32, 2.0**20, 4097.0, 301.0], np.float32)
+    bases, exponents = np.repeat(x, y.size), np.tile(y, x.size)
+    far = np.abs(exponents * np.log(bases.astype(np.float64))) > 110
+    assert far.sum() > 40
+    grown = results("pow", bases[far], exponents[far]).view(np.float32)
+    assert grown.tolist() == np.where(bases[far] > 1, inf, 0.0).tolist()
+    shrunk = results("pow", bases[far], -exponents[far]).view(np.float32)
+    assert shrunk.tolist() == np.where(bases[far] > 1, 0.0, inf).tolist()
+
+
 def test_the_oracle_sees_middles_and_rounds_once() -> None:
     pairs = Pairs(np.array([4097.0, 3.0], np.float32), np.array([2.0, 2.0], np.float32))
     assert right("pow", pairs).hard.tolist() == [0]

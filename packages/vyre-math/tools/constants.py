@@ -34,11 +34,13 @@ WIDER = 1 + mpf(2) ** -5
 """The same where a third of an f32's digits has not been looked at when it is reduced."""
 NEAR_ZERO = mpf(2) ** -70
 POW_BITS = 42
-"""Behind the point, of what is multiplied by the exponent in `pow`, or added to that."""
-POW_FACTOR = mpf(181) / 256
-"""Near sqrt(1/2), of so few bits that its product with an f32 is exact."""
-LITTLE = mpf("1.05") * mpf(2) ** -10
-"""The greatest low part of an exponent of `pow`."""
+"""Behind the point, of what `pow` multiplies by an exponent of 2, or adds to that."""
+POW_CENTER = mpf(361) / 256
+"""Near sqrt(2), of so few bits that its sum with an f32 is exact."""
+POW_WIDEST = mpf("0.0884")
+"""The greatest quotient of `pow`."""
+POW_BEYOND = mpf("0.0007")
+"""How much more than ln 2 / 4 the exponent of `pow` may be."""
 TANGENTS = mpf(11) / 32, mpf(23) / 32
 """Of the directions from which `atan2` turns back, of so few bits that what is turned stays exact."""
 
@@ -132,12 +134,12 @@ def _arctangents() -> Iterator[str]:
 
 
 def _pow(ln2: mpf) -> Iterator[str]:
-    """ln 2 and the logarithm of `POW_FACTOR`, in multiples of a small unit and the rest."""
-    yield f"POW_FACTOR = {float(POW_FACTOR)!r}"
-    for name, value in (("POW_LN_2", ln2), ("POW_TURN", -mpmath.log(POW_FACTOR))):
+    """Half of ln 2 and of the logarithm of `POW_CENTER`, in multiples of a small unit and the rest."""
+    yield f"POW_CENTER = {float(POW_CENTER)!r}"
+    for name, value in (("POW_LN_2", ln2 / 2), ("POW_TURN", mpmath.log(POW_CENTER) / 2)):
         high = mpmath.ldexp(mpmath.nint(mpmath.ldexp(value, POW_BITS)), -POW_BITS)
         yield f"{name} = ({float(high)!r}, {float(value - high)!r})"
-    for name, value in (("TWELFTH", mpf(1) / 12), ("MINUS_THIRD", -mpf(1) / 3)):
+    for name, value in (("THIRD", mpf(1) / 3), ("MINUS_THIRD", -mpf(1) / 3)):
         yield _pair(name, value)
 
 
@@ -167,10 +169,9 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     yield from _fitted("COS_64", beyond_square, NEAR_ZERO, quarter, 7, lambda u: u**2)
     yield from _fitted("ATANH_64", artanh, NEAR_ZERO, fraction, 8, lambda u: u)
     yield from _fitted("POW_LOG", _even(lambda x: _beyond_cube(x) * 2 / ln2), NEAR_ZERO, fraction, 7, lambda u: u**2)
-    widest = 2 * (mpf(2) ** 0.25 * SLACK - 1) / (mpf(2) ** 0.25 * SLACK + 1) * SLACK
-    yield from _fitted("POW_ATANH", _even(_beyond_cube_of_log), NEAR_ZERO, widest**2, 5, lambda u: u**2)
-    yield from _fitted("POW_EXP", _beyond_square_of_exp, -half / 2, half / 2, 7, lambda x: abs(x) ** 3)
-    yield from _fitted("POW_LITTLE", _beyond_linear, -LITTLE, LITTLE, 3, lambda x: x**2)
+    yield from _fitted("POW_ATANH", _even(_beyond_cube), NEAR_ZERO, (POW_WIDEST * SLACK) ** 2, 5, lambda u: u**2)
+    widest = ln2 / 4 + POW_BEYOND
+    yield from _fitted("POW_EXP", _beyond_square_of_exp, -widest, widest, 7, lambda x: abs(x) ** 3)
     sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
     eighth = (mpmath.tan(mpmath.pi / 8) * SLACK) ** 2
     yield from _fitted("ATAN", arctan, NEAR_ZERO, eighth, 11, lambda u: u)
@@ -198,11 +199,6 @@ def _beyond_square_of_exp(x: mpf) -> mpf:
 def _beyond_cube(x: mpf) -> mpf:
     """(atanh x / x - 1 - x²/3) / x**4."""
     return (mpmath.atanh(x) / x - 1 - x**2 / 3) / x**4
-
-
-def _beyond_cube_of_log(x: mpf) -> mpf:
-    """(2 atanh(x / 2) / x - 1 - x²/12) / x**4."""
-    return (2 * mpmath.atanh(x / 2) / x - 1 - x**2 / 12) / x**4
 
 
 def _beyond_cube_of_atan(x: mpf) -> mpf:

@@ -102,11 +102,6 @@ def rounded_to_odd(a: Pair) -> Value:
 
     Rounding that to a type with at least two bits less gives what rounding the pair would.
     """
-    return odd_bits(a).bitcast(f64)
-
-
-def odd_bits(a: Pair, noise: float = 0.0) -> Value:
-    """The bits of `rounded_to_odd`. A low part up to `noise` is nothing but error."""
     bits = a.high.bitcast(u64)
-    below = select(a.low < -noise, bits - 1, bits)
-    return select(abs(a.low) > noise, below | 1, below)
+    below = select(a.low < 0.0, bits - 1, bits)
+    return select(abs(a.low) > 0.0, below | 1, below).bitcast(f64)

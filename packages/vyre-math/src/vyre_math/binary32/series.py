@@ -1,4 +1,4 @@
-"""Odd functions of a quotient, ``s + k s³ + s⁵ r(s²)``, as a sum of two f64 that is off by a 2**-15th of 2**-53.
+"""Odd functions of a quotient below 1/5, ``s + k s³ + s⁵ r(s²)``, as a sum of two f64 that is off by less than 2**-62.
 
 The quotient of two f64 is a pair, whose low part counts with the function's slope there. The cubic term is computed
 exactly and rounded to a pair. What is left is so small that f64 is enough for it; it stays in the low part of the sum,
