@@ -6,26 +6,58 @@ atomics on it are plain operations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from vyre_driver.lower.coordinates import add, multiply
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
-from vyre_driver.lower.groups.crossing import crossing_locals, made_again, named_locals, someone_leaves
+from vyre_driver.lower.groups.crossing import crossing_locals, made_again, named_locals, phases, someone_leaves
 from vyre_driver.lower.groups.invocation import Invocation, Workgroup
-from vyre_driver.lower.groups.lanes import end_of_loop, split_guard
+from vyre_driver.lower.groups.lanes import Limit, end_of_loop, split_guard
 from vyre_driver.lower.groups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.lower.groups.returns import without_returns
-from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds, has_barrier, structure
+from vyre_driver.lower.groups.structure import (
+    Choice,
+    Limited,
+    Node,
+    Once,
+    Phase,
+    Rounds,
+    Together,
+    has_barrier,
+    structure,
+)
+from vyre_driver.lower.lowered import RARE
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Arrangement, Groups, Target, unsupported
 from vyre_foundation.dtype import bool_, u32, u64
-from vyre_foundation.ir.expr import Cast, Expr, Id, IdKind, Local, literal
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Local, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Assign, Barrier, Body, Continue, For, If, Let, Scope, Stmt, Subgroup, Var
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Scope,
+    Stmt,
+    Subgroup,
+    Var,
+)
 from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ops import OPS
+from vyre_foundation.record import record
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
+
+IN_STEP = 64
+"""How many invocations go through a loop together that each may leave."""
+FEW = 4
+"""So many take longer together than one after the other."""
 
 
 def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
@@ -45,6 +77,15 @@ def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangeme
     if target.groups is Groups.LOOPS and any(map(has_barrier, program.body)):
         raise unsupported(target, f"barriers beside {what}")
     return program, Arrangement(False, f"as loops it would take {what}")
+
+
+@record(frozen=True, slots=True)
+class Part:
+    """Neighbours on an axis of the workgroup: `extent` of them, or what is left behind `first`."""
+
+    first: Local
+    extent: int
+    count: Expr
 
 
 def _can_loop(program: Program) -> bool:
@@ -73,16 +114,19 @@ class _Grouper:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._program, self._ranges, self._fresh = program, ranges, Fresh(program)
         self._is_wide = target.wide_indices and u64 in target.arithmetic
-        self._nodes, self._group = structure(program.body)
-        self._lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
-        self._mutable = mutable_locals(program.body)
+        self._nodes, self._group = structure(program.body, self._fresh)
+        everything = (*program.body, *(stmt for phase in phases(self._nodes) for stmt in phase.body))
+        self._lets = {s.name: s.value for s in statements(everything) if isinstance(s, Let)}
+        self._mutable = mutable_locals(everything)
         self._crossing = crossing_locals(self._nodes, self._group.names)
         self._again = made_again(self._crossing, self._lets, self._group)
         self._gone = self._fresh("gone") if someone_leaves(self._nodes) else None
-        types = declared_locals(program.body)
+        types = declared_locals(everything)
         kept = {name: types[name] for name in self._crossing if name not in self._again}
         self.memory = GroupMemory(program, kept if self._gone is None else {**kept, self._gone: bool_}, self._fresh)
         self._axes = [axis for axis in (2, 1, 0) if program.workgroup_size[axis] > 1]
+        self._limits: tuple[Limit, ...] = ()
+        self._part = dict[int, Part]()
         self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
         self._workgroup = Workgroup(self.memory, ranges, self._fresh, self._first)
         zeros = dict.fromkeys(range(3), literal(u32, 0))
@@ -115,35 +159,113 @@ class _Grouper:
                 case Rounds(stmt, inner):
                     start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
                     yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
+                case Together():
+                    yield from self._in_parts(node)
+                case Limited(guard, inner):
+                    outer, self._limits = self._limits, (*self._limits, *guard.limits)
+                    yield from self._emit(inner)
+                    self._limits = outer
 
-    def _phase(self, body: Body, *, is_last: bool) -> Body:
-        """Loops over the invocations around `body`."""
-        guarded, ids = split_guard(body, self._group, self._lets, frozenset(self._crossing)), self._counters()
+    def _phase(self, body: Body, *, is_last: bool, anew: bool = False) -> Body:
+        """Loops over the invocations around `body`. `anew`: it is there already, so its locals need other names."""
+        guarded, counters = split_guard(body, self._group, self._lets, frozenset(self._crossing)), self._counters()
         here, declared = named_locals(guarded.body), declared_locals(guarded.body)
         taken = {name: self._fresh(name) for name in self._crossing if name in here and name not in declared}
-        names = {**taken, **{name: name for name in declared}}
-        invocation = Invocation(self._workgroup, ids, self._lane(ids), names)
+        names = {**taken, **{name: self._fresh(name) if anew else name for name in declared}}
+        invocation = self._invocation(counters, names)
         ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
         left = () if is_last else self._leave(invocation, guarded.body, names)
         stmts = (*self._take(invocation, taken), *invocation.body(ends), *left)
-        if all(isinstance(s, Let) for s in stmts):
-            return ()
+        return () if all(isinstance(s, Let) for s in stmts) else self._for_all(counters, stmts, guarded.limits)
+
+    def _counters(self) -> dict[int, Local]:
+        """Those of a new loop over the invocations, by axis."""
+        return {axis: Local(self._fresh(f"local_{'xyz'[axis]}"), u32) for axis in self._axes}
+
+    def _invocation(self, counters: Mapping[int, Local], names: Mapping[str, str]) -> Invocation:
+        """The one that the counters of a loop stand at."""
+        ids: dict[int, Expr] = dict.fromkeys(range(3), literal(u32, 0))
+        for axis, counter in counters.items():
+            ids[axis] = add(self._part[axis].first, counter) if axis in self._part else counter
+            self._ranges.learn(counter, 0, self._program.workgroup_size[axis] - 1)
+            self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
+        return Invocation(self._workgroup, ids, self._lane(ids), names)
+
+    def _for_all(self, counters: Mapping[int, Local], stmts: Body, limits: tuple[Limit, ...] = ()) -> Body:
+        """Loops over the invocations, or over a part of them, for which there are no other limits."""
         for axis in reversed(self._axes):
-            size, counter = self._program.workgroup_size[axis], ids[axis]
-            assert isinstance(counter, Local)
-            end = end_of_loop(guarded, axis, size, self._first[axis], self._at_group)
-            stmts = (For(counter.name, literal(u32, 0), end, 1, stmts),)
+            end = self._part[axis].count if axis in self._part else self._end(axis, limits)
+            stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts),)
         return stmts
 
-    def _counters(self) -> dict[int, Expr]:
-        """The local ids of a new loop over the invocations."""
-        ids: dict[int, Expr] = dict.fromkeys(range(3), literal(u32, 0))
-        for axis in self._axes:
-            ids[axis] = Local(self._fresh(f"local_{'xyz'[axis]}"), u32)
-            self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
-        return ids
+    def _end(self, axis: int, limits: tuple[Limit, ...] = ()) -> Expr:
+        size = self._program.workgroup_size[axis]
+        return end_of_loop((*self._limits, *limits), axis, size, self._first[axis], self._at_group)
 
-    def _lane(self, ids: dict[int, Expr]) -> Expr:
+    # ── loops in step ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _in_parts(self, loop: Together) -> Iterator[Stmt]:
+        """A loop in step, part by part of the workgroup: one that goes on for long holds up few others."""
+        left, ends = IN_STEP, dict[int, Expr]()
+        for axis in reversed(self._axes):
+            size = self._program.workgroup_size[axis]
+            extent = min(size, left)
+            left //= extent
+            if extent < size:
+                end = self._end(axis)
+                if not isinstance(end, Literal):
+                    known = Local(self._fresh(f"end_{'xyz'[axis]}"), u32)
+                    yield Let(known.name, end)
+                    end = known
+                ends[axis], self._part[axis] = end, self._new_part(axis, end, extent)
+        stmts: Body = tuple(self._in_step(loop))
+        for axis, end in ends.items():
+            part = self._part.pop(axis)
+            stmts = (For(part.first.name, literal(u32, 0), end, part.extent, stmts),)
+        yield from stmts
+
+    def _new_part(self, axis: int, end: Expr, extent: int) -> Part:
+        first = Local(self._fresh(f"part_{'xyz'[axis]}"), u32)
+        self._ranges.learn(first, 0, self._program.workgroup_size[axis] - 1)
+        count: Expr = literal(u32, extent)
+        if not isinstance(end, Literal) or end.bits % extent:
+            count = Apply(OPS["min"], count, Apply(OPS["sub"], end, first))
+        return Part(first, extent, count)
+
+    def _in_step(self, loop: Together) -> Iterator[Stmt]:
+        """Rounds for a part of the workgroup, as long as more than a few go on; these do so one after the other."""
+        stmt = loop.stmt
+        counter = Local(stmt.name, stmt.start.dtype)
+        start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
+        if loop.limit is not None:
+            stop = Local(self._fresh("most"), counter.dtype)
+            yield Var(stop.name, start)
+            yield from self._gathered(stop, "max", loop.limit)
+        rest, count = Local(self._fresh("rest"), counter.dtype), Local(self._fresh("count"), u32)
+        yield Var(rest.name, stop)
+        after = Apply(OPS["add_sat"], counter, literal(counter.dtype, stmt.step))
+        go_on = If(Apply(OPS["ne"], count, literal(u32, 0)), (Assign(rest.name, after),))
+        body = (
+            *self._phase(loop.body.body, is_last=False),
+            Var(count.name, literal(u32, 0)),
+            *self._gathered(count, "add", loop.going),
+            If(Apply(OPS["le"], count, literal(u32, FEW)), (go_on, Break())),
+        )
+        yield For(stmt.name, start, stop, stmt.step, body)
+        alone = replace(stmt, start=rest, stop=stop)
+        is_going = Apply(OPS["ne"], loop.going, literal(u32, 0))
+        one_by_one = self._phase((If(is_going, (alone,)),), is_last=False, anew=True)
+        yield If(Apply(OPS["lt"], rest, stop), (Region(RARE, one_by_one),))
+
+    def _gathered(self, total: Local, op: str, name: Local) -> Body:
+        """``total = op(total, …)`` with what the local `name` is for each invocation."""
+        counters = self._counters()
+        value = self._here(self._invocation(counters, {}), name.name)
+        return self._for_all(counters, (Assign(total.name, Apply(OPS[op], total, value)),))
+
+    # ── between phases ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _lane(self, ids: Mapping[int, Expr]) -> Expr:
         """The number of an invocation in its workgroup, as an index."""
         dtype = u64 if self._is_wide and len(self._axes) > 1 else u32
         lane: Expr | None = None
@@ -165,7 +287,11 @@ class _Grouper:
             yield If(invocation.kept(self._gone), (Continue(),))
         for name, here in taken.items():
             kind = Var if name in self._mutable else Let
-            yield kind(here, invocation.expr(self._again[name]) if name in self._again else invocation.kept(name))
+            yield kind(here, self._here(invocation, name))
+
+    def _here(self, invocation: Invocation, name: str) -> Expr:
+        """A local of another phase, for an invocation."""
+        return invocation.expr(self._again[name]) if name in self._again else invocation.kept(name)
 
     def _leave(self, invocation: Invocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
         """What other phases may look at, as it is now."""

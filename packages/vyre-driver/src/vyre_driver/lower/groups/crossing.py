@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from vyre_driver.lower.groups.structure import Choice, Node, Once, Phase, Rounds
+from vyre_driver.lower.groups.structure import Choice, Limited, Node, Once, Phase, Rounds, Together
 from vyre_driver.lower.groups.values import GroupValues
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Length, Literal, Local
 from vyre_foundation.ir.stmt import Assign, Body, Let, Return
@@ -56,8 +56,14 @@ def named_locals(body: Body) -> set[str]:
 
 def someone_leaves(nodes: tuple[Node, ...]) -> bool:
     """Whether an invocation may end in a phase that is not the last."""
-    phases = [node for node in _places(nodes) if isinstance(node, Phase) and node is not nodes[-1]]
-    return any(isinstance(s, Return) for phase in phases for s in statements(phase.body))
+    return any(
+        isinstance(s, Return) for phase in phases(nodes) if phase is not nodes[-1] for s in statements(phase.body)
+    )
+
+
+def phases(nodes: tuple[Node, ...]) -> Iterator[Phase]:
+    """All of them, in program order."""
+    return (place for place in _places(nodes) if isinstance(place, Phase))
 
 
 def _locals(roots: Iterable[Expr]) -> set[str]:
@@ -78,6 +84,11 @@ def _places(nodes: tuple[Node, ...]) -> Iterator[Phase | tuple[Expr, ...]]:
                 yield from _places(orelse)
             case Rounds(stmt, inner):
                 yield (stmt.start, stmt.stop)
+                yield from _places(inner)
+            case Together(stmt, phase):
+                yield (stmt.start,)
+                yield phase
+            case Limited(_, inner):
                 yield from _places(inner)
             case Once():
                 pass

@@ -6,7 +6,7 @@ of one that does nothing at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
 from vyre_driver.lower.groups.values import GroupValues
@@ -16,13 +16,16 @@ from vyre_foundation.ir.stmt import Body, If, Let
 from vyre_foundation.ops import OPS
 from vyre_foundation.record import record
 
+Limit = tuple[int, IdKind, Expr]
+"""An axis, and what the local or the global id must be below."""
+
 
 @record(frozen=True, slots=True)
 class Guarded:
-    """A body, and what ends its loops early: by axis, limits that the local or the global id must be below."""
+    """A body, and what ends its loops early."""
 
     body: Body
-    limits: tuple[tuple[int, IdKind, Expr], ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
 def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: frozenset[str]) -> Guarded:
@@ -30,7 +33,7 @@ def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossi
 
     Only where lets and one `if` are all of the body, and nobody else needs the lets.
     """
-    limits: list[tuple[int, IdKind, Expr]] = []
+    limits: list[Limit] = []
     while (found := _outer_guard(body, group, lets, crossing)) is not None:
         body = found.body
         limits += found.limits
@@ -62,7 +65,7 @@ def _conjunction(condition: Expr) -> list[Expr]:
     return terms
 
 
-def _limit(term: Expr, group: GroupValues, lets: Mapping[str, Expr]) -> tuple[int, IdKind, Expr] | None:
+def _limit(term: Expr, group: GroupValues, lets: Mapping[str, Expr]) -> Limit | None:
     """``id < limit`` (or the other way round) with a limit that is one for the workgroup; ``id == 0`` is ``id < 1``."""
     if not isinstance(term, Apply) or term.op.id not in ("lt", "gt", "eq"):
         return None
@@ -84,10 +87,10 @@ def resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
     return node
 
 
-def end_of_loop(guarded: Guarded, axis: int, size: int, base: Expr, at_group: Callable[[Expr], Expr]) -> Expr:
+def end_of_loop(limits: Iterable[Limit], axis: int, size: int, base: Expr, at_group: Callable[[Expr], Expr]) -> Expr:
     """Where the loop of an axis ends: its size, or the least limit. `base` is the global id of its first invocation."""
     end: Expr = literal(u32, size)
-    for limited, kind, limit in guarded.limits:
+    for limited, kind, limit in limits:
         if limited == axis:
             limit = at_group(limit)
             if kind is IdKind.GLOBAL_ID:

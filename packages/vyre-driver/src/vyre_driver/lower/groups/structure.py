@@ -2,14 +2,22 @@
 
 A barrier ends a phase. Control flow around barriers is the same for all invocations, so the workgroup takes it as one.
 So it does with loops over plain memory whose bounds are the same for all: their invocations then walk through memory
-side by side, and compilers turn the inner loop over invocations into vectors.
+side by side, and compilers turn the inner loop over invocations into vectors. And so it does with loops of arithmetic
+that invocations leave at rounds of their own (`in_step`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from vyre_driver.lower.fresh import Fresh
+from vyre_driver.lower.groups.in_step import can_go_in_step, masked
+from vyre_driver.lower.groups.lanes import Guarded, split_guard
 from vyre_driver.lower.groups.values import GroupValues, Strides
+from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Expr, Literal, Load
+from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local, literal
 from vyre_foundation.ir.stmt import (
     Atomic,
     Barrier,
@@ -23,8 +31,10 @@ from vyre_foundation.ir.stmt import (
     Return,
     Stmt,
     Store,
+    Var,
 )  # fmt: skip
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ops import OPS
 from vyre_foundation.record import record
 
 _UNROLLED = 4
@@ -58,18 +68,41 @@ class Rounds:
 
 
 @record(frozen=True, slots=True)
+class Together:
+    """A loop that invocations leave at rounds of their own, and that some of them go through together.
+
+    `body` is a round for all of them, in which `going` becomes 0 for those that leave. `limit` is where the loop ends
+    for an invocation, None where it ends for all at once.
+    """
+
+    stmt: For
+    body: Phase
+    going: Local
+    limit: Local | None
+
+
+@record(frozen=True, slots=True)
+class Limited:
+    """What only the first invocations on some axes run."""
+
+    guard: Guarded
+    body: tuple[Node, ...]
+
+
+@record(frozen=True, slots=True)
 class Once:
     """A statement of the workgroup: a let of a value that is one for all, or a jump that all take."""
 
     stmt: Let | Return | Break | Continue
 
 
-Node = Phase | Choice | Rounds | Once
+Node = Phase | Choice | Rounds | Together | Limited | Once
 
 
-def structure(body: Body) -> tuple[tuple[Node, ...], GroupValues]:
+def structure(body: Body, fresh: Fresh) -> tuple[tuple[Node, ...], GroupValues]:
     """The nodes of a kernel, and the locals that are one for a workgroup."""
-    builder = _Structure(Strides(statements(body)))
+    lets = {s.name: s.value for s in statements(body) if isinstance(s, Let)}
+    builder = _Structure(Strides(statements(body)), lets, fresh)
     return builder.nodes(flattened(body), in_rounds=False, barrier_later=False), builder.group
 
 
@@ -90,9 +123,9 @@ def flattened(body: Body) -> Body:
 
 
 class _Structure:
-    def __init__(self, strides: Strides) -> None:
+    def __init__(self, strides: Strides, lets: Mapping[str, Expr], fresh: Fresh) -> None:
         self.group = GroupValues()
-        self._strides = strides
+        self._strides, self._lets, self._fresh = strides, lets, fresh
         self._has_returned = False
         """Whether some invocations may be gone at this place."""
 
@@ -108,6 +141,8 @@ class _Structure:
                 out.append(Once(stmt))  # before the phase that is still open: nothing there can change it
                 continue
             node = self._of_group(stmt, in_rounds, later)
+            if isinstance(node, Together):
+                open += _before(node)
             if node is None:
                 self._has_returned |= _contains(stmt, Return)
                 open.append(stmt)
@@ -129,21 +164,53 @@ class _Structure:
                 then = self.nodes(stmt.then, in_rounds=in_rounds, barrier_later=later)
                 orelse = self.nodes(stmt.orelse, in_rounds=in_rounds, barrier_later=later)
                 return Choice(stmt.condition, then, orelse)
+            case If() if any(isinstance(s, For) and self._goes_in_step(s) for s in stmt.then):
+                guard = split_guard((stmt,), self.group, self._lets, frozenset())
+                if guard.limits and guard.body == stmt.then:
+                    return Limited(guard, self.nodes(stmt.then, in_rounds=False, barrier_later=later))
             case For():
                 together = has_barrier(stmt) or (later and _contains(stmt, Return))
                 if together or self._goes_outside(stmt):
                     self.group.names.add(stmt.name)
                     return Rounds(stmt, self.nodes(stmt.body, in_rounds=together, barrier_later=together or later))
+                if self._goes_in_step(stmt):
+                    return self._together(stmt)
         return None
 
     def _goes_outside(self, loop: For) -> bool:
         """Whether the workgroup should go through a loop without barriers as one."""
-        if self._has_returned or any(_contains(s, Return, Break, Continue) for s in loop.body):
+        inside = [s for s in loop.body if not (isinstance(s, For) and self._goes_in_step(s))]
+        if self._has_returned or any(_contains(s, Return, Break, Continue) for s in inside):
             return False
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _rounds(loop) <= _UNROLLED:
             return False
         strides = [self._strides.of(index) for index in _indices(loop.body)]
         return all(stride is None or abs(stride) <= _IN_A_ROW for stride in strides)
+
+    def _goes_in_step(self, loop: For) -> bool:
+        """Whether invocations should go through a loop together although not all come to its end."""
+        if self._has_returned or not self.group.holds(loop.start) or _rounds(loop) <= _UNROLLED:
+            return False
+        ends_for_all = self.group.holds(loop.stop)
+        if ends_for_all and not _contains(loop, Break, Continue):
+            return False
+        return (ends_for_all or loop.step == 1) and can_go_in_step(loop)
+
+    def _together(self, loop: For) -> Together:
+        going, limit = Local(self._fresh("going"), u32), None
+        if not self.group.holds(loop.stop):
+            limit = Local(self._fresh("limit"), loop.stop.dtype)
+            is_over = Apply(OPS["ge"], Local(loop.name, limit.dtype), limit)
+            loop = replace(loop, body=(If(is_over, (Break(),)), *loop.body))
+        self.group.names.add(loop.name)
+        return Together(loop, Phase(masked(loop.body, going, self._fresh)), going, limit)
+
+
+def _before(loop: Together) -> Iterator[Stmt]:
+    """What every invocation does before the loop."""
+    yield Var(loop.going.name, literal(u32, 1))
+    if loop.limit is not None:
+        yield Let(loop.limit.name, loop.stmt.stop)
 
 
 def has_barrier(stmt: Stmt) -> bool:
