@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vyre_foundation.record import record
+from vyre_foundation.record import _compiled, record
 
 Make = Callable[[type], type]
 
@@ -90,7 +90,14 @@ def shapes(make: Any) -> dict[str, type]:
         def __post_init__(self) -> None:
             self.c = self.a
 
-    return {cls.__name__: cls for cls in (Plain, Keywords, Mixed, One, Nothing, Identity, Own, Mutable)}
+    @make(frozen=True, slots=True)
+    class Derived(Plain):
+        """Fields of a base, one of them with another default, and one more."""
+
+        b: object = "y"
+        c: int = 3
+
+    return {cls.__name__: cls for cls in (Plain, Keywords, Mixed, One, Nothing, Identity, Own, Mutable, Derived)}
 
 
 RECORDS, DATACLASSES = shapes(record), shapes(dataclass)
@@ -109,6 +116,8 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Own", (1,), {}),
     ("Mutable", (1,), {}),
     ("Mutable", (1, [2]), {}),
+    ("Derived", (1,), {}),
+    ("Derived", (1, 2), {"c": 4}),
 ]
 
 
@@ -138,6 +147,7 @@ def test_a_class_is_that_of_a_dataclass(name: str) -> None:
     assert made.__match_args__ == wanted.__match_args__  # type: ignore[attr-defined]
     assert made.__slots__ == wanted.__slots__  # type: ignore[attr-defined]
     assert made.__doc__ == wanted.__doc__
+    assert [told(field) for field in dataclasses.fields(made)] == [told(field) for field in dataclasses.fields(wanted)]
     assert (made.__qualname__, made.__module__) == (wanted.__qualname__, wanted.__module__)
 
 
@@ -213,6 +223,51 @@ class Pickled:
 def test_a_record_can_be_pickled() -> None:
     made = Pickled(1, (2, 3))
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301
+
+
+def test_records_with_as_many_fields_have_one_code() -> None:
+    """But for its names: an `__init__` is compiled for the first of them alone."""
+
+    @record(frozen=True, slots=True)
+    class First:
+        a: int
+        b: int = 1
+
+    @record(frozen=True, slots=True, kw_only=True)
+    class Second:
+        c: list[int]
+        d: int
+
+    First(1)
+    compiled = _compiled.cache_info().misses
+    made = Second(c=[1], d=2)
+    assert _compiled.cache_info().misses == compiled
+    assert (made.c, made.d) == ([1], 2)
+    assert (First(3), First(3, b=4).b) == (First(3, 1), 4)
+
+
+def test_what_is_no_record_is_refused() -> None:
+    @dataclass
+    class Other:
+        a: int
+
+    with pytest.raises(TypeError, match="Other has fields and is no record"):
+
+        @record(slots=True)
+        class Mixture(Other):
+            b: int
+
+    @record(slots=True)
+    class Disordered:
+        a: int = 1
+        b: int  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match="non-default argument 'b' follows default argument"):
+        Disordered(1, 2)
+
+
+def told(field: dataclasses.Field[Any]) -> tuple[object, ...]:
+    return (field.name, field.type, field.init, field.repr, field.compare, field.kw_only, field.default)
 
 
 def outcome(ask: Callable[[], bool]) -> object:
