@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -86,6 +87,20 @@ def test_uses_are_counted_and_order_the_list(store: Store) -> None:
     listed = store.entries()
     assert [(entry.key, entry.uses, entry.damage) for entry in listed] == [("bb", 4, ""), ("aa", 1, "")]
     assert (listed[0].kind, listed[0].subject, listed[0].size, listed[0].cost_ns) == ("code", "program b", 7, COST)
+
+
+def test_the_same_use_is_not_written_down_twice(store: Store) -> None:
+    """Only a use long after the last one that is known changes the file of a process which has read alone."""
+    store.put(A, b"payload", COST)
+
+    def uses_after(seconds: float) -> int:
+        change(store, "UPDATE heat SET used = ?", time.time() - seconds)
+        with closing(again(store)) as later:
+            assert later.get(A) == b"payload"
+        with closing(again(store)) as asked:
+            return asked.entries()[0].uses
+
+    assert [uses_after(seconds) for seconds in (0, 3500, 3700, -3700)] == [1, 1, 2, 3]
 
 
 def test_kinds_are_forgotten_apart(store: Store) -> None:

@@ -16,19 +16,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
-from vyre_driver.pipeline.eviction import Temperature, coldest
-from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_foundation.record import record
+
+if TYPE_CHECKING:
+    from vyre_driver.pipeline.eviction import Temperature
+    from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 
 ResultT = TypeVar("ResultT")
 
 _logger = logging.getLogger("vyre.cache")
 _FIELDS = "key, kind, subject, policy, device, identity, cost_ns, digest, payload"
+SAME_USE_S = 3600.0
+"""Uses so soon after one that is written down need not be: a process that has no other leaves the file as it is."""
 
 
 @record(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Store:
         self._may_write = settings.mode is CacheMode.READ_WRITE
         self._refusal = ""
         self._used: dict[str, int] = {}
+        self._is_due = False
 
     @property
     def keeps(self) -> bool:
@@ -72,10 +77,13 @@ class Store:
         """The payload of exactly this identity, or None."""
 
         def read(connection: sqlite3.Connection) -> Entry | None:
-            row = connection.execute(f"SELECT {_FIELDS} FROM entry WHERE key = ?", (identity.key,)).fetchone()
+            used = "(SELECT used FROM heat WHERE heat.key = entry.key)"
+            query = f"SELECT {_FIELDS}, {used} FROM entry WHERE key = ?"
+            row = connection.execute(query, (identity.key,)).fetchone()
             if row is None:
                 return None
-            entry, damage = _entry(row)
+            entry, damage = _entry(row[:-1])
+            self._is_due |= not (isinstance(row[-1], float) and abs(time.time() - row[-1]) < SAME_USE_S)
             if damage or entry is None or entry.identity != identity:
                 self._throw_away(connection, identity.key, damage or "it belongs to something else")
                 return None
@@ -113,6 +121,7 @@ class Store:
 
     def evidence(self, identity: EntryIdentity) -> PipelineCacheMissEvidence:
         """What there is beside an identity that was missed."""
+        from vyre_driver.pipeline.misses import PipelineCacheMissEvidence  # not needed by those who find their code
 
         def count(connection: sqlite3.Connection) -> PipelineCacheMissEvidence:
             parts = (identity.subject, identity.subject, identity.policy)
@@ -187,7 +196,7 @@ class Store:
     def flush(self) -> None:
         """Write down which entries were used since the last time."""
         with self._lock:
-            used, self._used = self._used, {}
+            used, self._used, self._is_due = self._used, {}, False
 
         def write(connection: sqlite3.Connection) -> None:
             rows = [(uses, time.time(), key) for key, uses in used.items()]
@@ -197,10 +206,12 @@ class Store:
             self._try(write, None, writes=True)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the file; the next use opens it again. Uses are written down if there are any that are not the same as
+        those before: writing takes milliseconds, because the disk is waited for, and a short process has few more."""
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
-                self.flush()
+                if self._is_due:
+                    self.flush()
                 self._drop_connection()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,6 +289,8 @@ class Store:
                 _delete(connection, [key])
 
     def _evict(self, connection: sqlite3.Connection, limit: int) -> int:
+        from vyre_driver.pipeline.eviction import coldest  # not needed by those who only read
+
         dropped = coldest(_temperatures(connection), limit)
         _delete(connection, dropped)
         self.evicted += len(dropped)
@@ -301,6 +314,8 @@ def _entry(row: Sequence[object]) -> tuple[Entry | None, str]:
 
 def _temperatures(connection: sqlite3.Connection) -> Iterator[Temperature]:
     """All entries; numbers that are none (a damaged heat) count as cold."""
+    from vyre_driver.pipeline.eviction import Temperature
+
     now = time.time()
     query = "SELECT e.key, LENGTH(e.payload), e.cost_ns, uses, used FROM entry e LEFT JOIN heat h ON h.key = e.key"
     for key, size, cost_ns, uses, used in connection.execute(query).fetchall():
