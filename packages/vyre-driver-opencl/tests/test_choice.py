@@ -101,7 +101,7 @@ def test_a_device_is_timed_once(
     """The whole of it: thorough proofs, times, and the same answer out of the store without the device."""
     monkeypatch.setenv("VYRE_CACHE", "rw")
     monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path))
-    found = prove_once(backend_id, opened.device, opened.reported, bench)
+    found = prove_once(backend_id, opened.device, opened.reported, lambda: bench)
     chosen = Counter((c.variant.op, c.variant.operand) for c in found.candidates if c.is_chosen)
     assert set(chosen.values()) == {1}
     assert not any(c.is_chosen and c.wrong for c in found.candidates)
@@ -112,4 +112,4 @@ def test_a_device_is_timed_once(
     plain = prove_device(backend_id, bench, opened.reported)
     assert (found.floats, found.casts, found.atomics) == (plain.floats, plain.casts, plain.atomics)
     monkeypatch.setattr("vyre_driver_opencl.proof.device.prove_device", None)
-    assert prove_once(backend_id, opened.device, opened.reported, bench) == found
+    assert prove_once(backend_id, opened.device, opened.reported, lambda: bench) == found

@@ -56,10 +56,44 @@ print(json.dumps({"built": len(built), "makers": len(loaded), **backend.backend_
 """
 
 
-def run(backend_id: str, folder: Path, **environment: str) -> dict[str, Any]:
+SHORT = """
+import json, sqlite3, sys
+import numpy as np
+statements = []
+def traced(*arguments, **keywords):
+    connection = connect(*arguments, **keywords)
+    connection.set_trace_callback(statements.append)
+    return connection
+connect, sqlite3.connect = sqlite3.connect, traced
+from vyre_driver import acquire
+from vyre_foundation import program, u32
+with program("xor", workgroup_size=64) as p:
+    x = p.read("x", u32)
+    out = p.write("out", u32, like=x)
+    out[p.global_id(0)] = x[p.global_id(0)] ^ 5
+x = np.arange(1024, dtype=np.uint32)
+assert (acquire(sys.argv[1]).dispatch_arrays(p.build(), {"x": x})["out"] == x ^ 5).all()
+rooms = ("vyre_driver.", "vyre_driver_opencl", "vyre_foundation")
+loaded = sorted(name for name in sys.modules if name.startswith(rooms))
+from vyre_driver.pipeline.store import shared_store
+shared_store().close()
+print(json.dumps({"loaded": loaded, "statements": statements}))
+"""
+SELDOM = (
+    *("backend.delegate", "backend.ops", "backend.pending", "engine.batch", "engine.bounds", "engine.flight"),
+    *("engine.guard", "engine.pipeline", "engine.sequence", "engine.traps", "pipeline.compile", "pipeline.eviction"),
+    *("pipeline.misses", "plan.admission", "plan.specialize", "plan.tail", "policy.native", "registry.known"),
+    *("_opencl.proof", "_opencl.recording", "_opencl.waiting"),
+    *("attributes", "dialect", "lowering", "optimize", "text", "validate.calls", "validate.convergence"),
+    *("validate.determinism", "validate.ranges", "validate.uniformity"),
+)
+"""What a process does not need that dispatches once and finds all in the store."""
+
+
+def run(backend_id: str, folder: Path, script: str = SCRIPT, **environment: str) -> dict[str, Any]:
     """The counters of a process that dispatches once."""
     variables = {**os.environ, "VYRE_CACHE": "rw", "VYRE_CACHE_DIR": str(folder), **environment}
-    command = [sys.executable, "-c", SCRIPT, backend_id]
+    command = [sys.executable, "-c", script, backend_id]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -79,6 +113,19 @@ def test_a_later_process_compiles_nothing(backend_id: str, tmp_path: Path) -> No
     second = run(backend_id, tmp_path)
     assert (second["compiles"], second["loads"], second["saves"], second["built"]) == (0, 1, 0, 0)
     assert second["makers"] == 0
+
+
+def test_a_short_process_does_little(backend_id: str, tmp_path: Path) -> None:
+    """Counted: the modules that it imports, what it asks the store, and that it leaves the store's file as it is."""
+    first = run(backend_id, tmp_path, SHORT)
+    assert any(said.startswith("INSERT") for said in first["statements"])
+    second = run(backend_id, tmp_path, SHORT)
+    seldom = {f"vyre_foundation.{name}" for name in SELDOM} | {f"vyre_driver.{name}" for name in SELDOM}
+    seldom |= {f"vyre_driver{name}" for name in SELDOM if name.startswith("_")}
+    assert not seldom & set(second["loaded"])
+    assert len(second["loaded"]) <= 158
+    words = [said.split()[0] for said in second["statements"]]
+    assert (set(words), words.count("SELECT")) == ({"PRAGMA", "SELECT"}, 4)
 
 
 def test_other_settings_of_the_compiler_are_another_device(backend_id: str, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
@@ -15,13 +15,16 @@ from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.probe import Proven, Reported
-from vyre_driver_opencl.proof.bench import Bench
 from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
+if TYPE_CHECKING:
+    from vyre_driver_opencl.proof.bench import Bench
 
-def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench) -> Proven:
-    """What an earlier process found out about the same device with the same runtime and candidates, or this one does.
+
+def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Callable[[], Bench]) -> Proven:
+    """What an earlier process found out about the same device with the same runtime and candidates, or this one does on
+    a bench.
 
     Spellings are timed only where what is found is kept: it takes a second.
     """
@@ -31,11 +34,12 @@ def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Bench
         from vyre_driver_opencl.proof.device import prove_device  # not needed by those whose store has the facts
 
         if not known.keeps:
-            return prove_device(backend, bench, reported)
+            return prove_device(backend, bench(), reported)
         from vyre_driver_opencl.choice import choose  # it also lowers and prints
 
-        proven = prove_device(backend, bench, reported, thorough=True)
-        return choose(bench, dialect_of(backend, reported, proven), proven)
+        where = bench()
+        proven = prove_device(backend, where, reported, thorough=True)
+        return choose(where, dialect_of(backend, reported, proven), proven)
 
     stamp = source_stamp("vyre_foundation", "vyre_driver_opencl")
     questions = (__version__, stamp, sorted(reported.extensions), reported.options)

@@ -39,7 +39,7 @@ def name_host_cpu(device: cl.Device) -> str | None:
     """Give a device that does not know its CPU the best name that this CPU can run: that name, or None if untouched."""
     if "PoCL" not in device.platform.version or not device.version.endswith("-generic") or not MEMORY.exists():
         return None
-    name = fitting_name(CPU_INFO.read_text("utf-8", "replace"))
+    name = _host_name()
     try:
         return name if name is not None and _overwrite(device.int_ptr, name) else None
     except OSError:  # a hardened system keeps a process from its own memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver.lower.dialect import CDialect
@@ -14,10 +15,12 @@ from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import prove_once
 from vyre_driver_opencl.host_cpu import name_host_cpu
 from vyre_driver_opencl.probe import Proven, Reported, report
-from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.spelling import prelude
 from vyre_driver_opencl.withheld import withholding
 from vyre_foundation.record import record
+
+if TYPE_CHECKING:
+    from vyre_driver_opencl.proof.bench import Bench
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -60,9 +63,14 @@ def _open(backend: str, candidate: Candidate, together: Sequence[Candidate]) -> 
         with withholding(device):
             context = cl.Context(list(queues))
         reported = report(device)
-        if device.int_ptr not in _proven:
+
+        def bench() -> Bench:
+            from vyre_driver_opencl.proof.bench import Bench  # not needed by those whose store has the facts
+
             queue = cl.CommandQueue(context, queues[0])
-            bench = Bench(context, queue, prelude(reported.extensions), reported.options)
+            return Bench(context, queue, prelude(reported.extensions), reported.options)
+
+        if device.int_ptr not in _proven:
             _proven[device.int_ptr] = prove_once(backend, device, reported, bench)
     proven = _proven[device.int_ptr]
     return OpenedDevice(device, queues, context, reported, proven, dialect_of(backend, reported, proven))

@@ -11,7 +11,6 @@ from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
-from vyre_driver.tune.candidate import Candidate
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
@@ -31,12 +30,12 @@ from vyre_driver_opencl.memory import (
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import queue_of, works_at_once
-from vyre_driver_opencl.recording import Fill, Recording
-from vyre_driver_opencl.waiting import wait_interruptibly
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
+    from vyre_driver.tune.candidate import Candidate
     from vyre_driver_opencl.emit import OpenClSource
+    from vyre_driver_opencl.recording import Fill, Recording
 
 COMPLETE = cl.command_execution_status.COMPLETE
 STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
@@ -131,6 +130,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         elif isinstance(memory, HostMemory) and memory.launch <= self._ended:
             memory.fill(byte, size)
         else:
+            from vyre_driver_opencl.recording import Fill  # not needed by those whose memory has what it needs
+
             self._enqueue_all(Fill(memory, byte, size))
 
     def copy_in(self, memory: AnyMemory, data: memoryview, offset: int = 0) -> None:
@@ -253,6 +254,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             raise self._translated(error) from error
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
+        from vyre_driver_opencl.recording import Recording  # not needed by those who dispatch one by one
+
         self._recording = recording = Recording()
         try:
             with translated(self._backend):
@@ -291,13 +294,18 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         try:
             if is_short:
                 event.wait()
-            elif not wait_interruptibly(event, timeout):
+            elif not self._wait_long(event, timeout):
                 return False
         except cl.Error as error:
             raise self._translated(error) from error
         if self._launched and event is self._launched[-1][1]:
             self._settle(measure=not is_short or time.perf_counter() - started > BLOCKING)
         return True
+
+    def _wait_long(self, event: cl.Event, timeout: float | None) -> bool:
+        from vyre_driver_opencl.waiting import wait_interruptibly  # not needed by those whose kernels are short
+
+        return wait_interruptibly(event, timeout)
 
     def query(self, event: cl.Event) -> bool:
         with translated(self._backend):

@@ -70,7 +70,7 @@ def test_another_version_of_a_dialect_that_is_called_is_another_key(monkeypatch:
         keys = set()
         for version in ("1", "2"):
             found = dialect.Dialect(id="hidden", version=version, ops=rows)
-            monkeypatch.setattr("vyre_driver.pipeline.key.installed_dialects", lambda found=found: (found,))
+            monkeypatch.setattr("vyre_foundation.dialect.installed_dialects", lambda found=found: (found,))
             assert called_dialects(calls)[0].startswith(f"hidden {version}")
             keys.add(key(calls))
         assert len(keys) == 2
@@ -89,7 +89,7 @@ def test_another_manifest_and_a_dialect_behind_another_are_other_keys(monkeypatc
         keys = set()
         for digest in ("a1", "b2"):
             found = dialect.Dialect(id="inner", version="1", ops=(inner,), digest=digest)
-            monkeypatch.setattr("vyre_driver.pipeline.key.installed_dialects", lambda found=found: (found,))
+            monkeypatch.setattr("vyre_foundation.dialect.installed_dialects", lambda found=found: (found,))
             assert called_dialects(calls)[0].startswith(f"inner 1 {digest}")
             assert called_dialects(calls)[1].startswith("outer of process ")
             keys.add(key(calls))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from platformdirs import user_cache_path
 
 from vyre_driver.errors import InvalidSetting
 from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings
@@ -14,6 +15,14 @@ def test_without_variables_code_is_kept_in_the_user_s_folder(monkeypatch: pytest
     assert (settings.mode, settings.size) == (CacheMode.READ_WRITE, DEFAULT_SIZE)
     assert settings.folder.name == "vyre" or settings.folder.parent.name == "vyre"
     assert CacheSettings.of({"VYRE_CACHE": "", "VYRE_CACHE_DIR": "", "VYRE_CACHE_SIZE": ""}) == settings
+
+
+@pytest.mark.parametrize("folder", ["/there", " ", None])
+def test_the_user_s_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, folder: str | None) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if folder is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", folder)
+    assert CacheSettings.of({}).folder == user_cache_path("vyre", appauthor=False)
 
 
 @pytest.mark.parametrize("mode", CacheMode)

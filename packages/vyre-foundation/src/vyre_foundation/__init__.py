@@ -5,28 +5,31 @@ The text form, which most processes never use, is imported when one of its names
 
 from typing import TYPE_CHECKING, Any
 
-from vyre_foundation.build import Array, Mutable, ProgramBuilder, Value, apply, call, constant, program, select
-from vyre_foundation.dtype import (
-    DType,
-    bf16,
-    bool_,
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
-from vyre_foundation.errors import BuildError, DeclarationError, LiteralOutOfRange, TypeMismatch, VyreError
-from vyre_foundation.ir import RUNTIME, Access, Buffer, LengthOf, Memory, Per, PerLaunch, Program
-from vyre_foundation.ops import OPS, Op
-from vyre_foundation.validate import Facts, Finding, InvalidProgram, validate
-from vyre_foundation.wire import WireError, decode, encode, fingerprint
+from vyre_foundation.collector import rare_collections
+
+with rare_collections():  # what is imported stays: the collector would look at it again and again
+    from vyre_foundation.build import Array, Mutable, ProgramBuilder, Value, apply, call, constant, program, select
+    from vyre_foundation.dtype import (
+        DType,
+        bf16,
+        bool_,
+        f16,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
+    from vyre_foundation.errors import BuildError, DeclarationError, LiteralOutOfRange, TypeMismatch, VyreError
+    from vyre_foundation.ir import RUNTIME, Access, Buffer, LengthOf, Memory, Per, PerLaunch, Program
+    from vyre_foundation.ops import OPS, Op
+    from vyre_foundation.validate import Facts, Finding, InvalidProgram, validate
+    from vyre_foundation.wire import WireError, decode, encode, fingerprint
 
 if TYPE_CHECKING:
     from vyre_foundation.text import TextError, format_expr, parse, print_program

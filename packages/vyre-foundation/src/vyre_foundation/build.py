@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
-from vyre_foundation import dialect
-from vyre_foundation.attributes import AttrValue
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import DType, bf16, bool_, u32
 from vyre_foundation.errors import BuildError, TypeMismatch
@@ -79,6 +77,8 @@ from vyre_foundation.ops import OPS, Op, arithmetic, bitwise, compare
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from vyre_foundation.attributes import AttrValue
 
 Number: TypeAlias = "bool | int | float"
 Operand: TypeAlias = "Operators | Number"
@@ -570,6 +570,8 @@ def constant(dtype: DType, value: Number) -> Value:
 
 def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
     """An op of a registered dialect; `attrs` are its attributes by name."""
+    from vyre_foundation import dialect  # few programs call
+
     dtypes = [x.dtype if isinstance(x, (Value, Mutable)) else _common_dtype(operands) for x in operands]
     return Value(dialect.call(callee, *map(_operand, operands, dtypes), **attrs))
 

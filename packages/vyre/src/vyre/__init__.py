@@ -14,13 +14,16 @@ vy.run(p.build(), a=x, b=y)["out"]
 from typing import TYPE_CHECKING, Any
 
 import vyre_foundation as _foundation
-from vyre.run import backend_for, run
-from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
 from vyre_foundation import __all__ as _language
+from vyre_foundation.collector import rare_collections as _rare_collections
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_foundation.functions import __all__ as _functions
 from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
+
+with _rare_collections():  # what is imported stays: the collector would look at it again and again
+    from vyre.run import backend_for, run
+    from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
 
 if TYPE_CHECKING:
     from vyre_foundation import *  # noqa: F403

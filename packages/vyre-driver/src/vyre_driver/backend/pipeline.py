@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import (
     Inputs,
@@ -22,6 +21,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.record import record
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.pending import PendingDispatch
     from vyre_driver.backend.typed import Array
 
 
@@ -81,6 +81,8 @@ class CompiledPipeline(ABC):
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
         """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends."""
+        from vyre_driver.backend.pending import ReadyPending  # not needed by those who wait at once
+
         return ReadyPending(self.dispatch(inputs, config))
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────

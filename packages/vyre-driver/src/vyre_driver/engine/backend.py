@@ -8,9 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
-from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
-from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.admission import admit_program
@@ -21,24 +19,26 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.gate import Gate
-from vyre_driver.engine.pipeline import EnginePipeline
-from vyre_driver.engine.port import OpenPort, SourceUnit
 from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.residents import Residents
-from vyre_driver.engine.sequence import Sequences
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.plan.launch import validated, with_workgroup_size
-from vyre_driver.policy.native import Measured, NativeVerdict
-from vyre_driver.tune.candidate import Candidate
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
     from vyre_driver.backend.contract import VyreBackend
+    from vyre_driver.backend.pending import PendingDispatch
+    from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
+    from vyre_driver.engine.port import OpenPort, SourceUnit
+    from vyre_driver.engine.sequence import Sequences
+    from vyre_driver.policy.native import Measured, NativeVerdict
+    from vyre_driver.tune.candidate import Candidate
 
 
 class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
@@ -54,7 +54,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         self._dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
         self._dispatcher = self._new_dispatcher()
         self._shadows: dict[str, VyreBackend] = {}
-        self._sequences = Sequences(self._gate, self._dispatcher.launches)
+        self._sequencer: Sequences | None = None
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,12 +105,12 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def dispatch_resident_sequence_read_ranges_into(
         self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> None:
-        self._sequences.run(steps, (), 0, ranges, targets)
+        self._sequences().run(steps, (), 0, ranges, targets)
 
     def dispatch_resident_sequence_read_ranges_timed_into(
         self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> ResidentSequenceTiming:
-        return self._sequences.run_timed(steps, ranges, targets)
+        return self._sequences().run_timed(steps, ranges, targets)
 
     def dispatch_resident_repeated_sequence_read_ranges_into(
         self,
@@ -120,7 +120,16 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         ranges: Sequence[ResidentReadRange],
         targets: Sequence[HostBuffer],
     ) -> None:
-        self._sequences.run(prefix, repeated, repetitions, ranges, targets)
+        self._sequences().run(prefix, repeated, repetitions, ranges, targets)
+
+    def _sequences(self) -> Sequences:
+        """What runs sequences over the launches of this backend: it keeps none itself but those that came last."""
+        from vyre_driver.engine.sequence import Sequences  # not needed by those who dispatch one by one
+
+        with self._gate.lock:
+            if self._sequencer is None:
+                self._sequencer = Sequences(self._gate, self._dispatcher.launches)
+            return self._sequencer
 
     @contextmanager
     def _residents(self) -> Iterator[Residents]:
@@ -135,6 +144,8 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+        from vyre_driver.engine.pipeline import EnginePipeline  # not needed by those who dispatch alone
+
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._gate.session(deadline) as device:
@@ -258,6 +269,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
                     found = self._shadows[profile] = by_profile(self, config)
         return self._dispatcher if found is self else found
 
+    @rare_collections()
     def _opened(self) -> Device:
         port = self._open_port()
         try:

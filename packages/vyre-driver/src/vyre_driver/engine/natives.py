@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
-from vyre_driver.policy.native import Measured, NativeVerdict, judge_native
 from vyre_foundation.dtype import DType
+
+if TYPE_CHECKING:
+    from vyre_driver.policy.native import Measured, NativeVerdict
 
 Native = tuple[str, DType]
 """An op of a dialect and the type of its operand."""
@@ -30,10 +33,14 @@ class Natives:
 
     def verdict(self, native: Native, ulp_budget: int) -> NativeVerdict:
         """Whether the device's own function is taken, and why."""
+        from vyre_driver.policy.native import judge_native  # for those who have an error budget
+
         return judge_native(self.measured(native), ulp_budget)
 
     def measured(self, native: Native) -> Measured | None:
         """What a process has measured and kept, or this one."""
+        from vyre_driver.policy.native import Measured
+
         if native not in self._measured:
             self._measured[native] = self._known.get(self._signature(native), lambda kept: Measured(**json.loads(kept)))
         return self._measured[native]

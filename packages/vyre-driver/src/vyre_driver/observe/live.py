@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.delegate import DelegatingBackend
-from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.errors import InvalidLaunch, InvalidSetting
-from vyre_driver.pipeline import compile as pipeline
-from vyre_driver.plan.specialize import NO_VALUES, SpecMap, specialize
 from vyre_driver.registry import backends as registry
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
+    from vyre_driver.backend.pipeline import CompiledPipeline
     from vyre_driver.observe.calls import Observer
+    from vyre_driver.plan.specialize import SpecMap
 
 SHADOW = "VYRE_SHADOW"
 REFERENCE = "VYRE_SHADOW_REFERENCE"
@@ -53,7 +51,10 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
 
 
 def compile(
-    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
+    backend: VyreBackend,
+    program: Program,
+    config: DispatchConfig = DEFAULT_CONFIG,
+    specialization: SpecMap | None = None,
 ) -> CompiledPipeline:
     """The backend's own pipeline, or one that calls `dispatch` every time; shadowed if the profile says so.
 
@@ -61,21 +62,32 @@ def compile(
     `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
     pipelines, because `dispatch` keeps nothing.
     """
-    return pipeline.compile(by_profile(backend, config), specialize(program, specialization), config)
+    from vyre_driver.pipeline.compile import compile  # not needed by those who dispatch alone
+    from vyre_driver.plan.specialize import specialize
+
+    if specialization is not None:
+        program = specialize(program, specialization)
+    return compile(by_profile(backend, config), program, config)
 
 
 def compile_many(
     backend: VyreBackend, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG
 ) -> list[CompiledPipeline]:
     """Pipelines of programs that are known together, in their order: compilers that start slowly start less often."""
+    from vyre_driver.pipeline.compile import compile
+
     backend = by_profile(backend, config)
     backend.precompile(programs, config)
-    return [pipeline.compile(backend, program, config) for program in programs]
+    return [compile(backend, program, config) for program in programs]
 
 
 def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
     """`backend`, shadowed if the configuration's profile says so. A backend with a shadow keeps the one it has."""
-    if config.profile is None or not config.profile.startswith("shadow") or isinstance(backend, DelegatingBackend):
+    if config.profile is None or not config.profile.startswith("shadow"):
+        return backend
+    from vyre_driver.backend.delegate import DelegatingBackend  # which most processes have none of
+
+    if isinstance(backend, DelegatingBackend):
         return backend
     found = _PROFILE.fullmatch(config.profile)
     if found is None:

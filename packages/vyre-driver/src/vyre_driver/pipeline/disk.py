@@ -6,13 +6,16 @@ import logging
 import os
 import sys
 import weakref
+from typing import TYPE_CHECKING
 
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.entry import EntryIdentity
 from vyre_driver.pipeline.key import PipelineCacheIdentity
-from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.store import Store
 from vyre_foundation.wire import WireError
+
+if TYPE_CHECKING:
+    from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 
 _logger = logging.getLogger("vyre.cache")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -13,12 +14,13 @@ from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.registry.versions import package_version
-from vyre_foundation.dialect import Dialect, installed_dialects
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
 from vyre_foundation.record import record
-from vyre_foundation.validate.calls import reached
+
+if TYPE_CHECKING:
+    from vyre_foundation.dialect import Dialect
 
 CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 """Part of every key: changes with the meaning of the components."""
@@ -115,9 +117,12 @@ class PipelineCacheIdentity:
 def called_dialects(program: Program) -> tuple[str, ...]:
     """Each dialect whose ops a valid program calls, also inside of compositions: version, manifest, edited sources."""
     calls = {node for node in program_expressions(program) if isinstance(node, Call)}
-    called = {op.partition(".")[0] for node in calls for op in reached(node)}
-    if not called:
+    if not calls:
         return ()
+    from vyre_foundation.dialect import installed_dialects  # few programs call
+    from vyre_foundation.validate.calls import reached
+
+    called = {op.partition(".")[0] for node in calls for op in reached(node)}
     known = {found.id: found for found in installed_dialects()}
     return tuple(_described(id, known.get(id)) for id in sorted(called))
 

@@ -19,7 +19,6 @@ from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region,
 from vyre_foundation.ir.walk import expressions, postorder
 from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Interval
-from vyre_foundation.validate.intervals import apply
 
 ESTIMATE = 1
 """Changes with what a unit is: times that were learned for another are worth nothing."""
@@ -137,6 +136,8 @@ class _Count:
             case Local(name):
                 found = self._locals.get(name, Interval(low, high))
             case Apply(op, args) if args[0].dtype.is_integer:
+                from vyre_foundation.validate.intervals import apply  # for loops whose bounds are computed
+
                 found = apply(op, args[0].dtype, *[self._known[arg] for arg in args])
             case Cast(dtype, value) if value in self._known and _fits(dtype, self._known[value]):
                 found = self._known[value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.device.profile import DeviceProfile
@@ -16,11 +17,13 @@ from vyre_driver.plan.limits import require_limits
 from vyre_driver.plan.outputs import OutputLayout as OutputLayout
 from vyre_driver.plan.outputs import enforce_actual_output_budget, output_binding_layouts
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
-from vyre_driver.plan.tail import TailMaskPolicy
 from vyre_foundation.ir.program import Program
 from vyre_foundation.record import record
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
+
+if TYPE_CHECKING:
+    from vyre_driver.plan.tail import TailMaskPolicy
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,8 @@ class LaunchPlan:
     @property
     def tail(self) -> TailMaskPolicy:
         """The elements that the launch covers, and its invocations: those of the tail have no element."""
+        from vyre_driver.plan.tail import TailMaskPolicy  # for those who ask
+
         lanes = self.num_workgroups * self.program.workgroup_volume
         return TailMaskPolicy(min(lanes, dispatch_element_count(self.bindings)), lanes)
 

@@ -13,7 +13,6 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
 from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
-from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.record import record
 
@@ -82,6 +81,8 @@ def registration_of(id: str) -> BackendRegistration:
     for problem in backend_problems():
         if problem.id == id:
             raise BackendUnavailable(id, problem.reason, fix=problem.fix, where=problem.distribution)
+    from vyre_driver.registry.known import install_hint
+
     ids = tuple(sorted(known))
     raise UnknownBackend(id, ids, fix=install_hint(id, ids))
 
@@ -96,7 +97,8 @@ def acquire(id: str) -> VyreBackend:
 
     `UnknownBackend` if nobody registers the id, `BackendUnavailable` with the probe's reason if it can not run here.
     """
-    return _acquire(registration_of(id))
+    with rare_collections():  # what is imported now stays: the collector would look at it again and again
+        return _acquire(registration_of(id))
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
@@ -106,23 +108,23 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
     `BackendUnavailable` lists everything that was tried.
     """
     tried = []
-    for registration in registered_backends_by_precedence():
-        if registration.selection is not Selection.AUTOMATIC:
-            continue
-        try:
-            return _acquire(registration)
-        except BackendError as error:
-            tried.append(f"{registration.id}: {error.message} ({error.fix})")
+    with rare_collections():
+        for registration in registered_backends_by_precedence():
+            if registration.selection is not Selection.AUTOMATIC:
+                continue
+            try:
+                return _acquire(registration)
+            except BackendError as error:
+                tried.append(f"{registration.id}: {error.message} ({error.fix})")
     tried.extend(f"{problem.id}: {problem.reason} ({problem.fix})" for problem in backend_problems())
     raise BackendUnavailable("preferred", _none_available(tried), fix=_remedy())
 
 
 def _acquire(registration: BackendRegistration) -> VyreBackend:
-    with rare_collections():  # what is imported now stays: the collector would look at it again and again
-        state = _probe(registration)
-        if not state.is_available:
-            raise BackendUnavailable(registration.id, state.reason, fix=state.fix)
-        return registration.factory()
+    state = _probe(registration)
+    if not state.is_available:
+        raise BackendUnavailable(registration.id, state.reason, fix=state.fix)
+    return registration.factory()
 
 
 def _probe(registration: BackendRegistration) -> Availability:
@@ -143,6 +145,8 @@ def _none_available(tried: list[str]) -> str:
 
 
 def _remedy() -> str:
+    from vyre_driver.registry.known import INSTALL_HINTS
+
     commands = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items())
     by_name = [r.id for r in registered_backends() if r.selection is Selection.BY_NAME]
     name_one = f", or name one that never stands in by itself: acquire({by_name[0]!r})" if by_name else ""

@@ -11,7 +11,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Hashable
 from enum import Enum
-from fractions import Fraction
 from sys import getrefcount
 from typing import Any, ClassVar
 
@@ -438,9 +437,11 @@ def literal(dtype: DType, value: Scalar) -> Literal:
             return Literal(dtype, int(value))
         return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, Literal(dtype, int(value)))
     if dtype.is_float:
-        is_double = isinstance(value, float) or abs(value) <= 2**53
-        rounded = round_float(dtype, float(value)) if is_double else round_rational(dtype, Fraction(value))
-        return Literal(dtype, to_bits(dtype, rounded))
+        if isinstance(value, float) or abs(value) <= 2**53:
+            return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
+        from fractions import Fraction  # 2 ms that few programs need
+
+        return Literal(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
     if not dtype.lowest <= value <= dtype.highest or value != int(value):
         raise LiteralOutOfRange(
             f"{value!r} is not a value of {dtype}", fix=f"use {dtype.lowest} … {dtype.highest}, or another type"

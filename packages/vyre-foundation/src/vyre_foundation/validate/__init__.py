@@ -90,12 +90,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.buffers import check_buffers
-from vyre_foundation.validate.collectives import check_grid_barriers
-from vyre_foundation.validate.convergence import check_convergence, needs_convergence
+from vyre_foundation.validate.collectives import check_grid_barriers, needs_convergence
 from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
 from vyre_foundation.validate.facts import (
     Determinism,
@@ -115,7 +115,9 @@ from vyre_foundation.validate.outline import Outline
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.rules import Rules
 from vyre_foundation.validate.scope import SCOPE_CODES
-from vyre_foundation.validate.uniformity import Analysis
+
+if TYPE_CHECKING:
+    from vyre_foundation.validate.uniformity import Analysis
 
 __all__ = [
     "Determinism",
@@ -146,8 +148,16 @@ def _validated(report: Report) -> Facts:
     check_grid_barriers(report)
     if report.has(SCOPE_CODES):
         report.raise_if_any()
-    analysis = cache(lambda: Analysis(program, program.code.nodes))
+
+    @cache
+    def analysis() -> Analysis:
+        from vyre_foundation.validate.uniformity import Analysis  # few programs are asked about
+
+        return Analysis(program, program.code.nodes)
+
     if not report.legalized and needs_convergence(report.outline):
+        from vyre_foundation.validate.convergence import check_convergence
+
         check_convergence(report, analysis())
     report.raise_if_any()
     return _facts(program, report.outline, analysis)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from vyre_foundation.dtype import INTEGERS, NUMBERS, DType, bool_, u32
 from vyre_foundation.ir.expr import Id, IdKind
 from vyre_foundation.ir.stmt import Barrier, Break, Continue, For, If, Return, Scope, Subgroup, SubgroupOp
-from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.outline import Outline, Place
 from vyre_foundation.validate.report import Report
 
 SUBGROUP_IDS = (IdKind.SUBGROUP_LANE, IdKind.SUBGROUP_SIZE)
+
+
+def needs_convergence(outline: Outline) -> bool:
+    """Whether there is anything that `convergence.check_convergence` looks at."""
+    return any(isinstance(place.stmt, (Barrier, Subgroup)) for place in outline.places)
 
 
 def check_id(report: Report, place: Place, field: str, node: Id) -> None:

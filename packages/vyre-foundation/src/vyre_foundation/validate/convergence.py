@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from vyre_foundation.ir.stmt import Barrier, For, If, Scope, Subgroup, SubgroupOp
-from vyre_foundation.validate.outline import Outline, Place
+from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.uniformity import LAUNCH, WORKGROUP, Analysis
 
 _MOVE = "move it to where all invocations of a workgroup come"
-
-
-def needs_convergence(outline: Outline) -> bool:
-    """Whether there is anything that `check_convergence` looks at."""
-    return any(isinstance(place.stmt, (Barrier, Subgroup)) for place in outline.places)
 
 
 def check_convergence(report: Report, analysis: Analysis) -> None:

@@ -6,7 +6,7 @@ from vyre_foundation.ir.code import NO_OP
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Literal, Load, Local
 from vyre_foundation.ir.stmt import Atomic, Break, Continue, For, If, IndirectDispatch, Store, Subgroup, Trap
 from vyre_foundation.ops import OPS, Tier
-from vyre_foundation.validate import calls, collectives, control, raw
+from vyre_foundation.validate import collectives, control, raw
 from vyre_foundation.validate.access import Accesses
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
@@ -56,7 +56,9 @@ class Rules:
             case Id():
                 collectives.check_id(self._report, place, field, node)
             case Call():
-                calls.check_call(self._report, place, field, node)
+                from vyre_foundation.validate.calls import check_call  # few programs call
+
+                check_call(self._report, place, field, node)
 
     def _check_statement(self, place: Place) -> None:
         report, stmt = self._report, place.stmt
