@@ -138,6 +138,17 @@ def test_f64_fma_on_hard_cases():
     assert [bits_of(g) if g == g else "nan" for g in got] == [bits_of(e) if e == e else "nan" for e in expected]
 
 
+def test_f64_fma_of_one_value_with_many_that_need_not_be_tame():
+    x = np.array([0.0, -0.0, 3.0, 2.0**-1074, math.inf, 2.0**1023])
+    with np.errstate(all="ignore"):
+        grown, least, nothing = (fma_f64(x, np.float64(y), np.float64(z)) for y, z in ((2, -1), (0.5, 0), (0, -0.0)))
+    assert grown.tolist() == [-1.0, -1.0, 5.0, -1.0, math.inf, math.inf]
+    assert least.tolist() == [0.0, 0.0, 1.5, 0.0, math.inf, 2.0**1022]
+    assert np.signbit(nothing).tolist()[:4] == [False, True, False, False]
+    assert np.isnan(nothing[4])
+    assert fma_f64(np.float64(3), np.float64(2.0**-1000), np.float64(0)).tolist() == 3 * 2.0**-1000
+
+
 @pytest.mark.parametrize(("dtype", "fma"), [(f32, fma_f32), (f64, fma_f64)], ids=["f32", "f64"])
 def test_fma_near_ties(dtype, fma):
     """Operands with few bits at random distances make sums that lie on ties, and next to them."""

@@ -9,43 +9,51 @@ import numpy as np
 from vyre_reference.vector.registers import Values
 from vyre_reference.vector.rounding import to_odd
 
+LEAST, MOST = 2.0**-900, 2.0**900
+"""Of products whose parts are surely normal numbers."""
+
 
 def fma_f32(x: Values, y: Values, z: Values) -> Values:
     """The product is exact in f64; the sum is rounded to odd there, which makes the rounding to f32 the only one."""
     total, error = two_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
-    return to_odd(total, error, np.uint64).astype(np.float32)
+    return to_odd(total, error, np.int64).astype(np.float32)
 
 
 def fma_f64(x: Values, y: Values, z: Values) -> Values:
     """By error-free transformations where nothing can overflow or get lost below, in fractions elsewhere."""
-    shape = np.broadcast_shapes(x.shape, y.shape, z.shape)
-    x, y, z = np.atleast_1d(*np.broadcast_arrays(x, y, z))
-    zero_or_special = (x == 0) | (y == 0) | ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
-    product_is_finite = np.isfinite(x) & np.isfinite(y)
-    plain = np.where(product_is_finite & ~np.isfinite(z), z, x * y + z)
-    result = np.where(zero_or_special, plain, _transformed(x, y, z))
-    hard = np.flatnonzero(~zero_or_special & ~_is_tame(x, y))
-    result[hard] = [_exact(*lane) for lane in zip(x[hard].tolist(), y[hard].tolist(), z[hard].tolist(), strict=True)]
-    return result.reshape(shape)
+    result = _transformed(x, y, z)
+    wild = ~_is_tame(x * y, result)
+    return _mended(result, wild, x, y, z) if wild.any() else result
 
 
 def two_sum(x: Values, y: Values) -> tuple[Values, Values]:
-    """x + y rounded, and the error (Knuth)."""
+    """x + y rounded, and the error (Knuth): ``(x - (total - part)) + (y - part)`` for the part of the total that is y.
+
+    In place, here and below: arrays that come and go cost more than what is computed in them."""
     total = x + y
     part = total - x
-    return total, (x - (total - part)) + (y - part)
+    error = y - part
+    part -= total
+    part += x
+    error += part
+    return total, error
 
 
 def two_product(x: Values, y: Values) -> tuple[Values, Values]:
     """x * y rounded, and the error, through halves of 26 bits (Veltkamp, Dekker)."""
     product = x * y
     (x1, x0), (y1, y0) = _halves(x), _halves(y)
-    return product, x0 * y0 - (((product - x1 * y1) - x0 * y1) - x1 * y0)
+    error = x1 * y1
+    error -= product
+    error += x0 * y1
+    error += x1 * y0
+    error += x0 * y0
+    return product, error
 
 
 def _halves(x: Values) -> tuple[Values, Values]:
-    spread = x * np.float64(2**27 + 1)
-    high = spread - (spread - x)
+    high = x * np.float64(2**27 + 1)
+    high -= high - x
     return high, x - high
 
 
@@ -54,15 +62,28 @@ def _transformed(x: Values, y: Values, z: Values) -> Values:
     product, product_error = two_product(x, y)
     middle, middle_error = two_sum(z, product_error)
     total, total_error = two_sum(product, middle)
-    small, small_error = two_sum(middle_error, total_error)
-    result: Values = total + to_odd(small, small_error, np.uint64)
-    return result
+    total += to_odd(*two_sum(middle_error, total_error), np.int64)
+    return total
 
 
-def _is_tame(x: Values, y: Values) -> Values:
-    """Whether both parts of the product are normal numbers, and it is too small to make a finite sum infinite."""
-    (_, ex), (_, ey) = np.frexp(x), np.frexp(y)
-    return (np.abs(ex) < 400) & (np.abs(ey) < 400)
+def _is_tame(product: Values, result: Values) -> Values:
+    """Whether both parts of the product are normal numbers, and nothing has overflown."""
+    size = np.abs(product)
+    return (size > LEAST) & (size < MOST) & np.isfinite(result)
+
+
+def _mended(result: Values, wild: Values, x: Values, y: Values, z: Values) -> Values:
+    """`result` with the lanes that are `wild` computed again: zeros and what is not finite plainly, others exactly."""
+    shape = result.shape
+    lanes = np.flatnonzero(wild)
+    x, y, z = (np.broadcast_to(operand, shape).reshape(-1)[lanes] for operand in (x, y, z))
+    product_is_finite = np.isfinite(x) & np.isfinite(y)
+    again = np.where(product_is_finite & ~np.isfinite(z), z, x * y + z)
+    hard = np.flatnonzero(product_is_finite & np.isfinite(z) & (x != 0) & (y != 0))
+    again[hard] = [_exact(*lane) for lane in zip(x[hard].tolist(), y[hard].tolist(), z[hard].tolist(), strict=True)]
+    mended = np.array(result).reshape(-1)
+    mended[lanes] = again
+    return mended.reshape(shape)
 
 
 def _exact(x: float, y: float, z: float) -> float:

@@ -29,7 +29,7 @@ def f64_to_bf16(x: Values) -> Values:
     """The bf16 nearest to an f64: to f32 by rounding to odd, then to nearest."""
     single = x.astype(np.float32)
     error = x - single.astype(np.float64)
-    return f32_to_bf16(to_odd(single, error, np.uint32))
+    return f32_to_bf16(to_odd(single, error, np.int32))
 
 
 def integer_to_bf16(x: Values) -> Values:
@@ -42,14 +42,15 @@ def integer_to_bf16(x: Values) -> Values:
     return f64_to_bf16(np.where(x < 0, -wide, wide))
 
 
-def to_odd(nearest: Values, error: Values, bits: type[np.unsignedinteger[Any]]) -> Values:
+def to_odd(nearest: Values, error: Values, bits: type[np.signedinteger[Any]]) -> Values:
     """`nearest` + `error` rounded to odd, where `nearest` is that sum rounded to nearest and `error` what it misses.
 
-    `bits` is the unsigned type of the width of `nearest`. An infinite `nearest` that stands for a finite sum becomes
+    `bits` is the signed type of the width of `nearest`. An infinite `nearest` that stands for a finite sum becomes
     the greatest finite value, which is odd.
     """
     pattern = nearest.view(bits)
-    even = pattern & 1 == 0
-    outwards = (error < 0) == np.signbit(nearest)
-    neighbour = np.where(outwards, pattern + bits(1), pattern - bits(1)).view(nearest.dtype)
-    return np.where(even & (error != 0) & ~np.isnan(error), neighbour, nearest)
+    is_moved = (np.abs(error) > 0) & (pattern & 1 == 0)
+    is_inwards = is_moved & (np.signbit(error) != np.signbit(nearest))
+    odd = pattern + is_moved
+    odd -= is_inwards.astype(bits) << 1
+    return odd.view(nearest.dtype)
