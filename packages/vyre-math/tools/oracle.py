@@ -44,17 +44,28 @@ def right(name: str, x: F32) -> Right:
     """The results of the function `name`; a NaN has its canonical bits."""
     with np.errstate(all="ignore"):
         near = NUMPY[name](x.astype(np.float64))
-        low, high = (near * (1 - MARGIN)).astype(np.float32), (near * (1 + MARGIN)).astype(np.float32)
+    return decided(near, MARGIN, lambda place: rounded(name, float(x[place])))
+
+
+def decided(near: npt.NDArray[Any], margin: Any, exact: Callable[[int], float]) -> Right:
+    """The results near which `near` is, by the relative `margin`, and by `exact` at the places where both ends of that
+    interval round to different f32."""
+    with np.errstate(all="ignore"):
+        low, high = ((near * end).astype(np.float32) for end in (1 - margin, 1 + margin))
     bits = low.view(np.uint32).copy()
     is_nan = np.isnan(near)
     bits[is_nan] = NAN
-    hard = np.flatnonzero((low.view(np.uint32) != high.view(np.uint32)) & ~is_nan)
-    for place in hard:
-        bits[place] = np.float32(rounded(name, float(x[place]))).view(np.uint32)
+    hard = np.flatnonzero((bits != high.view(np.uint32)) & ~is_nan)
+    bits[hard] = np.array([exact(int(place)) for place in hard], np.float32).view(np.uint32)
     return Right(bits, hard)
 
 
 def rounded(name: str, x: float) -> float:
     """The function at one f32, rounded once by MPFR."""
+    return once(MPFR[name], x)
+
+
+def once(function: Callable[..., Any], *operands: float) -> float:
+    """The function of MPFR at some f32, rounded once."""
     with gmpy2.context(BINARY32):
-        return float(MPFR[name](gmpy2.mpfr(x, 53)))
+        return float(function(*(gmpy2.mpfr(x, 53) for x in operands)))

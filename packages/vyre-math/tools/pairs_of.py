@@ -26,7 +26,7 @@ from rich.progress import Progress
 
 sys.path.insert(0, str(Path(__file__).parent))
 from exhaust import MAX_SHOWN, kept, provenance
-from oracle import BINARY32, F32, NAN, Right
+from oracle import F32, Right, decided, once
 
 from vyre_driver import CompiledPipeline, acquire, compile
 from vyre_foundation import Program, call, f32, program
@@ -133,20 +133,12 @@ def right(name: str, pairs: Pairs) -> Right:
     """The bits of the correctly rounded results; a NaN has its canonical bits."""
     with np.errstate(all="ignore"):
         near = BINARY[name].near(*(operand.astype(np.longdouble) for operand in pairs))
-        low, high = (near * (1 - MARGIN)).astype(np.float32), (near * (1 + MARGIN)).astype(np.float32)
-    bits = low.view(np.uint32).copy()
-    is_nan = np.isnan(near)
-    bits[is_nan] = NAN
-    hard = np.flatnonzero((low.view(np.uint32) != high.view(np.uint32)) & ~is_nan)
-    for place in hard:
-        bits[place] = np.float32(rounded(name, float(pairs.x[place]), float(pairs.y[place]))).view(np.uint32)
-    return Right(bits, hard)
+    return decided(near, MARGIN, lambda place: rounded(name, float(pairs.x[place]), float(pairs.y[place])))
 
 
 def rounded(name: str, x: float, y: float) -> float:
     """The function at one pair, rounded once by MPFR."""
-    with gmpy2.context(BINARY32):
-        return float(BINARY[name].mpfr(gmpy2.mpfr(x, 53), gmpy2.mpfr(y, 53)))
+    return once(BINARY[name].mpfr, x, y)
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
