@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from programs.elementwise import COEFFICIENTS
+from programs.elementwise import COEFFICIENTS, MAX_ROUNDS
 from programs.graph import FAR
 from programs.particles import SOFTENING
 from programs.sizes import BINS, GROUP, KEY, PATTERN, ROUNDS
@@ -34,6 +34,16 @@ def polynomial(x: Jax) -> Jax:
     for coefficient in reversed(COEFFICIENTS[:-1]):
         value = value * x + np.float32(coefficient)
     return value
+
+
+def escape_time(x: Jax, y: Jax) -> Jax:
+    def step(_: Jax, state: Jax) -> Jax:
+        a, b, rounds = state
+        aa, bb = a * a, b * b
+        stays = aa + bb <= 4
+        return jnp.where(stays, aa - bb + x, a), jnp.where(stays, a * b * 2 + y, b), rounds + stays
+
+    return lax.fori_loop(0, MAX_ROUNDS, step, (x, y, jnp.zeros(x.shape, jnp.uint32)))[2]
 
 
 def hash_chain(x: Jax) -> Jax:
@@ -123,6 +133,7 @@ KERNELS = {
     "xor": xor,
     "saxpy": saxpy,
     "polynomial": polynomial,
+    "escape time": escape_time,
     "stencil": stencil,
     "stencil 2d": stencil_2d,
     "reduction": reduction,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
-from programs.elementwise import COEFFICIENTS
+from programs.elementwise import COEFFICIENTS, MAX_ROUNDS
 from programs.graph import FAR
 from programs.particles import SOFTENING
 from programs.sizes import BINS, GROUP, KEY, PATTERN, ROUNDS
@@ -17,6 +17,7 @@ _COEFFICIENTS = tuple(np.float32(x) for x in COEFFICIENTS)
 _TABLE, _LAST = np.array(transitions(), np.uint8), len(PATTERN)
 _FAR, _SOFTENING = np.uint32(FAR), np.float32(SOFTENING)
 _HALF, _QUARTER, _ZERO, _ONE = np.float32(0.5), np.float32(0.25), np.float32(0), np.float32(1)
+_TWO, _FOUR = np.float32(2), np.float32(4)
 PARTS = 16
 
 
@@ -45,6 +46,19 @@ def polynomial(x, out):
         for k in range(32):
             value = value * here + _COEFFICIENTS[31 - k]
         out[i] = value
+
+
+@njit(parallel=True)
+def escape_time(x, y, out):
+    for i in prange(x.size):
+        a, b, rounds = x[i], y[i], 0
+        while rounds < MAX_ROUNDS:
+            aa, bb = a * a, b * b
+            if aa + bb > _FOUR:
+                break
+            a, b = aa - bb + x[i], a * b * _TWO + y[i]
+            rounds += 1
+        out[i] = rounds
 
 
 @njit(parallel=True)
@@ -208,6 +222,7 @@ KERNELS = {
     "xor": xor,
     "saxpy": saxpy,
     "polynomial": polynomial,
+    "escape time": escape_time,
     "stencil": stencil,
     "stencil 2d": stencil_2d,
     "reduction": reduction,

@@ -9,6 +9,7 @@ import programs
 from programs.elementwise import COEFFICIENTS
 from programs.sizes import GROUP, KEY
 from workloads import Array
+from workloads.elementwise import escaped
 from workloads.graph import stepped
 from workloads.hashing import hashed
 from workloads.matrix import row_sums
@@ -35,6 +36,10 @@ def polynomial(x: Array, out: Array) -> None:
     for coefficient in reversed(COEFFICIENTS[:-1]):
         out *= x
         out += np.float32(coefficient)
+
+
+def escape_time(x: Array, y: Array, out: Array) -> None:
+    out[:] = escaped(x, y)
 
 
 def hash_chain(x: Array, out: Array) -> None:
@@ -98,6 +103,7 @@ KERNELS: dict[str, Callable[..., None]] = {
     "xor": xor,
     "saxpy": saxpy,
     "polynomial": polynomial,
+    "escape time": escape_time,
     "stencil": stencil,
     "stencil 2d": stencil_2d,
     "reduction": reduction,

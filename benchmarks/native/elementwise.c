@@ -36,3 +36,30 @@ void polynomial(const float *x, float *out, long n) {
         for (int i = 0; i < BLOCK; i++) out[start + i] = value[i];
     }
 }
+
+// Blocks in step, until all points of one have left. `n` is a multiple of them.
+void escape_time(const float *xs, const float *ys, uint32_t *out, long n) {
+    #pragma omp parallel for schedule(dynamic, 64)
+    for (long start = 0; start < n; start += BLOCK) {
+        float a[BLOCK], b[BLOCK];
+        uint32_t rounds[BLOCK] = {0}, stays[BLOCK], anyone = 1;
+        memcpy(a, xs + start, sizeof a);
+        memcpy(b, ys + start, sizeof b);
+        for (int i = 0; i < BLOCK; i++) stays[i] = 1;
+        for (int k = 0; k < 100 && anyone; k++) {
+            anyone = 0;
+            #pragma omp simd reduction(|:anyone)
+            for (int i = 0; i < BLOCK; i++) {
+                float aa = a[i] * a[i], bb = b[i] * b[i];
+                uint32_t here = stays[i] & (aa + bb <= 4.0f);
+                float next = a[i] * b[i] * 2.0f + ys[start + i];
+                a[i] = here ? aa - bb + xs[start + i] : a[i];
+                b[i] = here ? next : b[i];
+                rounds[i] += here;
+                stays[i] = here;
+                anyone |= here;
+            }
+        }
+        memcpy(out + start, rounds, sizeof rounds);
+    }
+}

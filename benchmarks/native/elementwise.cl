@@ -21,3 +21,16 @@ __kernel void polynomial(__global const float *x, __global float *out) {
     for (int k = 31; k >= 0; k--) value = value * here + (k % 2 ? -1.0f : 1.0f) / (1 + k);
     out[i] = value;
 }
+
+__kernel void escape_time(__global const float *x, __global const float *y, __global uint *out) {
+    size_t i = get_global_id(0);
+    float a = x[i], b = y[i], real = a, imaginary = b;
+    uint rounds = 0;
+    for (; rounds < 100; rounds++) {
+        float aa = a * a, bb = b * b;
+        if (aa + bb > 4.0f) break;
+        b = a * b * 2.0f + imaginary;
+        a = aa - bb + real;
+    }
+    out[i] = rounds;
+}

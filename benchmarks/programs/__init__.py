@@ -2,7 +2,7 @@
 
 from programs.collecting import histogram, prefix_sum, ranks, reduction, shared_histogram
 from programs.data import U32, counts, earlier_equals, group_sums, words
-from programs.elementwise import copy, polynomial, saxpy, xor
+from programs.elementwise import copy, escape_time, polynomial, saxpy, xor
 from programs.graph import bfs_step
 from programs.hashing import blake3, hash_chain, sha256
 from programs.matrix import blocked_matmul, matmul, sparse_product, transpose
@@ -31,6 +31,7 @@ __all__ = [
     "copy",
     "counts",
     "earlier_equals",
+    "escape_time",
     "group_sums",
     "hash_chain",
     "histogram",

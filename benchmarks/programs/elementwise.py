@@ -7,6 +7,8 @@ from vyre_foundation import Program, f32, program, u32
 
 COEFFICIENTS = tuple((-1) ** k / (1 + k) for k in range(33))
 """Of a polynomial of degree 32, from the constant term up."""
+MAX_ROUNDS = 100
+"""Of the escape time."""
 
 
 def copy() -> Program:
@@ -31,6 +33,25 @@ def saxpy() -> Program:
         y, out = p.read("y", f32, like=x), p.write("out", f32, like=x)
         i = p.global_id(0)
         out[i] = x[i] * 2.5 + y[i]
+    return p.build()
+
+
+def escape_time() -> Program:
+    """How many rounds of z² + c, at most `MAX_ROUNDS`, a point c of the plane stays near the origin."""
+    with program("escape_time", GROUP) as p:
+        x, y = p.read("x", f32), p.read("y", f32)
+        out = p.write("out", u32, like=x)
+        i = p.global_id(0)
+        real, imaginary = p.let(x[i]), p.let(y[i])
+        a, b, rounds = p.var(real), p.var(imaginary), p.var(0, u32)
+        with p.range(MAX_ROUNDS):
+            aa, bb = p.let(a * a), p.let(b * b)
+            with p.if_(aa + bb > 4.0):
+                p.break_()
+            b.set(a * b * 2.0 + imaginary)
+            a.set(aa - bb + real)
+            rounds.set(rounds + 1)
+        out[i] = rounds
     return p.build()
 
 

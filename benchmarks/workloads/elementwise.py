@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import programs
-from programs.elementwise import COEFFICIENTS
+from programs.elementwise import COEFFICIENTS, MAX_ROUNDS
 from programs.sizes import GROUP, KEY
 
 from vyre_foundation import Program
@@ -58,9 +60,35 @@ def horner(x: Array) -> Array:
     return value
 
 
+def escape_time(n: int) -> Work:
+    """Points of the plane row by row, so that neighbours often leave together."""
+    side = round(n**0.5)
+    x, y = (array.ravel() for array in np.meshgrid(_steps(-2.0, 0.5, side), _steps(-1.25, 1.25, side)))
+    rounds = escaped(x, y)
+    work = _work(programs.escape_time(), "escape_time", rounds, 0, x=x, y=y)
+    total = float(rounds.sum(dtype=np.uint64))
+    return replace(work, amount=total, operations=9 * total)
+
+
+def _steps(low: float, high: float, count: int) -> Array:
+    return np.linspace(low, high, count, dtype=np.float32)
+
+
+def escaped(x: Array, y: Array) -> Array:
+    """All points in step; those that have left keep what they have."""
+    a, b, rounds = x.copy(), y.copy(), np.zeros(x.shape, np.uint32)
+    for _ in range(MAX_ROUNDS):
+        aa, bb = a * a, b * b
+        stays = aa + bb <= 4
+        rounds += stays
+        b, a = np.where(stays, a * b * 2 + y, b), np.where(stays, aa - bb + x, a)
+    return rounds
+
+
 WORKLOADS = {
     "copy": Workload(domain="elementwise", unit="GB/s", size=N, toy=GROUP, make=copy),
     "xor": Workload(domain="elementwise", unit="GB/s", size=N, toy=GROUP, make=xor),
     "saxpy": Workload(domain="elementwise", unit="GB/s", size=N, toy=GROUP, make=saxpy),
     "polynomial": Workload(domain="elementwise", unit="GFLOP/s", size=N, toy=GROUP, make=polynomial),
+    "escape time": Workload(domain="elementwise", unit="Ground/s", size=2**20, toy=2**10, make=escape_time),
 }
