@@ -90,6 +90,14 @@ def test_what_a_counter_can_be_bounds_the_loop_inside() -> None:
     assert not cost.is_certain
 
 
+def test_a_counter_makes_whole_steps() -> None:
+    with program("triangle", workgroup_size=1) as p:
+        out = p.read_write("out", u32, 1)
+        with p.range(0, 6, step=4) as i, p.range(0, i) as j:  # i is 0 or 4
+            out[0] = j
+    assert cost_of(p.build(), 4).units == 2 * (4 * ROUND_UNITS + ROUND)
+
+
 def test_long_chains_take_linear_time() -> None:
     with program("chain", workgroup_size=1) as p:
         out = p.read_write("out", u32, 1)

@@ -19,6 +19,7 @@ from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region,
 from vyre_foundation.ir.walk import expressions, postorder
 from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Interval
+from vyre_foundation.validate.ranges import counted
 
 ESTIMATE = 1
 """Changes with what a unit is: times that were learned for another are worth nothing."""
@@ -105,7 +106,7 @@ class _Count:
 
     def _of_loop(self, loop: For) -> float:
         start, stop = self._bounds(loop.start), self._bounds(loop.stop)
-        self._locals[loop.name] = Interval(start.low, max(start.low, stop.high - 1))
+        self._locals[loop.name] = counted(start, stop, loop.step)
         most = max(0, math.ceil((stop.high - start.low) / loop.step))
         least = max(0, math.ceil((stop.low - start.high) / loop.step))
         self.is_certain &= most <= 2 * least + 1

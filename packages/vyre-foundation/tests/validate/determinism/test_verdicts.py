@@ -33,6 +33,10 @@ SAFE = {
     "own eight, in a loop that starts with them": (
         "let i = global_id.x; if i < len(a) { for k in i * 8..i * 8 + 8 { eight[k] = k; } }"
     ),
+    "own eight, in a loop up to a counter that is 0 or 8": (
+        "let i = global_id.x; let m = n[0]; if (i < len(a)) & (m <= 12) { "
+        "for k in 0..m step 8 { for j in 0..k { eight[i * 8 + j] = k; } } }"
+    ),
     "own element, wrapped around by an offset": "o[global_id.x + n[0]] = 1;",
     "own element, the conditions in a local": (
         "let ok = (global_id.x < 100) & (global_id.x != 7); if ok { o[global_id.x * 16] = 1; }"

@@ -15,6 +15,7 @@ from vyre_foundation.record import record
 from vyre_foundation.validate.determinism.forms import Forms
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.outline import Place
+from vyre_foundation.validate.ranges import counted
 
 MAX_FACTS = 64
 """How many bounds are carried along; conditions beyond that are ignored."""
@@ -68,7 +69,7 @@ class Guards:
         counter = Local(loop.name, loop.start.dtype)
         if counter not in self._forms.bounds:  # nobody reads it
             return guard
-        return self._bounded(guard, counter, Interval(start.low, max(start.low, stop.high - 1)))
+        return self._bounded(guard, counter, counted(start, stop, loop.step))
 
     def _related(self, guard: Guard, relation: str, left: Expr, right: Expr) -> Guard:
         """`guard`, and `left` is in `relation` to `right`: bounds of the leaf that `left` is a multiple of."""
