@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code, code
-from vyre_foundation.ir.stmt import Body
+from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
@@ -48,9 +48,14 @@ class Program:
         return tuple(b for b in self.buffers if b.is_output)
 
     @cached_property
+    def statements(self) -> tuple[Stmt, ...]:
+        """Every statement, outer before inner, in program order. Computed once."""
+        return tuple(statements(self.body))
+
+    @cached_property
     def code(self) -> Code:
         """All expressions that the statements evaluate, in program order. Computed once."""
-        return code(e for stmt in statements(self.body) for e in expressions(stmt))
+        return code(e for stmt in self.statements for e in expressions(stmt))
 
     def with_code(self, code: Code) -> Program:
         """This program, which need not find its code: who has made it knows it."""

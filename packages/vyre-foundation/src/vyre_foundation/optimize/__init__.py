@@ -31,7 +31,6 @@ PASSES: tuple[Pass, ...] = (
     FORWARD,
     COPIES,
     SIMPLIFY,
-    BRANCHES,
     HOIST,
     BARRIERS,
     DEAD,

@@ -35,7 +35,7 @@ from vyre_foundation.validate.facts import Facts
 def merge_barriers(facts: Facts) -> Program:
     """The program with fewer barriers."""
     program = facts.program
-    if not any(isinstance(stmt, Barrier) for stmt in statements(program.body)):
+    if not any(isinstance(stmt, Barrier) for stmt in program.statements):
         return program
     body = _Merging(facts).program(program)
     return program if body is program.body else replace(program, body=body)

@@ -22,7 +22,7 @@ from enum import Flag, auto
 from vyre_foundation.ir.expr import Apply, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Break, Continue, For, If, Region, Return, Stmt, Store, Trap
-from vyre_foundation.ir.walk import bodies, statements
+from vyre_foundation.ir.walk import bodies
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
@@ -42,13 +42,13 @@ def simplify_branches(facts: Facts) -> Program:
         if body is program.body:
             return program
         facts = facts_after(facts, replace(program, body=body))
-        if _count_of_changes(program.body) == _count_of_changes(body):
+        if _count_of_changes(program) == _count_of_changes(facts.program):
             return facts.program
 
 
-def _count_of_changes(body: Body) -> int:
+def _count_of_changes(program: Program) -> int:
     """Where there are fewer, more keeps its value, and more is decided."""
-    return sum(isinstance(stmt, (Assign, Store, Atomic)) for stmt in statements(body))
+    return sum([isinstance(stmt, (Assign, Store, Atomic)) for stmt in program.statements])
 
 
 class Has(Flag):

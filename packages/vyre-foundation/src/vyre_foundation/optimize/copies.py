@@ -19,7 +19,7 @@ from dataclasses import replace
 from vyre_foundation.ir.expr import Expr, Id, Length, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Body, Let, Stmt, Var
-from vyre_foundation.ir.walk import expressions, rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import expressions, rewrite, rewrite_body, with_expressions
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.layout import Entry, Layout
 from vyre_foundation.optimize.stage import Pass
@@ -32,7 +32,7 @@ MANY = -1
 def propagate_copies(facts: Facts) -> Program:
     """The program with fewer locals."""
     renamed = _with_copies(facts.program)
-    moves = _Moves(renamed).find() if any(isinstance(stmt, Let) for stmt in statements(renamed.body)) else ()
+    moves = _Moves(renamed).find() if any(isinstance(stmt, Let) for stmt in renamed.statements) else ()
     return _substituted(renamed, lambda stmt: stmt if stmt.name in moves else None) if moves else renamed
 
 
@@ -41,7 +41,7 @@ def propagate_copies(facts: Facts) -> Program:
 
 def _with_copies(program: Program) -> Program:
     """Without names for what is as short as a name. A variable that is never assigned is no variable."""
-    assigned = {s.name for s in statements(program.body) if isinstance(s, Assign)}
+    assigned = {s.name for s in program.statements if isinstance(s, Assign)}
 
     def short(stmt: Let | Var) -> Let | Var | None:
         value = stmt.value
@@ -52,7 +52,7 @@ def _with_copies(program: Program) -> Program:
         return Let(stmt.name, value) if isinstance(stmt, Var) else None
 
     # A copy of a copy is none yet, but where there is one there is a first one.
-    is_something = any(isinstance(s, (Let, Var)) and short(s) is not None for s in statements(program.body))
+    is_something = any(isinstance(s, (Let, Var)) and short(s) is not None for s in program.statements)
     return _substituted(program, short) if is_something else program
 
 
@@ -88,7 +88,7 @@ class _Moves:
     """Decides from the last statement to the first, so that it is known where the uses of a value themselves go."""
 
     def __init__(self, program: Program) -> None:
-        assigned = {s.name for s in statements(program.body) if isinstance(s, Assign)}
+        assigned = {s.name for s in program.statements if isinstance(s, Assign)}
         self._layout = Layout(program)
         self._dependences = Dependences(program, assigned)
         self._user: dict[Expr, int] = {}

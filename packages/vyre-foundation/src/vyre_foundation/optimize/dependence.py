@@ -9,7 +9,7 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Load, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Store
-from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.ir.walk import postorder
 
 Changing = str | Buffer
 """A mutable local by its name, or memory that the program writes."""
@@ -22,7 +22,7 @@ NOTHING: frozenset[Changing] = frozenset()
 
 def written_buffers(program: Program) -> frozenset[Buffer]:
     """The buffers that some statement writes. Others keep their contents while the program runs."""
-    return frozenset(s.buffer for s in statements(program.body) if isinstance(s, (Store, Atomic)))
+    return frozenset([s.buffer for s in program.statements if isinstance(s, (Store, Atomic))])
 
 
 class Dependences:
@@ -40,7 +40,7 @@ class Dependences:
         if root not in known:
             for node in postorder((root,), self._seen):
                 known[node] = self._of(node)
-                if type(node) is Load or any(a in self._loading for a in node.args):
+                if type(node) is Load or not self._loading.isdisjoint(node.args):
                     self._loading.add(node)
         return known[root]
 

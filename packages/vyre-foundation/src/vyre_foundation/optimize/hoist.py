@@ -50,7 +50,7 @@ MAX_MOVED = 16
 
 def hoist_from_loops(facts: Facts) -> Program:
     """The program with less in its loops."""
-    while any(isinstance(stmt, For) for stmt in statements(facts.program.body)):
+    while any(isinstance(stmt, For) for stmt in facts.program.statements):
         program = facts.program
         body = _Hoist(facts).body(program.body)
         if body is program.body:

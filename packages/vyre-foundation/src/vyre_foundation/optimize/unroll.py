@@ -54,7 +54,7 @@ _IN_REGISTERS = (Memory.PRIVATE, Memory.CONSTANT)
 def unroll_loops(facts: Facts) -> Program:
     """The program with fewer loops."""
     program = facts.program
-    while any(isinstance(stmt, For) for stmt in statements(program.body)):
+    while any(isinstance(stmt, For) for stmt in program.statements):
         body = _Unroll(program).body(program.body)
         if body is program.body:
             break
@@ -65,7 +65,7 @@ def unroll_loops(facts: Facts) -> Program:
 class _Unroll:
     def __init__(self, program: Program) -> None:
         self._fresh = Fresh(declared_locals(program.body))
-        self._counters = {s.name for s in statements(program.body) if isinstance(s, For)}
+        self._counters = {s.name for s in program.statements if isinstance(s, For)}
         self._size = _size(program.body)
 
     def body(self, body: Body) -> Body:

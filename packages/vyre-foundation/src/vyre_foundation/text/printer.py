@@ -28,7 +28,7 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )
-from vyre_foundation.ir.walk import expressions, program_expressions, statements
+from vyre_foundation.ir.walk import expressions, program_expressions
 from vyre_foundation.ops.signs import ATOM
 from vyre_foundation.text.print_expressions import ExpressionWriter, Text
 from vyre_foundation.text.syntax import BUFFER_WORDS, name, quoted
@@ -51,7 +51,7 @@ class _Printer:
         nodes = program_expressions(program)
         self.program = program
         self.uses = Counter(a for node in nodes for a in node.args)
-        self.uses.update(e for s in statements(program.body) for e in expressions(s))
+        self.uses.update(e for s in program.statements for e in expressions(s))
         self.undeclared = _undeclared(program, nodes)
         self.names = _buffer_names((*program.buffers, *self.undeclared))
         self.locals: dict[str, DType] = {}
@@ -245,7 +245,7 @@ def count(rule: Count) -> str:
 def _undeclared(program: Program, nodes: Iterable[Expr]) -> tuple[Buffer, ...]:
     """The buffers that are used without being declared, which only an invalid program does."""
     used = dict.fromkeys(n.buffer for n in nodes if isinstance(n, (Load, Length)))
-    acting = (s for s in statements(program.body) if isinstance(s, (Store, Atomic, IndirectDispatch)))
+    acting = (s for s in program.statements if isinstance(s, (Store, Atomic, IndirectDispatch)))
     used |= dict.fromkeys(s.buffer for s in acting)
     return tuple(b for b in used if b not in program.buffers)
 

@@ -60,7 +60,7 @@ def buffer_usage(program: Program) -> Mapping[str, Usage]:
     loads = {node.buffer.name for node in program.code.others if isinstance(node, Load)}
     stores: set[str] = set()
     atomics: set[str] = set()
-    for stmt in statements(program.body):
+    for stmt in program.statements:
         if isinstance(stmt, Store):
             stores.add(stmt.buffer.name)
         elif isinstance(stmt, Atomic):
@@ -80,7 +80,7 @@ def _needed(program: Program) -> Iterator[Feature]:
     dtypes = {*map(attrgetter("dtype"), (*program.buffers, *program.code.others))}
     if not {node.kind for node in program.code.others if isinstance(node, Id)}.isdisjoint(_SUBGROUP_IDS):
         yield Feature.SUBGROUP
-    for stmt in statements(program.body):
+    for stmt in program.statements:
         match stmt:
             case Atomic() if stmt.buffer.dtype.bits == 64:
                 yield Feature.ATOMIC64

@@ -18,7 +18,7 @@ class InferredRanges:
     """
 
     def __init__(self, program: Program, ranges: Mapping[Expr, Interval]) -> None:
-        self.known = dict(ranges)
+        self.known = dict(ranges.items())
         """What has been found so far."""
         self.tightened: set[Expr] = set()
         """Of what more has been learned than `ranges` say."""

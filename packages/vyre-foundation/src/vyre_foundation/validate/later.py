@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -34,6 +34,9 @@ class Later(Mapping[K, V]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._find()
+
+    def items(self) -> ItemsView[K, V]:
+        return self._find().items()
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._find())

@@ -16,7 +16,6 @@ from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, For, Let, Stmt, Subgroup, SubgroupOp, Var
-from vyre_foundation.ir.walk import statements
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.buffers import MAX_LENGTH, fixed_count
 from vyre_foundation.validate.declared import declaration
@@ -47,7 +46,7 @@ class Inference:
         self._declared: dict[str, Stmt] = {}
         self._given: dict[str, list[Expr]] = {}
         self._mutable: dict[str, Interval] = {}
-        for stmt in statements(program.body):
+        for stmt in program.statements:
             if (local := declaration(stmt)) is not None:
                 self._declared[local[0]] = stmt
             if isinstance(stmt, (Var, Assign)) and stmt.value.dtype.is_integer:
@@ -165,7 +164,7 @@ class Inference:
     def _is_below_bits(self, expr: Expr, other: Expr) -> bool:
         """Whether `expr` is below the lowest bit that `other` can have."""
         low, high = self.of[expr]
-        return low >= 0 and high >> self._low_zeros(other) == 0
+        return low >= 0 and high.bit_length() < expr.dtype.bits and high >> self._low_zeros(other) == 0
 
     def _low_zeros(self, expr: Expr) -> int:
         """How many of the lowest bits are zero, as far as shifts by and products with literals tell at a glance."""
