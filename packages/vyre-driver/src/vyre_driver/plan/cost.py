@@ -19,7 +19,6 @@ from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region,
 from vyre_foundation.ir.walk import expressions, postorder
 from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Interval
-from vyre_foundation.validate.ranges import counted
 
 ESTIMATE = 1
 """Changes with what a unit is: times that were learned for another are worth nothing."""
@@ -105,6 +104,8 @@ class _Count:
         return 0.0
 
     def _of_loop(self, loop: For) -> float:
+        from vyre_foundation.validate.ranges import counted  # for those that have loops
+
         start, stop = self._bounds(loop.start), self._bounds(loop.stop)
         self._locals[loop.name] = counted(start, stop, loop.step)
         most = max(0, math.ceil((stop.high - start.low) / loop.step))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.contract import CONTRACT
@@ -60,22 +60,13 @@ def discover() -> Discovery:
 
 def _entries() -> Iterable[tuple[str, EntryPoint]]:
     """The entry points with their distributions, in an order that does not depend on the installation."""
+    from importlib.metadata import entry_points  # 20 ms that only a listing should pay for
+
     disabled = {word.strip() for word in os.environ.get(DISABLE, "").split(",")}
     if disabled & {"1", "all", "true"}:
         return ()
-    found = [(owner, entry) for owner, entry in _installed() if entry.name not in disabled]
+    found = [(_distribution(entry), entry) for entry in entry_points(group=GROUP) if entry.name not in disabled]
     return sorted(found, key=lambda one: (one[1].name, one[0], one[1].value))
-
-
-def _installed() -> Iterator[tuple[str, EntryPoint]]:
-    """What `importlib.metadata.entry_points` gives for the group, without those of all others, which it reads too."""
-    from importlib.metadata import distributions  # 20 ms that only a listing should pay for
-
-    owners = set()
-    for distribution in distributions():
-        if GROUP in (distribution.read_text("entry_points.txt") or "") and (owner := distribution.name) not in owners:
-            owners.add(owner)
-            yield from ((owner, entry) for entry in distribution.entry_points.select(group=GROUP))
 
 
 def _load(entry: EntryPoint, owner: str) -> BackendRegistration | BackendProblem:
@@ -108,3 +99,8 @@ def _skew(registration: BackendRegistration, owner: str) -> BackendProblem | Non
 def _duplicate(id: str, first: str, second: str) -> BackendProblem:
     reason = f"{first} registers the same id, so none of them is used"
     return BackendProblem(id, second, reason, f"pip uninstall {first} or pip uninstall {second}")
+
+
+def _distribution(entry: EntryPoint) -> str:
+    """Its name, for which all is read that the distribution says of itself."""
+    return entry.dist.name if entry.dist is not None else "an unknown distribution"
