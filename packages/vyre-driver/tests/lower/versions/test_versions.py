@@ -16,7 +16,7 @@ from vyre_foundation.build import apply, program, select
 from vyre_foundation.dtype import i32, i64, u32, u64
 from vyre_foundation.functions import max, min
 from vyre_foundation.ir.expr import Load, Select
-from vyre_foundation.ir.stmt import For, If, Region, Store
+from vyre_foundation.ir.stmt import Break, For, If, Region, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 
 
@@ -86,6 +86,29 @@ def test_bounds_that_memory_holds_are_compared_at_each_loop(dialect, case, check
     data["starts"][4] = 9
     lowered = check(case(p.build(), data), dialect)
     assert checks(lowered) == []
+
+
+@BOTH
+@pytest.mark.parametrize("level", [3, 4, 0])
+def test_searches_of_unknown_length_have_no_version_of_their_own(level, dialect, case, check):
+    """They may be over at once. Ranges leave the values, and values leave the flags: both are 0 there."""
+    with program("search", 4) as p:
+        starts, values, flags = p.read("starts", u32), p.read("values", u32), p.read("flags", u32)
+        i, found = p.global_id(0), p.var(99, u32)
+        with p.range(starts[i], starts[i + 1]) as k, p.if_(flags[values[k]] == level):
+            found.set(k)
+            p.break_()
+        p.write("out", u32, 8)[i] = found
+    data = {
+        "starts": [0, 3, 3, 9, 14, 0, 5, 8, 12],
+        "values": [2, 7, 1, 0, 3, 2**32 - 1, 1, 2, 0, 1],
+        "flags": [3, 5, 3, 4],
+    }
+    lowered = check(case(p.build(), data), dialect)
+    searches = [loop for loop in innermost(lowered) if any(isinstance(s, Break) for s in statements(loop.body))]
+    assert len(searches) == 2  # of the workgroup's two versions
+    assert "starts" not in checks(lowered)
+    assert {"values", "flags"} <= set(checks(lowered))
 
 
 @BOTH

@@ -21,8 +21,8 @@ from vyre_driver.lower.versions.unchecked import Unchecked, rechecked
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Body, For, If, Let, Region, Stmt
-from vyre_foundation.ir.walk import expressions, postorder, statements, with_bodies
+from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Stmt
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements, with_bodies
 from vyre_foundation.ops import OPS
 
 MAX_NODES = 8000
@@ -76,7 +76,7 @@ class _Versioner:
 
     def _loop(self, loop: For) -> Body:
         """`loop` in two versions, or loops in it."""
-        if has_barrier(loop) or not _is_small((loop,)):
+        if has_barrier(loop) or _is_search(loop) or not _is_small((loop,)):
             return (with_bodies(loop, self.loops),)
         setup, fixed = self._with_fixed_bounds(loop)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
@@ -145,6 +145,17 @@ def _only_in_long_loops(loop: For, checks: Checks) -> bool:
     long = [s for s in loop.body if isinstance(s, For) and work(s) >= _MANY]
     inner = {id(s) for s in statements(tuple(long))}
     return all(id(place) in inner for place in checks.places)
+
+
+def _is_search(loop: For) -> bool:
+    """Whether a loop of unknown length ends where it has found something: compilers make no vectors of it, and it may
+    be over before a comparison was worth its while."""
+    is_known = isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)
+    return not is_known and _may_break(loop.body)
+
+
+def _may_break(body: Body) -> bool:
+    return any(isinstance(s, Break) or (not isinstance(s, For) and any(map(_may_break, bodies(s)))) for s in body)
 
 
 def _is_nest(loop: For) -> bool:
