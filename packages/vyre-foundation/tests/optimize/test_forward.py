@@ -119,6 +119,13 @@ def test_two_elements_of_one_content_have_one_name_behind_a_region(becomes):
     )
 
 
+def test_behind_a_region_what_was_stored_before_it_can_still_have_a_name(becomes):
+    becomes(
+        'w[0] = a[0] * 2; if a[1] > 0 { region "r" { out[2] = 1; } out[0] = w[0]; }',
+        'let stored_1 = a[0] * 2; w[0] = stored_1; if a[1] > 0 { region "r" { out[2] = 1; } out[0] = stored_1; }',
+    )
+
+
 def test_what_is_known_is_folded_and_so_known_again(becomes):
     becomes(
         "var x = a[0]; x = 2; x = x * 3; x = x + 1; out[0] = x;",

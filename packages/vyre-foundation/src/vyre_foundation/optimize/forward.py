@@ -99,9 +99,9 @@ class _State:
         self.locals = {k: v for k, v in self.locals.items() if all(o.locals.get(k) is v for o in others)}
         self.elements = {k: v for k, v in self.elements.items() if all(o.elements.get(k) is v for o in others)}
 
-    def forget_nameless(self) -> None:
-        """The statements that could have given a name are out of reach."""
-        self.elements = {k: v for k, v in self.elements.items() if v.content.short is not None}
+    def forget_nameless(self, but: set[_Content]) -> None:
+        """The statements that could have given a name to others are out of reach."""
+        self.elements = {k: v for k, v in self.elements.items() if v.content.short is not None or v.content in but}
 
     def remember(self, element: Element, value: _Value) -> None:
         self.elements.pop(element, None)
@@ -165,8 +165,9 @@ class _Forward:
                 self._forget(self._effects(body), state)
                 return _with_body(new, self.body(body, state.copy()))
             case Region(body=body):
+                before = {value.content for value in state.elements.values()}
                 inside = self.body(body, state)
-                state.forget_nameless()
+                state.forget_nameless(before)
                 return _with_body(new, inside)
         return new
 
