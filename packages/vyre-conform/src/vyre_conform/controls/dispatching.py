@@ -129,6 +129,7 @@ def _from_the_start(right: Right) -> Right:
 
 _fault = partial(Fault, Layer.ENGINE)
 PREPARED = "vyre_driver.engine.prepared"
+RAISE_TRAP = "vyre_driver.engine.traps:raise_trap"
 BINDING = "vyre_driver.engine.bind:Binding"
 COPIES = "vyre_driver.engine.transfer:Copies.begin"
 
@@ -145,9 +146,9 @@ FAULTS = (
     _fault("uploaded-once", "inputs are uploaded for the first dispatch alone",
            on_engine(COPIES, _uploaded_once), "memory:sizes"),
     _fault("trap-last", "of several traps the last invocation's is reported",
-           on_engine("vyre_driver.engine.traps:raise_trap", _trap_by(max)), "traps:*"),
+           on_engine(RAISE_TRAP, _trap_by(max)), "traps:*"),
     _fault("trap-by-statement", "of several traps the first statement's is reported",
-           on_engine("vyre_driver.engine.traps:raise_trap", _trap_by(lambda found: found[0])), "traps:*"),
+           on_engine(RAISE_TRAP, _trap_by(lambda found: found[0])), "traps:*"),
     _fault("trap-unread", "the record of traps is not read",
            on_engine(f"{PREPARED}:Prepared.raise_trap", _nothing), "traps:*"),
     _fault("kernels-reversed", "the kernels between grid barriers run in the other order",

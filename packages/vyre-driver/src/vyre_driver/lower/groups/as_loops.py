@@ -161,8 +161,8 @@ class _Grouper:
                     yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
                 case Together():
                     yield from self._in_parts(node)
-                case Limited(guard, inner):
-                    outer, self._limits = self._limits, (*self._limits, *guard.limits)
+                case Limited(limits, inner):
+                    outer, self._limits = self._limits, (*self._limits, *limits)
                     yield from self._emit(inner)
                     self._limits = outer
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.groups.in_step import can_go_in_step, masked
-from vyre_driver.lower.groups.lanes import Guarded, split_guard
+from vyre_driver.lower.groups.lanes import Limit, split_guard
 from vyre_driver.lower.groups.values import GroupValues, Strides
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
@@ -85,7 +85,7 @@ class Together:
 class Limited:
     """What only the first invocations on some axes run."""
 
-    guard: Guarded
+    limits: tuple[Limit, ...]
     body: tuple[Node, ...]
 
 
@@ -167,7 +167,7 @@ class _Structure:
             case If() if any(isinstance(s, For) and self._goes_in_step(s) for s in stmt.then):
                 guard = split_guard((stmt,), self.group, self._lets, frozenset())
                 if guard.limits and guard.body == stmt.then:
-                    return Limited(guard, self.nodes(stmt.then, in_rounds=False, barrier_later=later))
+                    return Limited(guard.limits, self.nodes(stmt.then, in_rounds=False, barrier_later=later))
             case For():
                 together = has_barrier(stmt) or (later and _contains(stmt, Return))
                 if together or self._goes_outside(stmt):
