@@ -1,7 +1,7 @@
 """Runs functions over a sample of arguments on several backends and compares their digests: evidence for those that are
 too slow for every argument, as the evaluator that takes one invocation at a time.
 
-    python packages/vyre-math/tools/sampled.py all          # or names: exp pow
+    python packages/vyre-math/tools/sampled.py --beside opencl-intel all          # or names: exp pow
 
 Functions of one f32 get patterns of bits at equal distances, those of two the pairs of `pairs_of.py`. What each
 function gave is written to `sample.json` beside the other evidence when it is done; those of an earlier run stay there.
@@ -46,14 +46,15 @@ def sample(name: str) -> tuple[Program, list[F32], Any]:
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, required=True)
+@click.option("--beside", metavar="ID", multiple=True, help=f"A backend beside {', '.join(BACKENDS)}.")
 @click.option("--evidence", type=click.Path(path_type=Path), default=Path("evidence/math"), show_default=True)
-def main(names: tuple[str, ...], evidence: Path) -> None:
+def main(names: tuple[str, ...], beside: tuple[str, ...], evidence: Path) -> None:
     path = evidence / "sample.json"
     records: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     wrong = []
     for name in (*NUMPY, *pairs_of.BINARY) if names == ("all",) else names:
         program, operands, bits = sample(name)
-        found = {backend: acquire(backend).dispatch(program, operands)[0] for backend in BACKENDS}
+        found = {backend: acquire(backend).dispatch(program, operands)[0] for backend in (*BACKENDS, *beside)}
         mismatches = {id: int((np.frombuffer(out, np.uint32) != bits).sum()) for id, out in found.items()}
         digests = {id: blake3(bytes(out)).hexdigest() for id, out in found.items()}
         record = {"arguments": operands[0].size, "mismatches": mismatches, "digests": digests}
