@@ -4,9 +4,9 @@
     python packages/vyre-driver-cuda/tools/emulated_digests.py pairs pow --pairs 100_000_000
     python packages/vyre-driver-cuda/tools/emulated_digests.py sample all
 
-The tools are those in `packages/vyre-math/tools`, with the emulation as their backend or beside those that they have, and
-take the same words. What they write says that emitted CUDA C++ gives these bits by the rules of C++; it says nothing about
-a GPU.
+The tools are those in `packages/vyre-math/tools`, with the emulation as their backend or beside those that they have,
+and take the same words. What they write says that emitted CUDA C++ gives these bits by the rules of C++; it says
+nothing about a GPU.
 """
 
 from __future__ import annotations
