@@ -84,3 +84,11 @@ def test_tags_tell_applications_from_others() -> None:
         Apply(SUB, X, Select(FLAG, X, Y)),
         Apply(ADD, X, Y),
     ]
+
+
+def test_nodes_of_a_kind_are_in_the_order_of_the_code() -> None:
+    made = code([Apply(ADD, Y, X), Literal(u32, 5), FLAG])
+    assert made.of(Local) == [Y, X, FLAG]
+    assert made.of(Literal) == [Literal(u32, 5)]
+    assert made.of(Select) == []
+    assert made.numbers_by_kind == {Local: [0, 1, 4], Literal: [3]}

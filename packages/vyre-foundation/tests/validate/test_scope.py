@@ -51,6 +51,8 @@ def test_visible(body):
         ("if true { let x = 1; } if true { let y = x; }", ["V022 body[1].then[0].value"]),
         ("if true { var x = 1; } x = 2;", ["V022 body[1].name"]),
         ("x = 2;", ["V021 body[0].name"]),
+        ("x = 2; out[0] = x:u32; out[1] = x:u32 + 1;", ["V021 body[0].name"]),
+        ("out[0] = x:u32; x = 2; out[1] = x:u32;", ["V021 body[0].value"]),
         ("let x = 1; for x in 0..4 { }", ["V020 body[1]"]),
         ("let x = 1; let x = atomic add(out[0], 1);", ["V020 body[1]"]),
         ("let old = atomic add(out[0], 1); old = 2;", ["V024 body[1].name"]),

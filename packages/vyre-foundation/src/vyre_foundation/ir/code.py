@@ -5,10 +5,11 @@ It is the order of the wire form: code for a stack machine, which has each expre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 NO_OP = 0
 """Less than the tag of any op."""
+
+
+E = TypeVar("E", bound=Expr)
 
 
 class Reuses(NamedTuple):
@@ -59,7 +63,23 @@ class Code:
     @cached_property
     def others(self) -> Sequence[Expr]:
         """The nodes that are no applications of ops. They are few."""
-        return [self.nodes[number] for number in self.numbers_of((NO_OP,)).tolist()]
+        return [self.nodes[number] for number in self._numbers_of_others]
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The nodes of one kind, which is not `Apply`."""
+        return [self.nodes[number] for number in self.numbers_by_kind.get(kind, ())]
+
+    @cached_property
+    def numbers_by_kind(self) -> Mapping[type[Expr], Sequence[int]]:
+        """The numbers of the nodes of each kind that is not `Apply`."""
+        found: defaultdict[type[Expr], list[int]] = defaultdict(list)
+        for number in self._numbers_of_others:
+            found[self.nodes[number].__class__].append(number)
+        return found
+
+    @cached_property
+    def _numbers_of_others(self) -> list[int]:
+        return self.numbers_of((NO_OP,)).tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def makes(self) -> npt.NDArray[np.intp]:

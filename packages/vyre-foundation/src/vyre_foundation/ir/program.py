@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code, code
@@ -13,6 +15,9 @@ from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
     from vyre_foundation.validate import Facts
+
+
+S = TypeVar("S", bound=Stmt)
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,17 @@ class Program:
     def statements(self) -> tuple[Stmt, ...]:
         """Every statement, outer before inner, in program order. Computed once."""
         return tuple(statements(self.body))
+
+    def of(self, kind: type[S]) -> Sequence[S]:
+        """The statements of one kind, in program order."""
+        return self._by_kind.get(kind, ())
+
+    @cached_property
+    def _by_kind(self) -> Mapping[type, Sequence[Any]]:
+        found: defaultdict[type, list[Any]] = defaultdict(list)
+        for stmt in self.statements:
+            found[stmt.__class__].append(stmt)
+        return found
 
     @cached_property
     def code(self) -> Code:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.stmt import (
@@ -107,23 +107,21 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) ->
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that `stmt` itself evaluates, in order; those of nested bodies are not among them."""
-    match stmt:
-        case Let() | Var() | Assign():
-            return (stmt.value,)
-        case Store():
-            return (stmt.index, stmt.value)
-        case If():
-            return (stmt.condition,)
-        case For():
-            return (stmt.start, stmt.stop)
-        case Atomic():
-            return (stmt.index, stmt.value) if stmt.expected is None else (stmt.index, stmt.value, stmt.expected)
-        case Subgroup():
-            return (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane)
-        case Trap():
-            return (stmt.code,)
-        case _:
-            return ()
+    own = _EXPRESSIONS.get(stmt.__class__)
+    return () if own is None else own(stmt)
+
+
+_EXPRESSIONS: dict[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
+    Let: lambda stmt: (stmt.value,),
+    Var: lambda stmt: (stmt.value,),
+    Assign: lambda stmt: (stmt.value,),
+    Store: lambda stmt: (stmt.index, stmt.value),
+    If: lambda stmt: (stmt.condition,),
+    For: lambda stmt: (stmt.start, stmt.stop),
+    Atomic: lambda stmt: (stmt.index, stmt.value) if stmt.expected is None else (stmt.index, stmt.value, stmt.expected),
+    Subgroup: lambda stmt: (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane),
+    Trap: lambda stmt: (stmt.code,),
+}
 
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:

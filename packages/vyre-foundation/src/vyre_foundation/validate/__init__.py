@@ -94,9 +94,10 @@ from typing import TYPE_CHECKING
 
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Var
 from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers, needs_convergence
-from vyre_foundation.validate.declared import buffer_usage, declared_locals, features, mutable_locals
+from vyre_foundation.validate.declared import buffer_usage, features
 from vyre_foundation.validate.facts import (
     Determinism,
     Facts,
@@ -177,8 +178,8 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     return Facts(
         program=program,
         features=features(program),
-        locals=declared_locals(program.body),
-        mutable=mutable_locals(program.body),
+        locals={name: dtype for _, name, dtype in outline.declared},
+        mutable=frozenset(stmt.name for stmt in program.of(Var)),
         usage=buffer_usage(program),
         uniformity=uniformity,
         ranges=ranges,

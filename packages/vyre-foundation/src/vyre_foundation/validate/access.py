@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Length, Load
-from vyre_foundation.ir.stmt import ATOMIC_DTYPES, Atomic, AtomicOp, Store
+from vyre_foundation.ir.stmt import ATOMIC_DTYPES, Atomic, AtomicOp, IndirectDispatch, Store
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -19,18 +19,20 @@ class Accesses:
         self._report = report
         self._buffers = frozenset(report.program.buffers)
 
-    def check_load(self, place: Place, field: str, node: Load) -> None:
-        self._check_belongs(place, field, node.buffer)
+    def check_load(self, number: int, node: Load) -> None:
+        if node.buffer not in self._buffers:
+            self._report.on_node(number, *_foreign(node.buffer))
         if not node.buffer.access.reads:
             message = f"got a load from {node.buffer.name!r}, which is write-only"
-            self._report.at(place, "V030", message, "declare it as read_write", field=field)
+            self._report.on_node(number, "V030", message, "declare it as read_write")
 
-    def check_length(self, place: Place, field: str, node: Length) -> None:
-        self._check_belongs(place, field, node.buffer)
+    def check_length(self, number: int, node: Length) -> None:
+        if node.buffer not in self._buffers:
+            self._report.on_node(number, *_foreign(node.buffer))
 
     def check_store(self, place: Place, stmt: Store) -> None:
         buffer = stmt.buffer
-        self._check_belongs(place, "buffer", buffer)
+        self._check_belongs(place, buffer)
         if not buffer.access.writes:
             message = f"got a store to {buffer.name!r}, which is read-only"
             self._report.at(place, "V031", message, "declare it as write or read_write", field="buffer")
@@ -41,7 +43,7 @@ class Accesses:
 
     def check_atomic(self, place: Place, stmt: Atomic) -> None:
         buffer = stmt.buffer
-        self._check_belongs(place, "buffer", buffer)
+        self._check_belongs(place, buffer)
         if buffer.memory not in ATOMIC_MEMORY or not buffer.access.writes:
             got = "read-only" if buffer.memory in ATOMIC_MEMORY else f"in {buffer.memory.value} memory"
             message = f"got an atomic on {buffer.name!r}, which is {got}"
@@ -57,9 +59,12 @@ class Accesses:
                 self._report.at(place, "V036", message, f"cast the operand to {buffer.dtype}", field=field)
         self._check_expected(place, stmt)
 
-    def check_belongs(self, place: Place, buffer: Buffer) -> None:
-        """Whether the buffer that a statement names is one of the program."""
-        self._check_belongs(place, "buffer", buffer)
+    def check_indirect_dispatch(self, place: Place, stmt: IndirectDispatch) -> None:
+        self._check_belongs(place, stmt.buffer)
+
+    def _check_belongs(self, place: Place, buffer: Buffer) -> None:
+        if buffer not in self._buffers:
+            self._report.at(place, *_foreign(buffer), field="buffer")
 
     def _check_expected(self, place: Place, stmt: Atomic) -> None:
         if (stmt.op is AtomicOp.COMPARE_EXCHANGE) == (stmt.expected is not None):
@@ -75,7 +80,7 @@ class Accesses:
             message = f"got an index of {stmt.index.dtype} for {buffer.name!r}, expected an integer type"
             self._report.at(place, "V034", message, "cast the index to u32", field="index")
 
-    def _check_belongs(self, place: Place, field: str, buffer: Buffer) -> None:
-        if buffer not in self._buffers:
-            message = f"got {buffer!r}, expected a buffer that the program declares"
-            self._report.at(place, "V009", message, "declare it, or use the buffer that is declared", field=field)
+
+def _foreign(buffer: Buffer) -> tuple[str, str, str]:
+    message = f"got {buffer!r}, expected a buffer that the program declares"
+    return "V009", message, "declare it, or use the buffer that is declared"

@@ -11,7 +11,6 @@ from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import Tier
-from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
 Signature = tuple[str, tuple[DType, ...], tuple[Expr, ...]]
@@ -30,32 +29,32 @@ _verdicts: dict[Signature, Verdict] = {}
 """Given once for each row."""
 
 
-def check_call(report: Report, place: Place, field: str, node: Call) -> None:
+def check_call(report: Report, number: int, node: Call) -> None:
     try:
         row = dialect.lookup(node.callee)
     except dialect.UnknownCallee as error:
         message = f"got a call of {node.callee}, expected an op of an installed dialect"
-        report.at(place, "V062", message, error.fix, field=field)
+        report.on_node(number, "V062", message, error.fix)
         return
     operands = tuple(a.dtype for a in node.args)
     if row.signatures.get(operands) is not node.dtype:
         got = f"({', '.join(t.name for t in operands)}) -> {node.dtype}"
         accepted = "; ".join(f"({', '.join(t.name for t in s)}) -> {t}" for s, t in row.signatures.items())
         message = f"got {node.callee} as {got}, expected {accepted}"
-        report.at(place, "V063", message, "build the call with dialect.call, and cast the operands", field=field)
+        report.on_node(number, "V063", message, "build the call with dialect.call, and cast the operands")
         return
     if (wrong := complaint(row.attrs, node.args)) is not None:
         message = f"got {node.callee} with {wrong}"
-        report.at(place, "V065", message, "write a constant: a value of the program is an operand", field=field)
+        report.on_node(number, "V065", message, "write a constant: a value of the program is an operand")
         return
     if reason := dialect.objection(node):
         message = f"got {node.callee}, which its dialect refuses: {reason}"
-        report.at(place, "V066", message, "call it as the dialect says", field=field)
+        report.on_node(number, "V066", message, "call it as the dialect says")
         return
     impurity = _verdict(_signature(row, node), ()).wrong
     if impurity is not None:
         message = f"got {node.callee}, which {impurity}, expected a composition of pure ops over its operands"
-        report.at(place, "V064", message, "correct the dialect: pass what it needs as operands", field=field)
+        report.on_node(number, "V064", message, "correct the dialect: pass what it needs as operands")
 
 
 def reached(node: Call) -> frozenset[str]:

@@ -13,17 +13,17 @@ SUBGROUP_IDS = (IdKind.SUBGROUP_LANE, IdKind.SUBGROUP_SIZE)
 
 def needs_convergence(outline: Outline) -> bool:
     """Whether there is anything that `convergence.check_convergence` looks at."""
-    return any(isinstance(place.stmt, (Barrier, Subgroup)) for place in outline.places)
+    return bool(outline.of(Barrier, Subgroup))
 
 
-def check_id(report: Report, place: Place, field: str, node: Id) -> None:
+def check_id(report: Report, number: int, node: Id) -> None:
     if node.kind in SUBGROUP_IDS and report.program.subgroup_size is None:
-        _needs_subgroup_size(report, place, node.kind.value, field)
+        report.on_node(number, *_needs_subgroup_size(node.kind.value))
 
 
 def check_subgroup(report: Report, place: Place, stmt: Subgroup) -> None:
     if report.program.subgroup_size is None:
-        _needs_subgroup_size(report, place, stmt.op.value, "")
+        report.at(place, *_needs_subgroup_size(stmt.op.value))
     accepted = _accepted(stmt.op)
     if accepted is not None and stmt.value.dtype not in accepted:
         names = " ".join(t.name for t in accepted)
@@ -41,11 +41,10 @@ def check_subgroup(report: Report, place: Place, stmt: Subgroup) -> None:
 
 def check_grid_barriers(report: Report) -> None:
     """A grid barrier cuts the program: around it are only loops that all invocations go through alike, to the end."""
-    places = report.outline.places
-    first_return = next((p for p in places if isinstance(p.stmt, Return)), None)
+    first_return = next(iter(report.outline.of(Return)), None)
     loops: set[Place] = set()
-    for place in places:
-        if not isinstance(place.stmt, Barrier) or place.stmt.scope is not Scope.GRID:
+    for place in report.outline.of(Barrier):
+        if place.stmt != Barrier(Scope.GRID):
             continue
         around = list(place.around())
         loops.update(p for p in around if isinstance(p.stmt, For))
@@ -63,18 +62,16 @@ def check_grid_barriers(report: Report) -> None:
 
 def _check_jumps(report: Report, loops: set[Place]) -> None:
     """Rounds of a loop with a grid barrier are counted by the host, so no invocation may leave one early."""
-    for place in report.outline.places:
-        if isinstance(place.stmt, (Break, Continue)):
-            loop = next((p for p in place.around() if isinstance(p.stmt, For)), None)
-            if loop in loops:
-                word = "break" if isinstance(place.stmt, Break) else "continue"
-                message = f"got {word} in the loop {loop.path}, which has a grid barrier"
-                report.at(place, "V055", message, "use a condition instead of the jump")
+    for place in report.outline.of(Break, Continue):
+        loop = next((p for p in place.around() if isinstance(p.stmt, For)), None)
+        if loop in loops:
+            word = "break" if isinstance(place.stmt, Break) else "continue"
+            message = f"got {word} in the loop {loop.path}, which has a grid barrier"
+            report.at(place, "V055", message, "use a condition instead of the jump")
 
 
-def _needs_subgroup_size(report: Report, place: Place, what: str, field: str) -> None:
-    message = f"got {what} in a program without a subgroup size"
-    report.at(place, "V056", message, "declare a subgroup_size", field=field)
+def _needs_subgroup_size(what: str) -> tuple[str, str, str]:
+    return "V056", f"got {what} in a program without a subgroup size", "declare a subgroup_size"
 
 
 def _accepted(op: SubgroupOp) -> tuple[DType, ...] | None:

@@ -31,7 +31,7 @@ def check_jump(report: Report, place: Place, stmt: Break | Continue) -> None:
 
 
 def check_reachable(report: Report, place: Place) -> None:
-    if place.before is not None and leaves(place.before):
+    if leaves(place.before):
         message = "got a statement after one that always leaves the body"
         report.at(place, "V044", message, "remove what is never reached")
 
@@ -55,12 +55,11 @@ def check_indirect_dispatch(report: Report, place: Place, stmt: IndirectDispatch
         report.at(place, "V048", message, "use an offset with three elements from there on", field="offset")
 
 
-def leaves(stmt: Stmt) -> bool:
+def leaves(stmt: Stmt | None) -> bool:
     """Whether what follows `stmt` in its body is never reached."""
-    match stmt:
-        case Return() | Break() | Continue():
-            return True
-        case Region():
-            return bool(stmt.body) and leaves(stmt.body[-1])
-        case _:
-            return False
+    while isinstance(stmt, Region) and stmt.body:
+        stmt = stmt.body[-1]
+    return stmt.__class__ in _JUMPS
+
+
+_JUMPS = (Return, Break, Continue)

@@ -27,11 +27,14 @@ from vyre_foundation.ir.walk import statements
 from vyre_foundation.validate.facts import Feature, Usage
 
 _BY_DTYPE = {f16: Feature.F16, bf16: Feature.BF16, f64: Feature.F64, i64: Feature.INT64, u64: Feature.INT64}
+_DECLARING = frozenset((Let, Var, For, Atomic, Subgroup))
 _SUBGROUP_IDS = (IdKind.SUBGROUP_LANE, IdKind.SUBGROUP_SIZE)
 
 
 def declaration(stmt: Stmt) -> tuple[str, DType] | None:
     """The local that `stmt` declares, if it declares one."""
+    if stmt.__class__ not in _DECLARING:
+        return None
     match stmt:
         case Let() | Var():
             return stmt.name, stmt.value.dtype
@@ -57,16 +60,10 @@ def mutable_locals(body: Body) -> frozenset[str]:
 
 def buffer_usage(program: Program) -> Mapping[str, Usage]:
     """How the program touches each of its buffers."""
-    loads = {node.buffer.name for node in program.code.others if isinstance(node, Load)}
-    stores: set[str] = set()
-    atomics: set[str] = set()
-    for stmt in program.statements:
-        if isinstance(stmt, Store):
-            stores.add(stmt.buffer.name)
-        elif isinstance(stmt, Atomic):
-            atomics.add(stmt.buffer.name)
-        elif isinstance(stmt, IndirectDispatch):
-            loads.add(stmt.buffer.name)
+    loads = {node.buffer.name for node in program.code.of(Load)}
+    loads |= {stmt.buffer.name for stmt in program.of(IndirectDispatch)}
+    stores = {stmt.buffer.name for stmt in program.of(Store)}
+    atomics = {stmt.buffer.name for stmt in program.of(Atomic)}
     names = (*(b.name for b in program.buffers), *sorted(loads | stores | atomics))
     return {name: Usage(name in loads, name in stores, name in atomics) for name in dict.fromkeys(names)}
 
@@ -78,21 +75,17 @@ def features(program: Program) -> frozenset[Feature]:
 
 def _needed(program: Program) -> Iterator[Feature]:
     dtypes = {*map(attrgetter("dtype"), (*program.buffers, *program.code.others))}
-    if not {node.kind for node in program.code.others if isinstance(node, Id)}.isdisjoint(_SUBGROUP_IDS):
+    dtypes.update(stmt.op.result_type(stmt.value.dtype) for stmt in program.of(Subgroup))
+    if program.of(Subgroup) or not {node.kind for node in program.code.of(Id)}.isdisjoint(_SUBGROUP_IDS):
         yield Feature.SUBGROUP
-    for stmt in program.statements:
-        match stmt:
-            case Atomic() if stmt.buffer.dtype.bits == 64:
-                yield Feature.ATOMIC64
-            case Subgroup():
-                dtypes.add(stmt.op.result_type(stmt.value.dtype))
-                yield Feature.SUBGROUP
-            case Barrier(Scope.GRID):
-                yield Feature.GRID_BARRIER
-            case Trap():
-                yield Feature.TRAP
-            case IndirectDispatch():
-                yield Feature.INDIRECT_DISPATCH
+    if any(stmt.buffer.dtype.bits == 64 for stmt in program.of(Atomic)):
+        yield Feature.ATOMIC64
+    if any(stmt.scope is Scope.GRID for stmt in program.of(Barrier)):
+        yield Feature.GRID_BARRIER
+    if program.of(Trap):
+        yield Feature.TRAP
+    if program.of(IndirectDispatch):
+        yield Feature.INDIRECT_DISPATCH
     if any(b.memory is Memory.PERSISTENT for b in program.buffers):
         yield Feature.PERSISTENT
     for dtype in dtypes & _BY_DTYPE.keys():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from vyre_foundation.ir.stmt import Region, Trap
-from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -28,16 +27,14 @@ def check_names(report: Report) -> None:
     for number, buffer in enumerate(report.program.buffers):
         for finding in _name_findings(buffer.name, report.legalized):
             report.on_buffer(number, *finding)
-    for place in report.outline.places:
-        _check_statement(report, place)
-
-
-def _check_statement(report: Report, place: Place) -> None:
-    declared = declaration(place.stmt)
-    if declared is not None:
-        name, _ = declared
+    for place, name, _ in report.outline.declared:
         for finding in _name_findings(name, report.legalized):
             report.at(place, *finding)
+    for place in report.outline.of(Trap, Region):
+        _check_text(report, place)
+
+
+def _check_text(report: Report, place: Place) -> None:
     match place.stmt:
         case Trap(tag=text) if not text:
             report.at(place, "V046", "got an empty tag, expected a text", "say what failed", field="tag")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
@@ -25,6 +26,7 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ir.walk import expressions
 from vyre_foundation.record import record
+from vyre_foundation.validate.declared import declaration
 
 _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
     Let: ("value",),
@@ -90,6 +92,15 @@ class Outline:
     """For each scope the number of the last statement inside."""
     ends: list[int]
     """For each statement the number of the last statement inside of it (its own if there is none)."""
+
+    @cached_property
+    def declared(self) -> Sequence[tuple[Place, str, DType]]:
+        """The statements that declare a local, each with its name and type."""
+        return [(place, *local) for place in self.places if (local := declaration(place.stmt)) is not None]
+
+    def of(self, *kinds: type[Stmt]) -> list[Place]:
+        """The statements of these kinds."""
+        return [place for place in self.places if place.stmt.__class__ in kinds]
 
     @cached_property
     def inside(self) -> Sequence[Sequence[Place]]:

@@ -9,14 +9,23 @@ from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
 
-def check_op(report: Report, place: Place, field: str, node: Apply) -> None:
+def check_op(report: Report, number: int, node: Apply) -> None:
     if node.op.tier is Tier.RAW and not report.legalized:
         plain = node.op.id.removeprefix("raw_")
         message = f"got {node.op.id}, which has no meaning for some operands"
-        report.at(place, "V060", message, f"use {plain}, which is total", field=field)
+        report.on_node(number, "V060", message, f"use {plain}, which is total")
 
 
-def check_checked(report: Report, place: Place, field: str, what: Load | Cast | Store | Atomic) -> None:
-    if not what.checked and not report.legalized:
-        message = f"got an unchecked {type(what).__name__.lower()}"
-        report.at(place, "V061", message, "leave the check in: it is not emitted where it is proven", field=field)
+def check_checked(report: Report, number: int, node: Load | Cast) -> None:
+    if not node.checked and not report.legalized:
+        report.on_node(number, *_unchecked(node))
+
+
+def check_checked_access(report: Report, place: Place, stmt: Store | Atomic) -> None:
+    if not stmt.checked and not report.legalized:
+        report.at(place, *_unchecked(stmt))
+
+
+def _unchecked(what: Load | Cast | Store | Atomic) -> tuple[str, str, str]:
+    message = f"got an unchecked {type(what).__name__.lower()}"
+    return "V061", message, "leave the check in: it is not emitted where it is proven"

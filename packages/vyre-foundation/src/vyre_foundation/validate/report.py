@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Sequence
 from functools import cached_property
 
@@ -19,14 +20,23 @@ class Report:
         self.outline = outline(program)
         self._found: list[tuple[int, Finding]] = []
 
+    def first_use(self, number: int) -> tuple[Place, str]:
+        """Where the expression with this number, in the program's code, is first used: the statement, and its part."""
+        return self._roots[bisect_right(self.program.code.ends, number)]
+
     @cached_property
-    def roots(self) -> Sequence[tuple[Place, str]]:
-        """Where each root of the program's code is: the statement, and its part."""
+    def _roots(self) -> Sequence[tuple[Place, str]]:
+        """Where each root of the program's code is."""
         return [(place, field) for place in self.outline.places for field, _ in place.roots()]
 
     def at(self, place: Place, code: str, message: str, fix: str, *, field: str = "") -> None:
         """A finding about a statement, or about the part of it that `field` names."""
         self._found.append((len(self.program.buffers) + place.number, Finding(code, place.field(field), message, fix)))
+
+    def on_node(self, number: int, code: str, message: str, fix: str) -> None:
+        """A finding about the expression with this number, where it is first used."""
+        place, field = self.first_use(number)
+        self.at(place, code, message, fix, field=field)
 
     def on_buffer(self, number: int, code: str, message: str, fix: str) -> None:
         """A finding about the buffer with this number."""

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
 from vyre_foundation.ir.code import NO_OP
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Literal, Load, Local
-from vyre_foundation.ir.stmt import Atomic, Break, Continue, For, If, IndirectDispatch, Store, Subgroup, Trap
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    Break,
+    Continue,
+    For,
+    If,
+    IndirectDispatch,
+    Stmt,
+    Store,
+    Subgroup,
+    Trap,
+)
 from vyre_foundation.ops import OPS, Tier
 from vyre_foundation.validate import collectives, control, raw
 from vyre_foundation.validate.access import Accesses
@@ -25,61 +41,59 @@ class Rules:
         self._accesses = Accesses(report)
 
     def run(self) -> None:
-        code = self._report.program.code
-        numbers = [*code.numbers_of(_WITH_RULES).tolist(), len(code.nodes)]
-        checked, ends = 0, iter(code.ends)
-        for place in self._report.outline.places:
-            roots = place.roots()
-            for field, _ in roots:
-                end = next(ends)
-                while numbers[checked] < end:  # which occurs here for the first time
-                    self._check_node(place, field, code.nodes[numbers[checked]])
-                    checked += 1
-            self._scopes.check_statement(place, roots)
-            self._check_statement(place)
+        self._check_expressions()
+        self._check_statements()
+        self._scopes.check_visible()
+        self._scopes.report_undeclared()
 
-    def _check_node(self, place: Place, field: str, node: Expr) -> None:
-        match node:
-            case Literal():
-                pass
-            case Local():
-                self._scopes.check_local(place, field, node)
-            case Apply():
-                raw.check_op(self._report, place, field, node)
-            case Load():
-                self._accesses.check_load(place, field, node)
-                raw.check_checked(self._report, place, field, node)
-            case Cast():
-                raw.check_checked(self._report, place, field, node)
-            case Length():
-                self._accesses.check_length(place, field, node)
-            case Id():
-                collectives.check_id(self._report, place, field, node)
-            case Call():
-                from vyre_foundation.validate.calls import check_call  # few programs call
+    def _check_expressions(self) -> None:
+        code, rules = self._report.program.code, self._for_expressions()
+        for number in code.numbers_of(_WITH_RULES).tolist():
+            node = code.nodes[number]
+            for rule in rules.get(node.__class__, ()):
+                rule(number, node)
 
-                check_call(self._report, place, field, node)
+    def _check_statements(self) -> None:
+        report, rules = self._report, self._for_statements()
+        for place in report.outline.places:
+            control.check_reachable(report, place)
+            for rule in rules.get(place.stmt.__class__, ()):
+                rule(place, place.stmt)
 
-    def _check_statement(self, place: Place) -> None:
-        report, stmt = self._report, place.stmt
-        control.check_reachable(report, place)
-        match stmt:
-            case If():
-                control.check_if(report, place, stmt)
-            case For():
-                control.check_for(report, place, stmt)
-            case Break() | Continue():
-                control.check_jump(report, place, stmt)
-            case Trap():
-                control.check_trap(report, place, stmt)
-            case Store():
-                self._accesses.check_store(place, stmt)
-                raw.check_checked(report, place, "", stmt)
-            case Atomic():
-                self._accesses.check_atomic(place, stmt)
-                raw.check_checked(report, place, "", stmt)
-            case Subgroup():
-                collectives.check_subgroup(report, place, stmt)
-            case IndirectDispatch():
-                self._accesses.check_belongs(place, stmt.buffer)
-                control.check_indirect_dispatch(report, place, stmt)
+    def _for_expressions(self) -> Mapping[type[Expr], Sequence[Callable[[int, Any], None]]]:
+        """The rules for each kind: they get the number of an expression, and it."""
+        report = self._report
+        return {
+            Local: (self._scopes.check_local,),
+            Apply: (partial(raw.check_op, report),),
+            Load: (self._accesses.check_load, partial(raw.check_checked, report)),
+            Cast: (partial(raw.check_checked, report),),
+            Length: (self._accesses.check_length,),
+            Id: (partial(collectives.check_id, report),),
+            Call: (partial(_check_call, report),),
+        }
+
+    def _for_statements(self) -> Mapping[type[Stmt], Sequence[Callable[[Place, Any], None]]]:
+        """The rules for each kind: they get the place of a statement, and it."""
+        report = self._report
+        return {
+            If: (partial(control.check_if, report),),
+            For: (partial(control.check_for, report),),
+            Break: (partial(control.check_jump, report),),
+            Continue: (partial(control.check_jump, report),),
+            Trap: (partial(control.check_trap, report),),
+            Assign: (self._scopes.check_assign,),
+            Store: (self._accesses.check_store, partial(raw.check_checked_access, report)),
+            Atomic: (self._accesses.check_atomic, partial(raw.check_checked_access, report)),
+            Subgroup: (partial(collectives.check_subgroup, report),),
+            IndirectDispatch: (
+                self._accesses.check_indirect_dispatch,
+                partial(control.check_indirect_dispatch, report),
+            ),
+        }
+
+
+def _check_call(report: Report, number: int, node: Call) -> None:
+    from vyre_foundation.validate.calls import check_call  # few programs call
+
+    check_call(report, number, node)

@@ -7,16 +7,12 @@ are kept for every expression, which makes the check linear however much express
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from vyre_foundation.dtype import DType
-from vyre_foundation.ir.code import NO_OP
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import Assign, For, Var
 from vyre_foundation.record import record
-from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -49,14 +45,14 @@ class Visible(NamedTuple):
 
 
 class Scopes:
-    """The locals of a program; `check_local` and `check_statement` are for every node and place in order."""
+    """The locals of a program, and the rules about them."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._locals: dict[str, Declared] = {}
-        self._undeclared: set[str] = set()
-        for place in report.outline.places:
-            self._declare(place)
+        self._undeclared: dict[str, tuple[Place, str]] = {}
+        for place, name, dtype in report.outline.declared:
+            self._declare(place, name, dtype)
         self._visible = self._find_visible()
 
     def _find_visible(self) -> dict[Expr, Visible]:
@@ -66,10 +62,10 @@ class Scopes:
         """
         code, last = self._report.program.code, len(self._report.outline.places) - 1
         visible: dict[Expr, Visible] = {}
-        for number in code.numbers_of((NO_OP,)).tolist() if self._locals else ():
+        for number in code.numbers_by_kind.get(Local, ()):
             node = code.nodes[number]
-            if node.__class__ is Local and (declared := self._locals.get(node.name)) is not None:
-                first_use, _ = self._report.roots[bisect_right(code.ends, number)]
+            if (declared := self._locals.get(node.name)) is not None:
+                first_use, _ = self._report.first_use(number)
                 if not declared.start < first_use.number <= declared.end == last:
                     visible[node] = Visible(declared.start, declared.end, declared.name, declared.name)
         for node in code.nodes if visible else ():
@@ -82,20 +78,21 @@ class Scopes:
                 visible[node] = found
         return visible
 
-    def check_statement(self, place: Place, roots: Sequence[tuple[str, Expr]]) -> None:
-        """Rules for the statement itself, when its expressions have been here."""
-        for field, root in roots:
-            visible = self._visible.get(root)
-            if visible is not None and not visible.start < place.number <= visible.end:
-                self._out_of_scope(place, field, visible)
-        if isinstance(place.stmt, Assign):
-            self._check_assign(place, place.stmt)
+    def check_visible(self) -> None:
+        """Whether what statements evaluate may stand there."""
+        for place in self._report.outline.places if self._visible else ():
+            for field, root in place.roots():
+                visible = self._visible.get(root)
+                if visible is not None and not visible.start < place.number <= visible.end:
+                    self._out_of_scope(place, field, visible)
 
-    def _declare(self, place: Place) -> None:
-        declared = declaration(place.stmt)
-        if declared is None:
-            return
-        name, dtype = declared
+    def report_undeclared(self) -> None:
+        """A finding for each name that is not declared, where it is used first, when everything has been here."""
+        for name, (place, field) in self._undeclared.items():
+            message = f"got {name!r}, expected a declared local"
+            self._report.at(place, "V021", message, "declare it with let or var before", field=field)
+
+    def _declare(self, place: Place, name: str, dtype: DType) -> None:
         if name in self._locals:
             message = f"got {name!r} again, expected a new name, as {self._locals[name].place.path} declares it"
             self._report.at(place, "V020", message, "rename one of the two: a name is for a whole program")
@@ -104,20 +101,17 @@ class Scopes:
         end = outline.end(place) if isinstance(place.stmt, For) else outline.scope_end(place)
         self._locals[name] = Declared(name, dtype, place, place.number, end)
 
-    def check_local(self, place: Place, field: str, node: Local) -> None:
-        """Rules for a local that occurs at `place` for the first time."""
+    def check_local(self, number: int, node: Local) -> None:
         declared = self._locals.get(node.name)
         if declared is None:
-            self._check_undeclared(place, field, node.name)
+            self._undeclared_at(*self._report.first_use(number), node.name)
         elif node.dtype is not declared.dtype:
             message = f"got {node.name!r} as {node.dtype}, expected {declared.dtype}, as at {declared.place.path}"
-            self._report.at(place, "V023", message, "use the declared type, and cast to others", field=field)
+            self._report.on_node(number, "V023", message, "use the declared type, and cast to others")
 
-    def _check_undeclared(self, place: Place, field: str, name: str) -> None:
-        if name not in self._undeclared:
-            self._undeclared.add(name)
-            message = f"got {name!r}, expected a declared local"
-            self._report.at(place, "V021", message, "declare it with let or var before", field=field)
+    def _undeclared_at(self, place: Place, field: str, name: str) -> None:
+        if name not in self._undeclared or place.number < self._undeclared[name][0].number:
+            self._undeclared[name] = place, field
 
     def _out_of_scope(self, place: Place, field: str, visible: Visible) -> None:
         is_early = visible.start >= place.number
@@ -126,10 +120,10 @@ class Scopes:
         message = f"got {declared.name!r} {got} at {declared.place.path}, expected it where it is visible"
         self._report.at(place, "V022", message, "declare it in a body around both, before the use", field=field)
 
-    def _check_assign(self, place: Place, stmt: Assign) -> None:
+    def check_assign(self, place: Place, stmt: Assign) -> None:
         declared = self._locals.get(stmt.name)
         if declared is None:
-            self._check_undeclared(place, "name", stmt.name)
+            self._undeclared_at(place, "name", stmt.name)
             return
         if not declared.start < place.number <= declared.end:
             self._out_of_scope(place, "name", Visible(declared.start, declared.end, stmt.name, stmt.name))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vyre_foundation.dtype import DTYPES, DType
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.code import NO_OP, Code
+from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.varint import write_column
@@ -25,51 +26,19 @@ class ExpressionColumns:
     """The fields of all expressions of `code`, in the order in which it makes them; made once for all encodings."""
 
     def __init__(self, code: Code) -> None:
-        self.dtypes = bytearray()
-        self.locals: list[str] = []
-        self.buffers: list[Buffer] = []
-        self.callees: list[str] = []
-        self.arities: list[int] = []
+        self.dtypes = bytes([node.dtype.tag for node in in_order(code, Literal, Local, Cast, Bitcast, Call)])
+        self.locals = [node.name for node in code.of(Local)]
+        self.buffers: list[Buffer] = [node.buffer for node in in_order(code, Load, Length)]
+        self.callees = [node.callee for node in code.of(Call)]
+        self.arities = [len(node.args) for node in code.of(Call)]
         self.literals: dict[DType, list[int]] = {dtype: [] for dtype in DTYPES}
-        tokens = bytearray(code.tags)
-        for number in code.numbers_of((NO_OP,)).tolist():
-            tokens[number] = self._other(code.nodes[number])
+        for node in code.of(Literal):
+            self.literals[node.dtype].append(node.bits)
+        tokens = np.frombuffer(bytearray(code.tags), np.uint8)
+        for kind, numbers in code.numbers_by_kind.items():
+            tokens[numbers] = [*map(_TOKENS[kind], code.of(kind))]
         self.tokens = interleave(tokens, code.reuses.at)
         self.references = write_column(code.reuses.back)
-
-    def _other(self, node: Expr) -> int:
-        """The token of an expression that is no op; its fields go to their columns."""
-        match node:
-            case Literal():
-                self.dtypes.append(node.dtype.tag)
-                self.literals[node.dtype].append(node.bits)
-                return f.LITERAL
-            case Local():
-                self.dtypes.append(node.dtype.tag)
-                self.locals.append(node.name)
-                return f.LOCAL
-            case Load():
-                self.buffers.append(node.buffer)
-                return f.LOAD if node.checked else f.LOAD_UNCHECKED
-            case Length():
-                self.buffers.append(node.buffer)
-                return f.LENGTH
-            case Id():
-                return f.IDS[node.kind, node.axis]
-            case Select():
-                return f.SELECT
-            case Cast():
-                self.dtypes.append(node.dtype.tag)
-                return f.CAST if node.checked else f.CAST_UNCHECKED
-            case Bitcast():
-                self.dtypes.append(node.dtype.tag)
-                return f.BITCAST
-            case Call():
-                self.dtypes.append(node.dtype.tag)
-                self.callees.append(node.callee)
-                self.arities.append(len(node.args))
-                return f.CALL
-        raise AssertionError(f"{node!r} has no token")
 
     def to_bytes(self, numbers: Mapping[Buffer, int], strings: Strings, rename: Callable[[str], str]) -> bytes:
         """The section, with buffers written as their `numbers`."""
@@ -87,10 +56,29 @@ class ExpressionColumns:
         return b"".join(columns)
 
 
-def interleave(tokens: bytearray, reuses: npt.NDArray[np.int64]) -> bytes:
+_TOKENS: dict[type[Expr], Callable[[Any], int]] = {
+    Literal: lambda node: f.LITERAL,
+    Local: lambda node: f.LOCAL,
+    Load: lambda node: f.LOAD if node.checked else f.LOAD_UNCHECKED,
+    Length: lambda node: f.LENGTH,
+    Id: lambda node: f.IDS[node.kind, node.axis],
+    Select: lambda node: f.SELECT,
+    Cast: lambda node: f.CAST if node.checked else f.CAST_UNCHECKED,
+    Bitcast: lambda node: f.BITCAST,
+    Call: lambda node: f.CALL,
+}
+
+
+def in_order(code: Code, *kinds: type[Expr]) -> list[Any]:
+    """The expressions of these kinds in the order of `code`."""
+    numbers = chain.from_iterable(code.numbers_by_kind.get(kind, ()) for kind in kinds)
+    return [code.nodes[number] for number in sorted(numbers)]
+
+
+def interleave(tokens: npt.NDArray[np.uint8], reuses: npt.NDArray[np.int64]) -> bytes:
     """`tokens` with `REUSE` at each of the places `reuses` of the result."""
     made = np.ones(len(tokens) + len(reuses), np.bool_)
     made[reuses] = False
     out = np.full(len(made), f.REUSE, np.uint8)
-    out[made] = np.frombuffer(tokens, np.uint8)
+    out[made] = tokens
     return out.tobytes()

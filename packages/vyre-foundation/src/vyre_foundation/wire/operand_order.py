@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.code import NO_OP, Code
+from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
@@ -63,8 +63,7 @@ def _without_literal_last(made: Code) -> list[int]:
     """The numbers of the applications of commutative ops, less those whose last operand alone is a literal: these are
     in order, as most are. What is pushed before a literal, the last operand, is the first one."""
     literal = np.zeros(len(made.nodes), np.bool_)
-    leaves = made.numbers_of((NO_OP,)).tolist()
-    literal[[number for number in leaves if made.nodes[number].__class__ is Literal]] = True
+    literal[made.numbers_by_kind.get(Literal, [])] = True
     numbers = made.numbers_of(_COMMUTATIVE_TAGS)
     at = made.makes[numbers]
     in_order = literal[made.pushes[at - 1]] & ~literal[made.pushes[at - 2]]

@@ -36,7 +36,7 @@ def write_column(numbers: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
         numbers = np.array(numbers, np.uint64)
     values = numbers.astype(np.uint64)
     sizes = np.ones(len(values), np.intp)
-    for bits in range(7, 64, 7):
+    for bits in range(7, int(values.max()).bit_length(), 7):
         sizes += values >= np.uint64(1 << bits)
     ends = np.cumsum(sizes)
     at = ends - sizes
