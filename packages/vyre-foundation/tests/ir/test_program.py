@@ -7,7 +7,7 @@ import pytest
 
 from vyre_foundation import Program, encode, fingerprint, parse, print_program, validate
 from vyre_foundation.dtype import DTYPES, bool_, f32, u32, u64
-from vyre_foundation.ir import Atomic, AtomicOp, For, If, Store, Subgroup, SubgroupOp, Trap
+from vyre_foundation.ir import Atomic, AtomicOp, For, If, Store, Subgroup, SubgroupOp, Trap, literal
 from vyre_foundation.ir.stmt import MAX_NESTING
 
 TEXT = """program p workgroup(8, 4, 2) {
@@ -41,7 +41,7 @@ def test_statements_of_a_kind_are_in_program_order() -> None:
     p = parse(
         "program p workgroup(1) { write a: u32[4] @0; if true { a[0] = 1; } a[1] = 2; for i in 0..4 { a[i] = 3; } }"
     )
-    assert [stmt.value.value for stmt in p.of(Store)] == [1, 2, 3]
+    assert [stmt.value for stmt in p.of(Store)] == [literal(u32, n) for n in (1, 2, 3)]
     assert [*p.of(If), *p.of(For)] == [p.body[0], p.body[2]]
     assert not p.of(Trap)
 
