@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -8,22 +8,18 @@ from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, matches, ranked, require_linker
 
 
-@dataclass
-class FakePlatform:
-    name: str
-    version: str = "OpenCL 3.0"
-    vendor: str = "somebody"
+class Told:
+    """An object of OpenCL of which this is known."""
 
-
-@dataclass
-class FakeDevice:
-    platform: FakePlatform
-    name: str
-    type: int
+    def __init__(self, said: dict[Any, object]) -> None:
+        self.get_info = said.__getitem__
 
 
 def fake(platform: str, version: str, name: str, kind: str, position: int = 0) -> Candidate:
-    return Candidate(FakeDevice(FakePlatform(platform, version), name, devices.KINDS[kind]), position)  # type: ignore[arg-type]
+    asked = cl.platform_info
+    theirs = Told({asked.NAME: platform, asked.VERSION: version, asked.VENDOR: "somebody"})
+    own = {cl.device_info.NAME: name, cl.device_info.TYPE: devices.KINDS[kind], cl.device_info.PLATFORM: theirs}
+    return Candidate(Told(own), position)  # type: ignore[arg-type]
 
 
 POCL_3 = fake("Portable Computing Language", "OpenCL 3.0 PoCL 3.0-rc2", "pthread-EPYC", "cpu")
@@ -101,7 +97,7 @@ def test_a_platform_without_devices_is_passed_over(monkeypatch: pytest.MonkeyPat
         int_ptr = 1
 
         def get_devices(self) -> list[cl.Device]:
-            raise cl.RuntimeError(cl._cl._ErrorRecord(msg="none", code=-1, routine="clGetDeviceIDs"))
+            raise cl.RuntimeError(cl._ErrorRecord(msg="none", code=-1, routine="clGetDeviceIDs"))
 
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(icd, "locate", lambda runtime: None)

@@ -11,7 +11,10 @@ OPTION = "-disable-x86-scalar-to-vector"
 
 
 def device(version: str = "2026.22.10.0.01_160000", vendor: str = "Intel(R) Corporation", type: int = 2) -> Any:
-    return SimpleNamespace(platform=SimpleNamespace(vendor=vendor), type=type, driver_version=version)
+    platform = SimpleNamespace(get_info={cl.platform_info.VENDOR: vendor}.__getitem__)
+    asked = cl.device_info
+    own = {asked.PLATFORM: platform, asked.TYPE: type, asked.DRIVER_VERSION: version}
+    return SimpleNamespace(get_info=own.__getitem__)
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,15 @@ def row(id: str) -> Composition:
 
 
 class Entry:
-    """What an entry point is to whoever loads it."""
+    """An entry point, and the module that it names."""
 
     def __init__(self, name: str, given: object, distribution: str = "some-dialect") -> None:
-        self.name, self.value, self._given = name, f"{name}_module:rows", given
+        self.name, self.module, self._given = name, f"{name}_module", given
+        self.value = f"{self.module}:rows"
         self.dist = type("Dist", (), {"name": distribution, "version": "3.1"})()
 
-    def load(self) -> object:
+    @property
+    def rows(self) -> object:
         if isinstance(self._given, BaseException):
             raise self._given
         return lambda: self._given
@@ -36,6 +39,8 @@ class Entry:
 def install(monkeypatch: pytest.MonkeyPatch):
     def entries(*found: Entry) -> None:
         monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: list(found))
+        for entry in found:
+            monkeypatch.setitem(sys.modules, entry.module, entry)
 
     entries()
     monkeypatch.delenv("VYRE_DIALECT_PATH", raising=False)

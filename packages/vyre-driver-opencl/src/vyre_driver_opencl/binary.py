@@ -7,8 +7,8 @@ machine code, and a program made from it runs at once. Before, it would hold the
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from vyre_driver_opencl.about import ask, device_of
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, load
 from vyre_driver_opencl.launch import Module
@@ -17,7 +17,7 @@ from vyre_driver_opencl.launch import Module
 def to_bytes(module: Module) -> bytes | None:
     """The module's kernels, and the runtime's binary of its program; None where the runtime gives none."""
     # A program belongs to all devices of its context, and is built for one.
-    given: Any = module.program.get_info(cl.program_info.BINARIES)
+    given = ask(module.program, cl.program_info.BINARIES)
     binaries = [binary for binary in given if binary]
     if len(binaries) != 1:
         return None
@@ -32,5 +32,5 @@ def from_bytes(data: bytes, context: cl.Context, queue: cl.CommandQueue) -> Modu
         head = json.loads(text)
     except ValueError as error:
         raise BuildFailed(f"the binary has no head: {error}") from error
-    program = load(context, queue.device, binary)
+    program = load(context, device_of(queue), binary)
     return Module(program, head["kernels"], queue, is_flat=head["is_flat"])

@@ -11,7 +11,8 @@ from vyre_driver.lower.dialect import CDialect
 from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver.tune.patterns import patterns
 from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, TimingUnit, fastest, timing_unit
-from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.about import device_of, end_ns, start_ns
+from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.probe import Proven
 from vyre_driver_opencl.proof.bench import Bench, words
@@ -44,17 +45,19 @@ def time_variants(bench: Bench, unit: TimingUnit) -> dict[Variant, float]:
     """Picoseconds for one application of one lane: the median of a few runs."""
     if not unit.variants:
         return {}
-    device = bench.queue.device
+    device = device_of(bench.queue)
     queue = cl.CommandQueue(bench.context, device, cl.command_queue_properties.PROFILING_ENABLE)
-    kernel = cl.Kernel(build(bench.context, device, unit.text, bench.options), KERNEL)
+    kernel = new_kernel(build(bench.context, device, unit.text, bench.options), KERNEL)
     buffers = [_buffer(bench.context, t, start) for t in unit.types for start in range(3)]
-    kernel.set_scalar_arg_dtypes([np.uint32, np.uint32, *[None] * len(buffers)])
+    for position, buffer in enumerate(buffers):
+        kernel.set_arg(2 + position, buffer)
 
     def run(number: int, repeats: int) -> int:
-        kernel.set_args(number, repeats, *buffers)
+        kernel.set_arg(0, np.uint32(number))
+        kernel.set_arg(1, np.uint32(repeats))
         event = cl.enqueue_nd_range_kernel(queue, kernel, (unit.workgroup,), (unit.workgroup,))
         event.wait()
-        return int(event.profile.end - event.profile.start)
+        return end_ns(event) - start_ns(event)
 
     run(0, 1)  # some runtimes compile now
     times = {}

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.errors import text_of
 
 OPTIONS = ("-w",)
 """For every program: nobody would read warnings about emitted source."""
@@ -34,21 +35,21 @@ class BuildFailed(Exception):
         self.lines = tuple(dict.fromkeys(map(int, _POSITION.findall(log))))
 
 
-def build(context: cl.Context, device: cl.Device, text: str, options: tuple[str, ...] = ()) -> cl.Program:
+def build(context: cl.Context, device: cl.Device, text: str, options: tuple[str, ...] = ()) -> cl._Program:
     """Compile and link `text` for one device of the context, or raise `BuildFailed`."""
-    return _built(cl._cl._Program(context, text), device, options)
+    return _built(cl._Program(context, text), device, options)
 
 
-def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program:
+def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl._Program:
     """A program from the binary of one that was built for this device, or `BuildFailed`."""
     try:
-        program = cl._cl._Program(context, [device], [binary])
+        program = cl._Program(context, [device], [binary])
     except cl.Error as error:
-        raise BuildFailed(str(error)) from error
+        raise BuildFailed(text_of(error)) from error
     return _built(program, device, ())
 
 
-def _built(program: cl._cl._Program, device: cl.Device, options: tuple[str, ...]) -> cl.Program:
+def _built(program: cl._Program, device: cl.Device, options: tuple[str, ...]) -> cl._Program:
     failure: cl.Error | None = None
     said: list[str] = []
     with _standard_error_into(said):
@@ -56,13 +57,13 @@ def _built(program: cl._cl._Program, device: cl.Device, options: tuple[str, ...]
             program._build(" ".join((*OPTIONS, *options)).encode(), [device])
         except cl.Error as error:
             failure = error
-    said += [log or "" for _, log in program._get_build_logs()]
+    said.append(str(program.get_build_info(device, cl.program_build_info.LOG) or ""))
     log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
     if failure is not None:
-        raise BuildFailed(log or str(failure)) from failure
+        raise BuildFailed(log or text_of(failure)) from failure
     if log:
         _logger.debug("%s", log)
-    return cl.Program(program)
+    return program
 
 
 _one_at_a_time = threading.Lock()
@@ -71,7 +72,7 @@ _one_at_a_time = threading.Lock()
 @contextmanager
 def _standard_error_into(said: list[str]) -> Iterator[None]:
     """Append to `said` what anything in the process, libraries included, writes to file descriptor 2 meanwhile."""
-    with _one_at_a_time, tempfile.TemporaryFile() as sink:
+    with _one_at_a_time, _sink() as sink:
         try:
             saved = os.dup(2)
         except OSError:  # there is no standard error: nothing to catch
@@ -85,3 +86,12 @@ def _standard_error_into(said: list[str]) -> Iterator[None]:
             os.close(saved)
             sink.seek(0)
             said.append(sink.read().decode("utf-8", "replace"))
+
+
+def _sink() -> IO[bytes]:
+    """A file without a name: in memory where the system has such files, for that takes less and nothing is imported."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("said"), "w+b")
+    from tempfile import TemporaryFile
+
+    return TemporaryFile()

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver_opencl import icd
+from vyre_driver_opencl import about, icd
 from vyre_driver_opencl.api import cl
 from vyre_foundation.record import record
 
@@ -32,15 +32,16 @@ class Candidate:
     @property
     def platform(self) -> str:
         """All that a user may know the platform by."""
-        platform = self.device.platform
-        return f"{platform.name} {platform.vendor} {platform.version}"
+        asked = (cl.platform_info.NAME, cl.platform_info.VENDOR, cl.platform_info.VERSION)
+        return " ".join(about.ask(about.platform(self.device), one) for one in asked)
 
     @property
     def is_pocl(self) -> bool:
-        return "PoCL" in self.device.platform.version
+        return about.is_pocl(self.device)
 
     def __str__(self) -> str:
-        return f"{self.device.platform.name.strip()}:{self.position} ({self.device.name.strip()})"
+        platform = about.ask(about.platform(self.device), cl.platform_info.NAME)
+        return f"{platform.strip()}:{self.position} ({about.name(self.device)})"
 
 
 def candidates(backend: str) -> list[Candidate]:
@@ -71,16 +72,16 @@ def siblings(best: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
 
     They have one platform, one compiler and one memory, and so what one has proven holds for the others.
     """
-    if not best.is_pocl or not best.device.type & KINDS["cpu"]:
+    if not best.is_pocl or not about.is_cpu(best.device):
         return [best]
-    same = [c for c in others if c.device.platform == best.device.platform and c.device.type == best.device.type]
-    return sorted(same, key=lambda candidate: candidate.device.max_compute_units)
+    platform, kind = about.platform(best.device), about.kind(best.device)
+    same = [c for c in others if about.platform(c.device) == platform and about.kind(c.device) == kind]
+    return sorted(same, key=lambda candidate: about.compute_units(candidate.device))
 
 
 def require_linker(backend: str, candidate: Candidate) -> None:
     """PoCL links each kernel with a linker of the system, and ends the process where there is none: refuse before."""
-    is_cpu = bool(candidate.device.type & KINDS["cpu"])
-    if candidate.is_pocl and is_cpu and not any(map(shutil.which, LINKERS)):
+    if candidate.is_pocl and about.is_cpu(candidate.device) and not any(map(shutil.which, LINKERS)):
         reason = f"{candidate} needs a linker, and the search path has none of {', '.join(LINKERS)}"
         fix = "install binutils (Debian: apt install binutils), or pip install vyre-driver-opencl[intel]"
         raise BackendUnavailable(backend, reason, fix=fix)
@@ -92,17 +93,17 @@ def ranked(found: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _rank(candidate: Candidate) -> tuple[bool, tuple[int, ...]]:
-    release = re.search(r"PoCL (\d+(?:\.\d+)*)", candidate.device.platform.version)
+    release = re.search(r"PoCL (\d+(?:\.\d+)*)", about.platform_version(candidate.device))
     version = tuple(map(int, release[1].split("."))) if release else ()
-    return bool(candidate.device.type & (KINDS["gpu"] | KINDS["accelerator"])), version
+    return bool(about.kind(candidate.device) & (KINDS["gpu"] | KINDS["accelerator"])), version
 
 
 def _is_called(candidate: Candidate, text: str) -> bool:
     if text.isdecimal():
         return candidate.position == int(text)
     if text in KINDS:
-        return bool(candidate.device.type & KINDS[text])
-    return text in candidate.device.name.casefold()
+        return bool(about.kind(candidate.device) & KINDS[text])
+    return text in about.name(candidate.device).casefold()
 
 
 def _general() -> Iterator[cl.Platform]:
@@ -117,8 +118,8 @@ def _intel(backend: str) -> list[Candidate]:
     library = icd.locate(icd.INTEL)
     listed = icd.listed(only=library)
     attached = icd.attach(icd.INTEL, library) if library else []
-    theirs = [platform for platform in (*attached, *listed) if "Intel" in platform.vendor]
-    found = [candidate for candidate in _devices(theirs) if candidate.device.type & KINDS["cpu"]]
+    theirs = [platform for platform in (*attached, *listed) if "Intel" in about.ask(platform, cl.platform_info.VENDOR)]
+    found = [candidate for candidate in _devices(theirs) if about.is_cpu(candidate.device)]
     if found:
         return found
     reason = f"the distribution {icd.INTEL.distribution!r} is not installed, and the system registers no Intel runtime"

@@ -33,7 +33,20 @@ def translated(backend: str, *, requested: int = 0, where: str = "") -> Iterator
     try:
         yield
     except cl.Error as error:
-        raise from_status(backend, error.code, str(error), requested=requested, where=where) from error
+        raise from_status(backend, code_of(error), text_of(error), requested=requested, where=where) from error
+
+
+def code_of(error: cl.Error) -> int:
+    """The status number that the runtime gave."""
+    number: int = error.args[0].code()
+    return number
+
+
+def text_of(error: cl.Error) -> str:
+    """The function that refused, the name of the status number, and what else is said."""
+    record = error.args[0]
+    names = (name for name, value in vars(cl.status_code).items() if value == record.code())
+    return " - ".join(filter(None, (f"{record.routine()} failed: {next(names, record.code())}", record.what())))
 
 
 def from_status(backend: str, status: int, reason: str, *, requested: int = 0, where: str = "") -> BackendError:

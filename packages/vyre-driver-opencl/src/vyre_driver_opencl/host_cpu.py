@@ -15,6 +15,7 @@ import struct
 from functools import cache
 from pathlib import Path
 
+from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 
 UNKNOWN = b"generic\0"
@@ -37,7 +38,7 @@ AVX-512 prefer 32. What that CPU has beside the flags (ER, PF) is emitted for in
 
 def name_host_cpu(device: cl.Device) -> str | None:
     """Give a device that does not know its CPU the best name that this CPU can run: that name, or None if untouched."""
-    if "PoCL" not in device.platform.version or not device.version.endswith("-generic") or not MEMORY.exists():
+    if not _is_unknown(device):
         return None
     name = _host_name()
     try:
@@ -48,8 +49,12 @@ def name_host_cpu(device: cl.Device) -> str | None:
 
 def assumed_cpu(device: cl.Device) -> str:
     """The name that this device has got here, "" for one that knows its CPU: its compiler's code depends on it."""
-    is_unknown = "PoCL" in device.platform.version and device.version.endswith("-generic") and MEMORY.exists()
-    return _host_name() or "" if is_unknown else ""
+    return _host_name() or "" if _is_unknown(device) else ""
+
+
+def _is_unknown(device: cl.Device) -> bool:
+    version: str = about.ask(device, cl.device_info.VERSION)
+    return about.is_pocl(device) and version.endswith("-generic") and MEMORY.exists()
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.host_cpu import assumed_cpu
 from vyre_driver_opencl.withheld import withheld
@@ -18,10 +19,11 @@ _HARMLESS = (
 
 def device_identity(backend: str, device: cl.Device) -> tuple[str, str, str, str, str]:
     """Backend, device, vendor, driver and compiler, as in `DeviceProfile.identity`."""
-    known = (device.platform.version.strip(), assumed_cpu(device), *withheld(device))
+    known = (about.platform_version(device).strip(), assumed_cpu(device), *withheld(device))
     compiler = " ".join(filter(None, (*known, *_settings())))
-    driver = f"{device.version.strip()} {device.driver_version.strip()}"
-    return backend, device.name.strip(), device.vendor.strip(), driver, compiler
+    asked = (cl.device_info.VENDOR, cl.device_info.VERSION, cl.device_info.DRIVER_VERSION)
+    vendor, version, driver = (about.ask(device, one).strip() for one in asked)
+    return backend, about.name(device), vendor, f"{version} {driver}", compiler
 
 
 def _settings() -> list[str]:

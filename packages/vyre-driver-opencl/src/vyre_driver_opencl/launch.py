@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from vyre_driver.device.profile import Extent
-from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.about import end_ns, start_ns
+from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.memory import Argument, BufferMemory
 
 Arg: TypeAlias = "BufferMemory | Argument | int"
@@ -22,7 +23,7 @@ BLOCKING = 0.02
 
 def seconds_of(first: cl.Event, last: cl.Event) -> float:
     """What the device took from the beginning of one command to the end of another; infinity if it is long."""
-    seconds: float = (last.profile.end - first.profile.start) / 1e9
+    seconds = (end_ns(last) - start_ns(first)) / 1e9
     return seconds if seconds < BLOCKING else math.inf
 
 
@@ -52,19 +53,17 @@ class LoadedKernel:
 
     def bind(self, args: Args) -> None:
         """Make `args` the kernel's arguments; what they were in the call before is not set again."""
-        bound, self._bound, self.args = self._bound, None, None  # unknown, if the runtime refuses one of them
-        if bound is None:
-            self.kernel.set_scalar_arg_dtypes([np.uint32 if isinstance(a, int) else None for a in args])
-            return self._bind_all(args)
-        is_other = False
+        known, self._bound, self.args = self._bound, None, None  # unknown, if the runtime refuses one of them
+        bound: list[BufferMemory | int | None] = known or [None] * len(args)
+        is_other = known is None
         for position, arg in enumerate(args):
             before = bound[position]
             if arg is before:
                 continue
-            kind = type(arg)
-            if kind is int:
+            if type(arg) is int:
                 if arg != before:
-                    return self._bind_all(args)
+                    self.kernel.set_arg(position, np.uint32(arg))
+                    bound[position] = arg
             elif isinstance(arg, BufferMemory):
                 self.kernel.set_arg(position, arg.argument)
                 bound[position] = arg
@@ -76,8 +75,8 @@ class LoadedKernel:
                     is_other = True
         self._bound = bound
         if is_other:
-            self._remember(args)
-        elif None not in bound:
+            self.memories = tuple(memory for memory in bound if isinstance(memory, BufferMemory))
+        if None not in bound:  # otherwise memory of a caller is among them
             self.args = args
 
     def bind_for(self, fixed: Args, places: Sequence[int], values: Sequence[Argument]) -> None:
@@ -87,16 +86,6 @@ class LoadedKernel:
             args[place] = value
         self.bind(args)
         self.args = fixed
-
-    def _bind_all(self, args: Args) -> None:
-        self.kernel.set_args(*[a.argument if isinstance(a, BufferMemory) else a for a in args])
-        self._bound = [a if isinstance(a, (int, BufferMemory)) else None for a in args]
-        self._remember(args)
-
-    def _remember(self, args: Args) -> None:
-        """`args` stays None while memory of a caller is among them."""
-        self.memories = tuple(a for a in args if isinstance(a, BufferMemory))
-        self.args = args if self._bound is not None and None not in self._bound else None
 
     def took(self, event: cl.Event) -> None:
         """Learn from a launch that has ended."""
@@ -121,6 +110,6 @@ class LoadedKernel:
 class Module:
     """A built program, its kernels by name, and the queue that they go to."""
 
-    def __init__(self, program: cl.Program, names: Sequence[str], queue: cl.CommandQueue, *, is_flat: bool) -> None:
+    def __init__(self, program: cl._Program, names: Sequence[str], queue: cl.CommandQueue, *, is_flat: bool) -> None:
         self.program, self.queue, self.is_flat = program, queue, is_flat
-        self.kernels = {name: LoadedKernel(cl.Kernel(program, name), is_flat=is_flat) for name in names}
+        self.kernels = {name: LoadedKernel(new_kernel(program, name), is_flat=is_flat) for name in names}

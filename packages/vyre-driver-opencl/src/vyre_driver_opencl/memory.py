@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vyre_driver.errors import DeviceOutOfMemory
+from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ class Sharing(Enum):
     @classmethod
     def of(cls, device: cl.Device, *, plain_pointers: bool = False) -> Sharing:
         """`plain_pointers`: kernels have been shown to work on any address of the host."""
-        if not device.type & cl.device_type.CPU:
+        if not about.is_cpu(device):
             return cls.NONE
         if plain_pointers:
             return cls.SYSTEM_POINTER
-        return cls.HOST_POINTER if "PoCL" in device.platform.version else cls.NONE
+        return cls.HOST_POINTER if about.is_pocl(device) else cls.NONE
 
 
 class BufferMemory:
@@ -99,8 +100,8 @@ class HostMemory(BufferMemory):
     def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
         """The same as a command, after all that were enqueued before."""
         if isinstance(self.argument, cl.Buffer):
-            return cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
-        return cl.enqueue_svm_memfill(queue, self.argument, np.array([byte], np.uint8), size)
+            return cl._enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
+        return cl._enqueue_svm_memfill(queue, self.argument, np.array([byte], np.uint8), size)
 
 
 class DeviceMemory(BufferMemory):
@@ -115,19 +116,19 @@ class DeviceMemory(BufferMemory):
         self.launch = 0
 
     def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
-        cl.enqueue_copy(queue, into, self.argument, src_offset=offset)
+        cl._enqueue_read_buffer(queue, self.argument, into, offset)
 
     def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
-        cl.enqueue_copy(queue, self.argument, data, dst_offset=offset)
+        cl._enqueue_write_buffer(queue, self.argument, data, offset)
 
     def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
-        return cl.enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
+        return cl._enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
 
 
 def over_host_pointer(context: cl.Context, data: memoryview) -> Argument | None:
     """The bytes of `data` as a buffer in place, which keeps them alive; None where the device would copy them."""
     words = np.frombuffer(data, np.uint8)
-    if "PoCL" not in context.devices[0].platform.version or words.ctypes.data % ALIGNMENT:
+    if not about.is_pocl(about.ask(context, cl.context_info.DEVICES)[0]) or words.ctypes.data % ALIGNMENT:
         return None
     access = cl.mem_flags.READ_WRITE if words.flags.writeable else cl.mem_flags.READ_ONLY
     return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=words)

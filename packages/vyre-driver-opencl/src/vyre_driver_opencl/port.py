@@ -11,10 +11,11 @@ from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
+from vyre_driver_opencl.about import ask, device_of, end_ns, start_ns, status
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
-from vyre_driver_opencl.errors import from_status, translated
+from vyre_driver_opencl.errors import code_of, from_status, text_of, translated
 from vyre_driver_opencl.launch import BLOCKING, Args, LoadedKernel, Module
 from vyre_driver_opencl.memory import (
     ALIGNMENT,
@@ -56,7 +57,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         self._sharing = Sharing.of(self._device, plain_pointers=opened.proven.plain_pointers)
         self._plain_pointers = self._sharing is Sharing.SYSTEM_POINTER
         self.shares_host_memory = self._sharing is not Sharing.NONE
-        self._largest = self._device.max_mem_alloc_size
+        self._largest = ask(self._device, cl.device_info.MAX_MEM_ALLOC_SIZE)
         # Since the last wait for everything. The arguments are kept because memory of a caller may be among them.
         self._launched: list[tuple[LoadedKernel | Fill | Recording, cl.Event, Args]] = []
         self._ended = 0  # launches before those
@@ -208,7 +209,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         """
         loaded = module.kernels[kernel]
         queue, object, set_arg, enqueue = module.queue, loaded.kernel, loaded.kernel.set_arg, cl.enqueue_nd_range_kernel
-        launched, at_once, fixed = self._launched, works_at_once(module.queue.device), tuple(args)
+        launched, at_once, fixed = self._launched, works_at_once(device_of(module.queue)), tuple(args)
         span, local = loaded.sizes(grid, workgroup_size)
 
         def run(values: Sequence[Argument]) -> None:
@@ -285,7 +286,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def wait(self, event: cl.Event, timeout: float | None = None) -> bool:
-        if event.command_execution_status == COMPLETE:  # at once, where the calling thread does the work
+        if event.get_info(STATUS) == COMPLETE:  # at once, where the calling thread does the work
             if self._launched and event is self._launched[-1][1]:
                 self._settle(measure=self._pending >= BLOCKING)
             return True
@@ -314,7 +315,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
 
     def elapsed(self, event: cl.Event) -> int | None:
         with translated(self._backend):
-            return event.profile.end - event.profile.start
+            return end_ns(event) - start_ns(event)
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -358,13 +359,13 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         self._settle(measure=False)
 
     def _translated(self, error: cl.Error) -> BackendError:
-        return from_status(self._backend, error.code, str(error))
+        return from_status(self._backend, code_of(error), text_of(error))
 
     def _has_ended(self, event: cl.Event) -> bool:
-        status = event.command_execution_status
-        if status < 0:
-            raise from_status(self._backend, status, "the kernel was aborted")
-        return bool(status == cl.command_execution_status.COMPLETE)
+        reached = status(event)
+        if reached < 0:
+            raise from_status(self._backend, reached, "the kernel was aborted")
+        return reached == COMPLETE
 
     def _settle(self, *, measure: bool) -> None:
         """Everything has ended. `measure`: find out how long each launch took, for the waits to come."""
@@ -392,6 +393,6 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             if event is None:
                 self._queue.finish()
                 return True
-            return event.command_execution_status <= cl.command_execution_status.COMPLETE
+            return status(event) <= COMPLETE
         except cl.Error:
             return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from vyre_driver.device.queue import Queue
+from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 
 SAMPLES = 7
@@ -16,10 +17,10 @@ SAMPLES = 7
 
 def queue_of(queue: cl.CommandQueue) -> Queue:
     """The facts of a queue."""
-    device = queue.device
+    device = about.device_of(queue)
     return Queue(
         name=_kind(device),
-        workers=device.max_compute_units,
+        workers=about.compute_units(device),
         launch_ns=_launch_ns(queue),
         is_interruptible=not works_at_once(device),
     )
@@ -31,17 +32,17 @@ def works_at_once(device: cl.Device) -> bool:
 
 
 def _kind(device: cl.Device) -> str:
-    name: str = device.name.strip()
-    return name.partition("-")[0] if "PoCL" in device.platform.version else name
+    name = about.name(device)
+    return name.partition("-")[0] if about.is_pocl(device) else name
 
 
 def _launch_ns(queue: cl.CommandQueue) -> float:
     """The median time of the least command and the wait for it."""
-    room = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4)
+    room = cl.Buffer(about.ask(queue, cl.command_queue_info.CONTEXT), cl.mem_flags.READ_WRITE, 4)
     times = []
     for _ in range(SAMPLES):
         started = time.perf_counter_ns()
-        cl.enqueue_fill_buffer(queue, room, bytes(1), 0, 4)
+        cl._enqueue_fill_buffer(queue, room, bytes(1), 0, 4)
         queue.finish()
         times.append(time.perf_counter_ns() - started)
     return float(sorted(times)[SAMPLES // 2])

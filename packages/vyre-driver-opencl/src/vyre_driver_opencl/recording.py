@@ -6,7 +6,7 @@ import math
 from typing import cast
 
 from vyre_driver.device.profile import Extent
-from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.launch import Args, LoadedKernel, Module, seconds_of
 from vyre_driver_opencl.memory import AnyMemory, BufferMemory
 
@@ -51,7 +51,7 @@ class Recording:
         self.queue = module.queue
         key = (id(module), name, grid, workgroup_size, id(args))
         if key not in self._kernels:
-            kernel = LoadedKernel(cl.Kernel(module.program, name), is_flat=module.is_flat)
+            kernel = LoadedKernel(new_kernel(module.program, name), is_flat=module.is_flat)
             kernel.bind(args)
             kernel.shape(grid, workgroup_size)
             self._kernels[key] = kernel, args

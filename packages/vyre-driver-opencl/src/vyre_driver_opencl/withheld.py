@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 
 VARIABLE = "CL_CONFIG_LLVM_OPTIONS"
@@ -25,8 +26,9 @@ WITHHELD = {
 
 def withheld(device: cl.Device) -> tuple[str, ...]:
     """The options for this device, but for those that the user has set: the compiler takes each once."""
-    is_intel = "Intel" in device.platform.vendor and bool(device.type & cl.device_type.CPU)
-    options = next((o for start, o in WITHHELD.items() if is_intel and device.driver_version.startswith(start)), ())
+    is_intel = about.is_cpu(device) and "Intel" in about.ask(about.platform(device), cl.platform_info.VENDOR)
+    release = about.ask(device, cl.device_info.DRIVER_VERSION) if is_intel else ""
+    options = next((options for start, options in WITHHELD.items() if release.startswith(start)), ())
     own = os.environ.get(VARIABLE, "")
     return tuple(option for option in options if option.partition("=")[0] not in own)
 

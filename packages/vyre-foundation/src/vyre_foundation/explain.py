@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.resources import files
 from inspect import cleandoc
 
+from vyre_foundation.entry_points import entry_points
 from vyre_foundation.errors import VyreError
 from vyre_foundation.migration import WARNINGS
 from vyre_foundation.record import record
@@ -52,10 +53,8 @@ class Explanation:
 @cache
 def explanations() -> Mapping[str, Explanation]:
     """Every code of every installed distribution, in order. A distribution that can not be asked is left out."""
-    from importlib.metadata import entry_points  # only those who ask pay for it
-
     found = list(_language())
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
+    for entry in sorted(entry_points(GROUP), key=lambda entry: entry.value):
         try:
             found += explain_errors(entry.value)
         except Exception as error:

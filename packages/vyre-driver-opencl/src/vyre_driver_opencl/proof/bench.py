@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.about import device_of
+from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import build
 from vyre_foundation.dtype import DType, f16, f32, f64
 from vyre_foundation.record import record
@@ -33,13 +34,14 @@ class Bench:
 
         Raises `BuildFailed`, or the runtime's error.
         """
-        kernel = cl.Kernel(build(self.context, self.queue.device, text, self.options), "prove")
+        kernel = new_kernel(build(self.context, device_of(self.queue), text, self.options), "prove")
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (*results, *operands)]
-        kernel.set_args(*buffers)
+        for position, buffer in enumerate(buffers):
+            kernel.set_arg(position, buffer)
         cl.enqueue_nd_range_kernel(self.queue, kernel, (lanes,), (lanes,))
         for result, buffer in zip(results, buffers, strict=False):
-            cl.enqueue_copy(self.queue, result, buffer)
+            cl._enqueue_read_buffer(self.queue, buffer, result)
 
 
 def words(t: DType, patterns: Iterable[int]) -> Words:

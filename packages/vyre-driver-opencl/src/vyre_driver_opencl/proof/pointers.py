@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.about import device_of
+from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.proof.bench import Bench
 
@@ -18,7 +19,7 @@ _TEXT = "__kernel void prove(__global const uint *x, __global uint *y) { size_t 
 def prove_pointers(bench: Bench) -> bool:
     """Add in place, over memory that begins inside of an allocation, twice in different places."""
     try:
-        kernel = cl.Kernel(build(bench.context, bench.queue.device, _TEXT, bench.options), "prove")
+        kernel = new_kernel(build(bench.context, device_of(bench.queue), _TEXT, bench.options), "prove")
         return all(_adds(bench, kernel, start) for start in (0, 4))
     except (BuildFailed, cl.Error):
         return False
@@ -26,7 +27,8 @@ def prove_pointers(bench: Bench) -> bool:
 
 def _adds(bench: Bench, kernel: cl.Kernel, start: int) -> bool:
     x, y = np.arange(LANES + start, dtype=np.uint32)[start:], np.full(LANES + start, 7, np.uint32)[start:]
-    kernel.set_args(cl.SVM(x), cl.SVM(y))
+    for position, pointer in enumerate((cl.SVM(x), cl.SVM(y))):
+        kernel.set_arg(position, pointer)
     cl.enqueue_nd_range_kernel(bench.queue, kernel, (LANES,), None)
     bench.queue.finish()
     return bool(np.array_equal(y, x + np.uint32(7)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -76,7 +75,9 @@ def remove(folder: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    handle, name = tempfile.mkstemp(prefix="vyre-new-", suffix=".sqlite3", dir=path.parent)
+    from tempfile import mkstemp  # only the first process needs it
+
+    handle, name = mkstemp(prefix="vyre-new-", suffix=".sqlite3", dir=path.parent)
     os.close(handle)
     new = Path(name)
     try:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from vyre_driver.backend.contract import CONTRACT
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
+from vyre_foundation.entry_points import EntryPoint, entry_points
 from vyre_foundation.record import record
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 GROUP = "vyre.backends"
 DISABLE = "VYRE_DISABLE_PLUGINS"
@@ -45,8 +41,8 @@ def discover() -> Discovery:
     backends: dict[str, BackendRegistration] = {}
     owners: dict[str, str] = {}
     problems: list[BackendProblem] = []
-    for owner, entry in _entries():
-        loaded = _load(entry, owner)
+    for entry in _entries():
+        owner, loaded = entry.distribution, _load(entry)
         if isinstance(loaded, BackendProblem):
             problems.append(loaded)
         elif loaded.id in owners:
@@ -58,18 +54,16 @@ def discover() -> Discovery:
     return Discovery(dict(sorted(backends.items())), tuple(sorted(problems, key=lambda p: (p.id, p.distribution))))
 
 
-def _entries() -> Iterable[tuple[str, EntryPoint]]:
-    """The entry points with their distributions, in an order that does not depend on the installation."""
-    from importlib.metadata import entry_points  # 20 ms that only a listing should pay for
-
+def _entries() -> list[EntryPoint]:
+    """Those that nobody has disabled."""
     disabled = {word.strip() for word in os.environ.get(DISABLE, "").split(",")}
     if disabled & {"1", "all", "true"}:
-        return ()
-    found = [(_distribution(entry), entry) for entry in entry_points(group=GROUP) if entry.name not in disabled]
-    return sorted(found, key=lambda one: (one[1].name, one[0], one[1].value))
+        return []
+    return [entry for entry in entry_points(GROUP) if entry.name not in disabled]
 
 
-def _load(entry: EntryPoint, owner: str) -> BackendRegistration | BackendProblem:
+def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
+    owner = entry.distribution
     try:
         loaded = entry.load()
     except (Exception, SystemExit) as error:
@@ -99,8 +93,3 @@ def _skew(registration: BackendRegistration, owner: str) -> BackendProblem | Non
 def _duplicate(id: str, first: str, second: str) -> BackendProblem:
     reason = f"{first} registers the same id, so none of them is used"
     return BackendProblem(id, second, reason, f"pip uninstall {first} or pip uninstall {second}")
-
-
-def _distribution(entry: EntryPoint) -> str:
-    """Its name, for which all is read that the distribution says of itself."""
-    return entry.dist.name if entry.dist is not None else "an unknown distribution"
