@@ -37,7 +37,7 @@ from vyre_foundation.ir.expr import (
     Length,
     Load,
     Local,
-    applied,
+    binary,
     literal,
 )
 from vyre_foundation.ir.expr import Select as SelectExpr
@@ -96,7 +96,7 @@ def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
         else:
             second = _operand(other, first.dtype)
         value = _new(Value)  # saves a third of the time of `Value(…)`
-        value.expr = applied(op, (first, second))
+        value.expr = binary(op, first, second)
         return value
 
     return method
@@ -578,7 +578,7 @@ def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
 
 def _reflected(op: Op, x: Number, y: Operators) -> Value:
     second = y.expr
-    return Value(applied(op, (_operand(x, second.dtype), second)))
+    return Value(binary(op, _operand(x, second.dtype), second))
 
 
 def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:

@@ -12,7 +12,7 @@ from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir import Apply, Expr, Literal, Local, Select
 from vyre_foundation.ir import expr as table
 from vyre_foundation.ir.code import code
-from vyre_foundation.ir.expr import applied, interned_count, known_apply
+from vyre_foundation.ir.expr import applied, binary, interned_count, known_binary
 from vyre_foundation.ops import OPS
 
 X, F, FLAG = Local("x", u32), Local("f", f32), Local("flag", bool_)
@@ -149,10 +149,14 @@ def test_who_comes_while_a_sweep_decides_waits_for_it() -> None:
 
 
 def test_the_short_way_is_the_same() -> None:
-    assert applied(OPS["add"], (X, X)) is Apply(OPS["add"], X, X)
+    assert applied(OPS["add"], (X, X)) is Apply(OPS["add"], X, X) is binary(OPS["add"], X, X)
+    assert applied(OPS["fma"], (F, F, F)) is Apply(OPS["fma"], F, F, F)
+    assert applied(OPS["sqrt"], (F,)) is Apply(OPS["sqrt"], F) is not applied(OPS["neg"], (F,))
     for op, first, second in ((OPS["add"], X, F), (OPS["sqrt"], F, F), (OPS["fma"], F, F), (OPS["and"], F, F)):
         with pytest.raises(TypeMismatch):
             applied(op, (first, second))
+    with pytest.raises(TypeMismatch, match="operands of one type"):
+        binary(OPS["add"], X, F)
 
 
 def test_ops_of_the_same_operands_are_told_apart_after_a_sweep() -> None:
@@ -167,9 +171,9 @@ def test_ops_of_the_same_operands_are_told_apart_after_a_sweep() -> None:
     interned_count()
     assert applied(OPS["mul"], operands) is other
     assert id(applied(OPS["sub"], operands)) == identity
-    assert known_apply(OPS["mul"], operands) is other
-    assert known_apply(OPS["xor"], operands) is None
+    assert known_binary(OPS["mul"], operands) is other
+    assert known_binary(OPS["xor"], operands) is None
     before = interned_count()
     del other
     assert interned_count() == before - 2
-    assert known_apply(OPS["sub"], operands) is None
+    assert known_binary(OPS["sub"], operands) is None

@@ -108,36 +108,44 @@ class Code:
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     """The code of `roots`; expressions in `swapped` have their operands the other way round.
 
-    A node of which operands are to come waits, with them, for the one that is being made.
+    From a root it goes down along first operands, to what is made already or has none, and then up again, as long as
+    the second operands are made too. One that is not is where it goes down next; its parent waits below the operands
+    that follow, and below a None, which tells it from those of which the first operand is being made.
     """
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []
     ends: list[int] = []
     waiting: list[Any] = []
-    push, known, wait, resume = pushes.append, numbers.get, waiting.append, waiting.pop
-    made = 0
+    known, is_any_swapped, made = numbers.get, bool(swapped), 0
     for root in roots:
-        parent: Expr | None = None
-        operands = iter((root,))
+        node = root
         while True:
-            for node in operands:
-                if (number := known(node)) is not None:
-                    push(number)
-                elif node.args:
-                    wait(parent)
-                    wait(operands)
-                    parent, operands = node, iter(node.args[::-1] if swapped and node in swapped else node.args)
-                    break
-                else:
-                    numbers[node] = made
-                    push(made)
-                    made += 1
-            else:
-                if parent is None:
-                    break
-                numbers[parent] = made
-                push(made)
+            while (number := known(node)) is None and (operands := node.args):
+                waiting.append(node)
+                node = operands[-1 if is_any_swapped and node in swapped else 0]
+            if number is None:
+                numbers[node] = number = made
                 made += 1
-                operands, parent = resume(), resume()
+            pushes.append(number)
+            while waiting:
+                node = waiting.pop()
+                if node is None:
+                    others, node = waiting.pop(), waiting.pop()
+                else:
+                    operands = node.args[::-1] if is_any_swapped and node in swapped else node.args
+                    if len(operands) == 2 and (number := known(operands[1])) is not None:  # nearly always
+                        pushes.append(number)
+                        others = ()
+                    else:
+                        others = operands[1:]
+                if others:
+                    waiting += (node, others[1:], None)
+                    node = others[0]
+                    break
+                numbers[node] = made
+                pushes.append(made)
+                made += 1
+            else:
+                break
         ends.append(made)
-    return Code(list(numbers), np.array(pushes, np.int64), ends)
+    return Code(list(numbers), np.fromiter(pushes, np.int64, len(pushes)), ends)

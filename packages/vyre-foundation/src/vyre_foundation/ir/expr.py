@@ -74,7 +74,8 @@ def _enter(key: tuple[Any, ...], node: Any, dtype: DType, args: tuple[Expr, ...]
     """Finish the draft `node` of the kind ``key[0]`` and enter it for `key`, unless another thread was first."""
     node.dtype, node.args = dtype, args
     node.__class__ = key[0]
-    sweep_if_due()
+    if len(_live) > _sweep_at:
+        _sweep()
     return _live.setdefault(key, node) or _settled(key, node)
 
 
@@ -85,8 +86,9 @@ def _settled(key: Hashable, node: Expr) -> Any:
 
 
 def sweep_if_due() -> None:
-    """Sweep if the table has doubled. Applications, of which most programs are made, do not ask when they are entered,
-    but everything else does, and so does the code of a program: nothing can come of applications without either."""
+    """Sweep if the table has doubled. Applications to two operands, of which most programs are made, do not ask when
+    they are entered, but everything else does, and so does the code of a program: nothing can come of those without
+    either."""
     if len(_live) > _sweep_at:
         _sweep()
 
@@ -140,7 +142,7 @@ class Literal(Expr):
         known = _live.get(key)
         if known:
             return known  # type: ignore[no-any-return]
-        if not 0 <= bits < 1 << dtype.bits:
+        if bits >> dtype.bits:  # also if it is negative
             raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
         self = cls._draft()
         self.bits = bits
@@ -275,18 +277,30 @@ _ApplyDraft = Apply._draft
 
 
 def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
-    """What `Apply(op, *args)` is, in less time: Python is slow to call a class.
-
-    Nearly all applications are new, so it does not look before it enters one. Operands are seldom those of two of them,
-    so the first is entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays
-    while they do.
-    """
-    if len(args) == 2 == op.arity and (operand := args[0].dtype) is args[1].dtype and operand in op.results:
-        dtype = op.results[operand]  # nearly always
-    else:
-        dtype = result_type(op, args)
+    """What `Apply(op, *args)` is, in less time: Python is slow to call a class."""
+    if len(args) == 2 == op.arity:
+        return binary(op, *args)
+    key = (Apply, op, *args)
+    known = _live.get(key)
+    if known:
+        return known  # type: ignore[no-any-return]
     node = _ApplyDraft()
-    node.op, node.args, node.dtype = op, args, dtype
+    node.op = op
+    return _enter(key, node, result_type(op, args), args)  # type: ignore[no-any-return]
+
+
+def binary(op: Op, first: Expr, second: Expr) -> Apply:
+    """The application of an op of two operands, which most of a program are.
+
+    Nearly all are new, so it does not look before it enters one. Operands are seldom those of two of them, so the first
+    is entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
+    """
+    operand = first.dtype
+    if second.dtype is not operand or operand not in op.results:
+        raise _ill_typed(op, (first, second))
+    args = first, second
+    node = _ApplyDraft()
+    node.op, node.args, node.dtype = op, args, op.results[operand]
     node.__class__ = Apply
     known = _live.setdefault(args, node)
     if known is node:
@@ -306,8 +320,8 @@ def _applied_too(op: Op, first: Apply) -> Apply:
     return _enter(key, node, result_type(op, first.args), first.args)  # type: ignore[no-any-return]
 
 
-def known_apply(op: Op, args: tuple[Expr, ...]) -> Apply | None:
-    """`Apply(op, *args)` if somebody has made it."""
+def known_binary(op: Op, args: tuple[Expr, ...]) -> Apply | None:
+    """The application of an op of two operands, if somebody has made it."""
     first = _live.get(args)
     if not first or first.op is op:
         return first or None
@@ -434,8 +448,8 @@ def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
     if value.__class__ is int and dtype.is_integer and 0 <= value <= dtype.highest:  # nearly always
         if value > _LARGEST_SMALL:
-            return Literal(dtype, int(value))
-        return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, Literal(dtype, int(value)))
+            return Literal(dtype, value)
+        return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, Literal(dtype, value))
     if dtype.is_float:
         if isinstance(value, float) or abs(value) <= 2**53:
             return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
@@ -455,15 +469,20 @@ def result_type(op: Op, args: tuple[Expr, ...]) -> DType:
         operand = args[0].dtype
         if operand in op.results and (len(args) == 1 or args[1].dtype is operand is args[-1].dtype):
             return op.results[operand]
+    raise _ill_typed(op, args)
+
+
+def _ill_typed(op: Op, args: tuple[Expr, ...]) -> TypeMismatch:
+    """What is wrong with `op` over `args`."""
     got = ", ".join(a.dtype.name for a in args)
     if len(args) != op.arity:
-        raise TypeMismatch(f"{op.id} got {len(args)} operands ({got}), expected {op.arity}", fix="pass all operands")
+        return TypeMismatch(f"{op.id} got {len(args)} operands ({got}), expected {op.arity}", fix="pass all operands")
     if any(a.dtype is not args[0].dtype for a in args):
-        raise TypeMismatch(
+        return TypeMismatch(
             f"{op.id} got ({got}), expected operands of one type", fix=f"cast to {args[0].dtype} or another"
         )
     accepted = " ".join(t.name for t in op.accepts)
-    raise TypeMismatch(f"{op.id} got {got}, expected one of {accepted}", fix="cast the operand first")
+    return TypeMismatch(f"{op.id} got {got}, expected one of {accepted}", fix="cast the operand first")
 
 
 def require_index(buffer: Buffer, index: Expr) -> None:

@@ -15,6 +15,7 @@ from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
     from vyre_foundation.validate import Facts
+    from vyre_foundation.wire.encode_statements import StatementColumns
 
 
 S = TypeVar("S", bound=Stmt)
@@ -72,6 +73,13 @@ class Program:
     def code(self) -> Code:
         """All expressions that the statements evaluate, in program order. Computed once."""
         return code(e for stmt in self.statements for e in expressions(stmt))
+
+    @cached_property
+    def columns(self) -> StatementColumns:
+        """How the wire form has the statements. Computed once."""
+        from vyre_foundation.wire.encode_statements import StatementColumns
+
+        return StatementColumns(self.body)
 
     def with_code(self, code: Code) -> Program:
         """This program, which need not find its code: who has made it knows it."""

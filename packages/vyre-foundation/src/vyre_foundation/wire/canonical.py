@@ -13,7 +13,7 @@ What the host or a report can see stays: all that buffers say, the workgroup, th
 from __future__ import annotations
 
 from vyre_foundation.ir.code import Code, code
-from vyre_foundation.ir.expr import Apply, Expr, Literal, known_apply
+from vyre_foundation.ir.expr import Apply, Expr, Literal, known_binary
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Region, Stmt
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
@@ -31,7 +31,7 @@ def canonical(program: Program) -> Program:
 
 def encode_canonical(program: Program) -> bytes:
     """The wire form of the canonical form. Expressions are built only where two become one."""
-    body, made = StatementColumns(program.body), program.code
+    body, made = program.columns, program.code
     if f.REGION in body.tags:
         body = StatementColumns(rewrite_body(program.body, without_region))
     buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))
@@ -53,7 +53,7 @@ def without_region(stmt: Stmt) -> Stmt | Body:
 
 def has_equals(made: Code, order: OperandOrder) -> bool:
     """Whether `merged` has something to do: an op with its operands in both orders, or a NaN with bits of its own."""
-    twins = {known_apply(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
+    twins = {known_binary(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
     if twins and not twins.isdisjoint(made.nodes):
         return True
     return any(map(is_other_nan, made.of(Literal)))

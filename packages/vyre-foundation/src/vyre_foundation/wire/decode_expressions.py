@@ -22,6 +22,7 @@ from vyre_foundation.ir.expr import (
     Local,
     Select,
     applied,
+    binary,
 )
 from vyre_foundation.ops import OPS
 from vyre_foundation.wire import format as f
@@ -92,7 +93,7 @@ class Machine:
         firsts, lasts = self._stack.first_operands.data, self._stack.last_operands.data
         for token, first, last in zip(self._new, firsts, lasts, strict=True):
             op = binary_ops[token]
-            make(self._other(token, made, first, last) if op is None else applied(op, (made[first], made[last])))
+            make(self._other(token, made, first, last) if op is None else binary(op, made[first], made[last]))
 
     def _operands(self, made: list[Expr], count: int, first: int, last: int) -> tuple[Expr, ...]:
         numbers = (first, *islice(self._inner, count - 2), last) if count > 1 else (first,)[:count]

@@ -21,7 +21,7 @@ from vyre_foundation.wire.varint import write_column
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
     with rare_collections():
-        return assemble(program, StatementColumns(program.body), program.code, str)
+        return assemble(program, program.columns, program.code, str)
 
 
 def encode_expr(expr: Expr) -> bytes:
