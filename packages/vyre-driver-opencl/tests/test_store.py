@@ -77,7 +77,7 @@ rooms = ("vyre_driver.", "vyre_driver_opencl", "vyre_foundation")
 loaded = sorted(name for name in sys.modules if name.startswith(rooms))
 from vyre_driver.pipeline.store import shared_store
 shared_store().close()
-around = [name for name in ("importlib.metadata", "pyopencl.tools", "pytools") if name in sys.modules]
+around = [name for name in ("importlib.metadata", "logging", "pyopencl.tools", "pytools") if name in sys.modules]
 print(json.dumps({"loaded": loaded, "around": around, "statements": statements}))
 """
 SELDOM = (

@@ -6,7 +6,6 @@ caught while they run, and becomes part of the log.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
@@ -20,7 +19,6 @@ from vyre_driver_opencl.errors import text_of
 OPTIONS = ("-w",)
 """For every program: nobody would read warnings about emitted source."""
 
-_logger = logging.getLogger("vyre.opencl.compiler")
 _POSITION = re.compile(r":(\d+):\d+(?=[:\s])")
 """LINE:COLUMN after a file's name, as all compilers of this family write it."""
 _TEMPORARY_FILE = re.compile(r"\S*tempfile_\w+\.cl")
@@ -62,7 +60,9 @@ def _built(program: cl._Program, device: cl.Device, options: tuple[str, ...]) ->
     if failure is not None:
         raise BuildFailed(log or text_of(failure)) from failure
     if log:
-        _logger.debug("%s", log)
+        import logging  # not needed by those to whom compilers have nothing to say
+
+        logging.getLogger("vyre.opencl.compiler").debug("%s", log)
     return program
 
 

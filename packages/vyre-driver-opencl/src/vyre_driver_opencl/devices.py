@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 
 from vyre_driver.errors import BackendUnavailable
@@ -81,10 +80,14 @@ def siblings(best: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
 
 def require_linker(backend: str, candidate: Candidate) -> None:
     """PoCL links each kernel with a linker of the system, and ends the process where there is none: refuse before."""
-    if candidate.is_pocl and about.is_cpu(candidate.device) and not any(map(shutil.which, LINKERS)):
+    if candidate.is_pocl and about.is_cpu(candidate.device) and not any(map(_is_installed, LINKERS)):
         reason = f"{candidate} needs a linker, and the search path has none of {', '.join(LINKERS)}"
         fix = "install binutils (Debian: apt install binutils), or pip install vyre-driver-opencl[intel]"
         raise BackendUnavailable(backend, reason, fix=fix)
+
+
+def _is_installed(command: str) -> bool:
+    return any(os.access(f"{folder}/{command}", os.X_OK) for folder in os.get_exec_path())
 
 
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:

@@ -6,7 +6,6 @@ after its first launch, when runtimes that compile late have compiled.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from vyre_driver.pipeline.cache import PipelineCache
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import GuardSettings
 from vyre_foundation.ir.program import Program
 from vyre_foundation.record import record
@@ -35,8 +35,6 @@ Emit = Callable[[Facts, DispatchConfig], tuple[Lowered, SourceUnit]]
 EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit]]
 TOGETHER = 10
 """Programs in one unit: each binary that is kept has all of them."""
-
-_logger = logging.getLogger("vyre.cache")
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -133,7 +131,7 @@ class CodeCache:
                 self._disk.end(identity)
             if not isinstance(error, KernelCompileFailed):
                 raise
-            _logger.info("%d programs do not compile together: %s", len(chunk), error)
+            logger().info("%d programs do not compile together: %s", len(chunk), error)
             return
         cost = (time.perf_counter_ns() - started) // len(chunk)
         names = iter(unit.kernels)
@@ -165,7 +163,7 @@ class CodeCache:
         try:
             binary = self._port.binary(code.module)
         except BackendError as error:
-            _logger.warning("code is not kept: %s", error)
+            logger().warning("code is not kept: %s", error)
             return
         if binary is not None:
             cost = unsaved.cost_ns + time.perf_counter_ns() - started

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import weakref
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.entry import EntryIdentity
 from vyre_driver.pipeline.key import PipelineCacheIdentity
+from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.store import Store
 from vyre_foundation.wire import WireError
 
 if TYPE_CHECKING:
     from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
-
-_logger = logging.getLogger("vyre.cache")
 
 
 class DiskPipelineCache:
@@ -86,7 +84,7 @@ class DiskPipelineCache:
         if self._store is None:
             return None
         evidence = self._store.evidence(identity.entry())
-        _logger.debug("missed %s: %s (%s)", identity.program[:16], evidence.reason.value, evidence)
+        logger().debug("missed %s: %s (%s)", identity.program[:16], evidence.reason.value, evidence)
         return evidence
 
 

@@ -8,7 +8,6 @@ that keeps nothing, and says so once.
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import sqlite3
 import threading
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
+from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_foundation.record import record
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
-_logger = logging.getLogger("vyre.cache")
 _FIELDS = "key, kind, subject, policy, device, identity, cost_ns, digest, payload"
 SAME_USE_S = 3600.0
 """Uses so soon after one that is written down need not be: a process that has no other leaves the file as it is."""
@@ -248,7 +247,7 @@ class Store:
                     if isinstance(error, sqlite3.Error) and database.is_damage(error):
                         raise
                     self._may_write = False
-                    _logger.warning("nothing is kept in %s: %s", folder, error)
+                    logger().warning("nothing is kept in %s: %s", folder, error)
             if self._connection is None:
                 self._connection = database.open_to_read(folder)
             self._inode = _inode(folder)
@@ -257,15 +256,15 @@ class Store:
     def _cope(self, error: sqlite3.Error) -> None:
         """A busy file is passed over, a damaged one is put aside, and with any other trouble the store ends."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            _logger.debug("passed over: %s", error)
+            logger().debug("passed over: %s", error)
         elif database.is_damage(error) and self._may_write:
             self.damaged += 1
-            _logger.warning("the store in %s is damaged and begins anew: %s", self.settings.folder, error)
+            logger().warning("the store in %s is damaged and begins anew: %s", self.settings.folder, error)
             self._drop_connection()
             database.move_aside(self.settings.folder, self._inode)
         elif getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY):
             self._may_write = False
-            _logger.warning("nothing more is kept in %s: %s", self.settings.folder, error)
+            logger().warning("nothing more is kept in %s: %s", self.settings.folder, error)
         elif (self.settings.folder / database.FILE).exists():
             self._refuse(str(error))
         else:
@@ -273,7 +272,7 @@ class Store:
 
     def _refuse(self, reason: str) -> None:
         self._refusal = reason
-        _logger.warning("the store in %s is not used: %s", self.settings.folder, reason)
+        logger().warning("the store in %s is not used: %s", self.settings.folder, reason)
         self._drop_connection()
 
     def _drop_connection(self) -> None:
@@ -283,7 +282,7 @@ class Store:
 
     def _throw_away(self, connection: sqlite3.Connection, key: str, reason: str) -> None:
         self.damaged += 1
-        _logger.warning("entry %s is thrown away: %s", key, reason)
+        logger().warning("entry %s is thrown away: %s", key, reason)
         if self._may_write:
             with _transaction(connection):
                 _delete(connection, [key])
