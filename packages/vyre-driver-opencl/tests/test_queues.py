@@ -56,13 +56,16 @@ def test_launches_of_both_queues_are_in_order(backend_id: str) -> None:
     memory = port.allocate(4 * count)
     expected = np.arange(count, dtype=np.uint32)
     port.copy_in(memory, expected.view(np.uint8).data)
-    args = (memory, *[count] * len(kernel.lengths))
+    runs, row = port.allocate(8), 4
+    port.copy_in(runs, np.array([row, count // 64], np.uint32).view(np.uint8).data)
+    args = (memory, runs, *[count] * len(kernel.lengths))
     for turn in range(10):
-        port.launch(modules[turn % 2], unit.kernels[0], (count // 64, 1, 1), kernel.program.workgroup_size, args)
+        port.launch(modules[turn % 2], unit.kernels[0], (count // 64 // row, 1, 1), kernel.program.workgroup_size, args)
         expected = expected * 3 + np.arange(count, dtype=np.uint32)
     got = np.empty(count, np.uint32)
     port.copy_out(memory, got.view(np.uint8).data)
     port.free(memory)
+    port.free(runs)
     port.close()
     assert (got == expected).all()
 

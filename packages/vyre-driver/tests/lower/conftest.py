@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import unified_diff
@@ -21,6 +22,7 @@ from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.lower import (
     COUNTERS,
+    RUNS,
     TRAPS,
     CDialect,
     Groups,
@@ -235,9 +237,11 @@ class Case:
             b.name: bytearray(self.inputs.get(b.name, bytes(lengths[b.name] * b.dtype.size)))
             for b in lowered.buffers.values()
         }
+        if RUNS in memory:
+            memory[RUNS] = bytearray(struct.pack("<2I", _row(lowered), plan.grid[0]))
         if TRAPS in memory:
             memory[TRAPS] = bytearray(b"\xff" * len(memory[TRAPS]))
-        kernels = [_kernel_plan(kernel, plan, lengths) for kernel in lowered.kernels]
+        kernels = [_kernel_plan(kernel, plan, lengths, _row(lowered)) for kernel in lowered.kernels]
         counters = [0] * counters_of(lowered.schedule)
         values = LaunchValues(lengths, plan.grid, plan.program.subgroup_size or 0, counters)
         for _ in range(plan.repeats):
@@ -254,14 +258,19 @@ class Case:
         return trapped or {b.name: bytes(memory[b.name]) for b in plan.program.outputs}
 
 
-def _kernel_plan(kernel: Kernel, plan: LaunchPlan, lengths: Mapping[str, int]) -> LaunchPlan:
+def _row(lowered: Lowered) -> int:
+    """Workgroups in a row: few, so that there are several rows, and one that is shorter."""
+    return min([3, *(kernel.arrangement.most for kernel in lowered.kernels if kernel.arrangement.most > 1)])
+
+
+def _kernel_plan(kernel: Kernel, plan: LaunchPlan, lengths: Mapping[str, int], row: int) -> LaunchPlan:
     """The launch of one kernel; its program must be valid as what a legalizer has written."""
     program = kernel.program
     own = {b.name: b.count for b in program.buffers if isinstance(b.count, int)}
     return LaunchPlan(
         program=program,
         facts=validate(program, legalized=True),
-        grid=plan.grid,
+        grid=plan.grid_of_rows(row if kernel.arrangement.most > 1 else 1),
         lengths={**lengths, **own},
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(OutputLayout(b.name, 0, lengths[b.name] * b.dtype.size) for b in program.outputs),

@@ -212,3 +212,23 @@ def test_the_sum_of_the_buffers() -> None:
 def test_unknown_limits_are_not_checked() -> None:
     unknown = DeviceProfile(backend="x", max_workgroup_size=(64, 1, 1), max_invocations_per_workgroup=64)
     assert plan_launch(elementwise(), [2**30], profile=unknown)
+
+
+@pytest.mark.parametrize(
+    ("grid", "most", "workers", "row", "launched"),
+    [
+        ((1, 1, 1), 64, 2, 1, 1),
+        ((63, 1, 1), 64, 2, 1, 63),  # fewer than two for each of 16 rows of two workers
+        ((100, 1, 1), 64, 2, 3, 34),
+        ((65536, 1, 1), 16, 2, 16, 4096),
+        ((64, 1024, 1), 64, 2, 64, 1),
+        ((65, 1024, 1), 64, 2, 33, 2),  # and not 64 and 1
+        ((65536, 1, 1), 16, 1024, 4, 16384),
+        ((5, 0, 1), 64, 2, 1, 5),
+        ((0, 1, 1), 64, 2, 1, 0),
+    ],
+)
+def test_workgroups_in_a_row(grid: Extent, most: int, workers: int, row: int, launched: int) -> None:
+    plan = plan_launch(elementwise(), [4], DispatchConfig(grid_override=grid))
+    assert plan.workgroups_in_a_row(most, workers) == row
+    assert plan.grid_of_rows(row) == (launched, *grid[1:])

@@ -97,7 +97,7 @@ def run_once(device: Device, program: Program, config: DispatchConfig, code: Cod
     prepared = bind(device, plan_launch(program, sizes, one), code, None)
     try:
         args = prepared.transfer.bring([memoryview(bytearray(size)) for size in sizes])
-        for (name, workgroup_size), given in zip(prepared.kernels, args, strict=True):
-            device.port.wait(device.port.launch(code.module, name, (1, 1, 1), workgroup_size, given))
+        for (name, grid, workgroup_size), given in zip(prepared.kernels, args, strict=True):
+            device.port.wait(device.port.launch(code.module, name, grid, workgroup_size, given))
     finally:
         device.free(prepared.owned)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from vyre_driver.engine.rooms import Rooms
 from vyre_driver.engine.schedule import straight
 from vyre_driver.engine.transfer import Args, Copies, Transfer
 from vyre_driver.errors import InvalidInput
-from vyre_driver.lower.lowered import COUNTERS, TRAPS
+from vyre_driver.lower.lowered import COUNTERS, RUNS, TRAPS
 from vyre_driver.pipeline.executable import Entry
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan
@@ -117,25 +118,35 @@ def _prepared(
 ) -> Prepared:
     executable = code.executable
     order = straight(executable.schedule) if plan.num_workgroups else ()
+    row = _row(device, plan, code, allocations)
+    kernels = tuple(
+        (entry.name, plan.grid_of_rows(row if entry.most > 1 else 1), entry.workgroup_size)
+        for entry in executable.entries
+    )
+    is_one = order == (0,) and plan.repeats == 1 and not transfer.reads
     return Prepared(
         device=device,
         code=code,
         plan=plan,
         transfer=transfer,
-        kernels=tuple((entry.name, entry.workgroup_size) for entry in executable.entries),
+        kernels=kernels,
         lengths=lengths,
         straight=order,
-        once=_once(device, plan, code, transfer) if order == (0,) and plan.repeats == 1 else None,
+        once=device.port.runner(code.module, *kernels[0], *transfer.lasting()) if is_one else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )
 
 
-def _once(device: Device, plan: LaunchPlan, code: Code, transfer: Transfer) -> Callable[[Sequence[Any]], None] | None:
-    if transfer.reads:
-        return None
-    entry = code.executable.entries[0]
-    return device.port.runner(code.module, entry.name, plan.grid, entry.workgroup_size, *transfer.lasting())
+def _row(device: Device, plan: LaunchPlan, code: Code, allocations: Mapping[str, Allocation]) -> int:
+    """How many workgroups in a row those kernels run that can, which are told here; 1 where there are none."""
+    if RUNS not in allocations:
+        return 1
+    most = min(entry.most for entry in code.executable.entries if entry.most > 1)
+    workers = max([queue.workers for queue in device.profile.queues], default=device.profile.compute_units or 1)
+    row = plan.workgroups_in_a_row(most, workers)
+    device.copy_in(allocations[RUNS], memoryview(struct.pack("<2I", row, plan.grid[0])))
+    return row
 
 
 @record(frozen=True, slots=True)
@@ -171,7 +182,7 @@ class Binding:
     def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
         """The zeros that every dispatch begins with."""
         persistent = self.lasting - self.placed
-        zeroed = self.allocations.keys() - self.inputs.keys() - persistent - {COUNTERS, TRAPS}
+        zeroed = self.allocations.keys() - self.inputs.keys() - persistent - {COUNTERS, RUNS, TRAPS}
         fills = [(self.allocations[name], 0, self.sizes[name]) for name in self.allocations if name in zeroed]
         return tuple(fills)
 

@@ -176,7 +176,8 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     ) -> EventT:
         """Enqueue one kernel over `grid` workgroups (every axis at least 1) of `workgroup_size` invocations.
 
-        `kernel` is one of `SourceUnit.kernels`. Where workgroups are arranged as loops one work item runs one.
+        `kernel` is one of `SourceUnit.kernels`. Where workgroups are arranged as loops one work item runs one of
+        them, which may be several of the program's in a row.
         `args` are the kernel's bound buffers in argument order (a `MemoryT`, or what `in_place` gave), then one u32 (an
         int) for each name of `Kernel.lengths`. A repeated dispatch passes the *same objects* again, but for what
         `in_place` gave, so a port may compare by identity and set only what changed. `timed` asks for an event that

@@ -78,16 +78,16 @@ class EmptyLaunch:
 class Prepared:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
-    `kernels` are the entry points with their workgroup sizes. `lengths` are the element counts by the code's names.
-    `straight` is the order of the kernels where no loop of the host decides it, else None. `once` launches and waits,
-    where there is one launch and reading the outputs does not wait.
+    `kernels` are the entry points with their grids and workgroup sizes. `lengths` are the element counts by the code's
+    names. `straight` is the order of the kernels where no loop of the host decides it, else None. `once` launches and
+    waits, where there is one launch and reading the outputs does not wait.
     """
 
     device: Device
     code: Code
     plan: LaunchPlan
     transfer: Transfer
-    kernels: tuple[tuple[str, Extent], ...]
+    kernels: tuple[tuple[str, Extent, Extent], ...]
     lengths: Mapping[str, int]
     straight: tuple[int, ...] | None
     once: Callable[[Sequence[Any]], None] | None
@@ -191,13 +191,13 @@ class Prepared:
 
     def _launches(self, args: Sequence[Args], deadline: Deadline | None, *, timed: bool) -> Iterator[Any]:
         """Enqueue everything, kernel by kernel: the events."""
-        port, counters, grid, module = self.device.port, self.device.counters, self.plan.grid, self.code.module
+        port, counters, module = self.device.port, self.device.counters, self.code.module
         if deadline is not None:
             deadline.check("upload")
         for index in self._order():
             if deadline is not None:
                 deadline.check("launch")
-            name, workgroup_size = self.kernels[index]
+            name, grid, workgroup_size = self.kernels[index]
             event = port.launch(module, name, grid, workgroup_size, args[index], timed=timed)
             counters.launches += 1
             yield event

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vyre_driver.lower.c.unit import print_unit
     from vyre_driver.lower.dialect import CDialect, SourceText
-    from vyre_driver.lower.lowered import COUNTERS, TRAPS, Kernel, Launch, Lowered, Repeat, Step
+    from vyre_driver.lower.lowered import COUNTERS, RUNS, TRAPS, Kernel, Launch, Lowered, Repeat, Step
     from vyre_driver.lower.operators import c_casts, c_operators
     from vyre_driver.lower.target import Arrangement, Groups, Target
 
 _MODULES = {
     "c.unit": "print_unit",
     "dialect": "CDialect SourceText",
-    "lowered": "COUNTERS TRAPS Kernel Launch Lowered Repeat Step",
+    "lowered": "COUNTERS RUNS TRAPS Kernel Launch Lowered Repeat Step",
     "operators": "c_casts c_operators",
     "target": "Arrangement Groups Target",
 }
@@ -26,6 +26,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 
 __all__ = [
     "COUNTERS",
+    "RUNS",
     "TRAPS",
     "Arrangement",
     "CDialect",

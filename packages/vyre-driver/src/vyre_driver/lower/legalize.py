@@ -12,6 +12,7 @@ from vyre_driver.lower.forms.forms import Forms
 from vyre_driver.lower.geometry import drop_indirect_dispatch
 from vyre_driver.lower.grid.split import split_at_grid_barriers
 from vyre_driver.lower.groups.as_loops import arranged
+from vyre_driver.lower.groups.runs import runs_buffer
 from vyre_driver.lower.hidden_signs import hide_signs
 from vyre_driver.lower.kernel_memory import lengths_read
 from vyre_driver.lower.loops import count_steps
@@ -24,6 +25,7 @@ from vyre_driver.lower.traps import lower_traps, trap_tags
 from vyre_driver.lower.versions.versions import decide_before
 from vyre_driver.lower.wide_indices import widen_indices
 from vyre_driver.lower.zero_fill import fill_with_zeros
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
@@ -41,14 +43,20 @@ def legalize(program: Program, facts: Facts, target: Target, arrangement: Arrang
     collected = lower_subgroups(expanded, target)
     recorded = lower_traps(collected, target)
     split = split_at_grid_barriers(recorded, target)
+    kernels = tuple(_kernel(piece, program, Ranges(facts), forms, wanted) for piece in split.kernels)
     return Lowered(
         source=program,
-        kernels=tuple(_kernel(piece, program, Ranges(facts), forms, wanted) for piece in split.kernels),
+        kernels=kernels,
         schedule=split.schedule,
-        buffers={b.name: b for b in split.buffers},
+        buffers={b.name: b for b in (*split.buffers, *_runs(kernels, split.buffers))},
         traps=trap_tags(expanded),
         texts=texts,
     )
+
+
+def _runs(kernels: tuple[Kernel, ...], buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
+    """What the host tells kernels that run workgroups in a row."""
+    return (runs_buffer(len(buffers)),) if any(kernel.arrangement.most > 1 for kernel in kernels) else ()
 
 
 def _kernel(program: Program, source: Program, ranges: Ranges, forms: Forms, wanted: Arrangement) -> Kernel:

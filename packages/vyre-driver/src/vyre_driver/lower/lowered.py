@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 COUNTERS = "__counters"
 """The uniform u64 buffer through which kernels read the host's loop counters, one element each."""
 
+RUNS = "__runs"
+"""The uniform u32 buffer with two elements: how many workgroups in a row on x a work item runs, and how many the
+dispatch has there."""
+
 TRAPS = "__traps"
 """The u64 storage buffer with one element per trap statement, all ones before the dispatch."""
 
@@ -71,8 +75,9 @@ Step = Launch | Repeat
 @record(frozen=True, slots=True, kw_only=True)
 class Lowered:
     """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
-    those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`). `traps` are the tags
-    of the trap statements in program order. `texts` define the calls that are left for the target's own language."""
+    those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`, `RUNS`). `traps` are
+    the tags of the trap statements in program order. `texts` define the calls that are left for the target's own
+    language."""
 
     source: Program
     kernels: tuple[Kernel, ...]

@@ -15,6 +15,7 @@ class Ranges:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._carried: dict[Expr, Interval] = {}
+        self._whole: set[Expr] = set()
 
     def get(self, node: Expr) -> Interval | None:
         """Every value that `node` can take lies here; None where nothing is known beyond its type."""
@@ -35,7 +36,17 @@ class Ranges:
         """`image`, which has the value of `source` wherever it is evaluated."""
         if image is not source and (known := self.get(source)) is not None:
             self._carried.setdefault(image, known)
+        if source in self._whole:
+            self._whole.add(image)
         return image
+
+    def never_wraps(self, node: Expr) -> bool:
+        """Whether a pass knows that of a sum or product that it has made."""
+        return node in self._whole
+
+    def learn_whole(self, node: Expr) -> None:
+        """A pass knows that a sum or product is what it is without bounds, wherever it is evaluated."""
+        self._whole.add(node)
 
     def learn(self, node: Expr, low: int, high: int) -> None:
         """A pass knows the bounds of an expression that it has made."""

@@ -25,13 +25,15 @@ class Groups(Enum):
 
 @record(frozen=True, slots=True)
 class Arrangement:
-    """Whether one work item runs a whole workgroup, and why."""
+    """Whether one work item runs a whole workgroup, and why. `most` is how many in a row on x it can run."""
 
     as_loops: bool
     reason: str = ""
+    most: int = 1
 
     def __str__(self) -> str:
-        how = "one work item runs a workgroup" if self.as_loops else "every invocation is a work item"
+        groups = "a workgroup" if self.most == 1 else f"up to {self.most} workgroups in a row"
+        how = f"one work item runs {groups}" if self.as_loops else "every invocation is a work item"
         return f"{how}: {self.reason}"
 
 

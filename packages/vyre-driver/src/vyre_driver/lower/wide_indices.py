@@ -61,5 +61,7 @@ class _Widener:
             return isinstance(node, Id) and node.kind is IdKind.GLOBAL_ID
         if node.dtype is not u32 or node.op.id not in ("add", "mul"):
             return False
+        if self._ranges.never_wraps(node):
+            return True
         x, y = (self._ranges.of(a) for a in node.args)
         return (x.high + y.high if node.op.id == "add" else x.high * y.high) <= u32.highest

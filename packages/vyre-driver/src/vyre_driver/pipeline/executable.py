@@ -19,12 +19,14 @@ from vyre_foundation.wire import decode, encode
 
 @record(frozen=True, slots=True)
 class Entry:
-    """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some."""
+    """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some.
+    `most` is how many workgroups of the dispatch in a row on x one of its own can run."""
 
     name: str
     workgroup_size: Extent
     buffers: tuple[str, ...]
     lengths: tuple[str, ...]
+    most: int = 1
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,13 @@ class Executable:
             outputs=_names(source.outputs),
             buffers={name: buffer for name, buffer in lowered.buffers.items() if buffer.memory.is_bound},
             entries=tuple(
-                Entry(name, kernel.program.workgroup_size, _bound(kernel.program), kernel.lengths)
+                Entry(
+                    name,
+                    kernel.program.workgroup_size,
+                    _bound(kernel.program),
+                    kernel.lengths,
+                    kernel.arrangement.most,
+                )
                 for name, kernel in zip(names, lowered.kernels, strict=True)
             ),
             schedule=lowered.schedule,
@@ -66,7 +74,7 @@ class Executable:
             "declared": self.declared,
             "inputs": self.inputs,
             "outputs": self.outputs,
-            "entries": [[e.name, e.workgroup_size, e.buffers, e.lengths] for e in self.entries],
+            "entries": [[e.name, e.workgroup_size, e.buffers, e.lengths, e.most] for e in self.entries],
             "traps": self.traps,
         }
         return json.dumps(names, separators=(",", ":")).encode() + b"\0" + encode(host)
@@ -81,7 +89,7 @@ class Executable:
             inputs=tuple(names["inputs"]),
             outputs=tuple(names["outputs"]),
             buffers={buffer.name: buffer for buffer in program.buffers},
-            entries=tuple(Entry(n, (x, y, z), tuple(b), tuple(ls)) for n, (x, y, z), b, ls in names["entries"]),
+            entries=tuple(Entry(n, (x, y, z), tuple(b), tuple(ls), m) for n, (x, y, z), b, ls, m in names["entries"]),
             schedule=tuple(_steps(program.body)),
             traps=tuple(names["traps"]),
         )

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from vyre_driver.plan.tail import TailMaskPolicy
 
 
+ROWS = 16
+"""So many rows of workgroups for each worker: nobody waits for long when the others are done."""
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
     """Everything about a launch that does not depend on the bytes.
@@ -52,6 +56,17 @@ class LaunchPlan:
     def num_workgroups(self) -> int:
         x, y, z = self.grid
         return x * y * z
+
+    def workgroups_in_a_row(self, most: int, workers: int) -> int:
+        """How many workgroups on x, `most` at most, one of `workers` should run without a break: rows of one launch
+        are about as long as each other, and there are enough of them."""
+        x, longest = self.grid[0], max(1, min(most, self.num_workgroups // (workers * ROWS)))
+        return -(-x // -(-x // longest)) if x else 1
+
+    def grid_of_rows(self, row: int) -> Extent:
+        """The grid of a kernel that runs so many workgroups in a row."""
+        x, y, z = self.grid
+        return (-(-x // row), y, z)
 
     @property
     def tail(self) -> TailMaskPolicy:

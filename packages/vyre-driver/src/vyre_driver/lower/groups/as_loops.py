@@ -17,6 +17,7 @@ from vyre_driver.lower.groups.invocation import Invocation, Workgroup
 from vyre_driver.lower.groups.lanes import Limit, end_of_loop, split_guard
 from vyre_driver.lower.groups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.lower.groups.returns import without_returns
+from vyre_driver.lower.groups.runs import Row, most_in_a_row
 from vyre_driver.lower.groups.structure import (
     Choice,
     Limited,
@@ -63,8 +64,9 @@ FEW = 4
 def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
     """``w[local_id] = x; barrier; y = w[x]``  →  ``for l: (w[l] = …; x_kept[l] = …); for l: y = w[x_kept[l]]``
 
-    The result has a workgroup of one invocation. A program that has collectives or grid barriers of the target left, or
-    whose memory is too large for that, stays as it is; `UnsupportedFeature` if that is no way either.
+    The result has a workgroup of one invocation, which may run several of the program's (`runs`). A program that has
+    collectives or grid barriers of the target left, or whose memory is too large for that, stays as it is;
+    `UnsupportedFeature` if that is no way either.
     """
     if not wanted.as_loops or program.workgroup_volume == 1:
         return program, wanted
@@ -72,7 +74,7 @@ def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangeme
         return program, Arrangement(False, "it uses collectives, or a barrier of the grid, that the device has")
     grouper = _Grouper(_flat(program), ranges, target)
     if grouper.memory.bytes <= MAX_BYTES:
-        return grouper.program(), wanted
+        return grouper.program(), replace(wanted, most=grouper.most)
     what = f"{grouper.memory.bytes} bytes of memory for one workgroup, more than {MAX_BYTES}"
     if target.groups is Groups.LOOPS and any(map(has_barrier, program.body)):
         raise unsupported(target, f"barriers beside {what}")
@@ -112,7 +114,7 @@ def _flat(program: Program) -> Program:
 
 class _Grouper:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
-        self._program, self._ranges, self._fresh = program, ranges, Fresh(program)
+        self._ranges, self._fresh = ranges, Fresh(program)
         self._is_wide = target.wide_indices and u64 in target.arithmetic
         self._nodes, self._group = structure(program.body, self._fresh)
         everything = (*program.body, *(stmt for phase in phases(self._nodes) for stmt in phase.body))
@@ -123,23 +125,34 @@ class _Grouper:
         self._gone = self._fresh("gone") if someone_leaves(self._nodes) else None
         types = declared_locals(everything)
         kept = {name: types[name] for name in self._crossing if name not in self._again}
-        self.memory = GroupMemory(program, kept if self._gone is None else {**kept, self._gone: bool_}, self._fresh)
+        kept = kept if self._gone is None else {**kept, self._gone: bool_}
+        self.most = most_in_a_row(program, self._nodes, kept.values())
+        x, y, z = program.workgroup_size
+        self._program = replace(program, workgroup_size=(x * self.most, y, z))
+        self.memory = GroupMemory(self._program, kept, self._fresh)
         self._axes = [axis for axis in (2, 1, 0) if program.workgroup_size[axis] > 1]
         self._limits: tuple[Limit, ...] = ()
         self._part = dict[int, Part]()
         self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
-        self._workgroup = Workgroup(self.memory, ranges, self._fresh, self._first)
+        self._row = Row.of(program, self._first[0], self._fresh, ranges, self.most) if self.most > 1 else None
+        images = {} if self._row is None else self._row.images
+        self._workgroup = Workgroup(self.memory, ranges, self._fresh, self._first, images)
         zeros = dict.fromkeys(range(3), literal(u32, 0))
         self._at_group = Invocation(self._workgroup, zeros, literal(u32, 0), {}).expr
 
     def program(self) -> Program:
         body = (*self._first_ids(), *self._emit(self._nodes))
         shared = [b for b in self._program.buffers if b not in self.memory.arrays]
+        if self._row is not None:
+            shared.insert(sum(b.binding is not None for b in shared), self._row.buffer)
         return replace(self._program, workgroup_size=(1, 1, 1), buffers=(*shared, *self.memory.buffers), body=body)
 
     def _first_ids(self) -> Iterator[Stmt]:
         """The global ids of the first invocation of the workgroup."""
         for axis, first in self._first.items():
+            if axis == 0 and self._row is not None:
+                yield from self._row.lets()
+                continue
             size = self._program.workgroup_size[axis]
             self._ranges.learn(first, 0, u32.highest + 1 - size)  # the ids of all others are numbers, too
             yield Let(first.name, multiply(Id(IdKind.WORKGROUP_ID, axis), literal(u32, size)))
@@ -189,6 +202,7 @@ class _Grouper:
             ids[axis] = add(self._part[axis].first, counter) if axis in self._part else counter
             self._ranges.learn(counter, 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
+            self._ranges.learn_whole(add(self._first[axis], ids[axis]))
         return Invocation(self._workgroup, ids, self._lane(ids), names)
 
     def _for_all(self, counters: Mapping[int, Local], stmts: Body, limits: tuple[Limit, ...] = ()) -> Body:
@@ -199,8 +213,10 @@ class _Grouper:
         return stmts
 
     def _end(self, axis: int, limits: tuple[Limit, ...] = ()) -> Expr:
-        size = self._program.workgroup_size[axis]
-        return end_of_loop((*self._limits, *limits), axis, size, self._first[axis], self._at_group)
+        whole: Expr = literal(u32, self._program.workgroup_size[axis])
+        if axis == 0 and self._row is not None:
+            whole = self._row.end
+        return end_of_loop((*self._limits, *limits), axis, whole, self._first[axis], self._at_group)
 
     # ── loops in step ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -20,12 +20,14 @@ from vyre_foundation.record import record
 
 @record(frozen=True, slots=True)
 class Workgroup:
-    """What all invocations share: memory, ranges, and the global ids of the first of them, by axis."""
+    """What all invocations share: memory, ranges, the global ids of the first of them, by axis, and `images` of what is
+    not what it was."""
 
     memory: GroupMemory
     ranges: Ranges
     fresh: Fresh
     first: Mapping[int, Expr]
+    images: Mapping[Expr, Expr]
 
 
 class Invocation:
@@ -55,6 +57,8 @@ class Invocation:
         match node:
             case Apply():
                 return rebuilt(node, args)
+            case Id() if node in self._workgroup.images:
+                return self._workgroup.images[node]
             case Id(IdKind.LOCAL_ID, axis):
                 return self._ids[axis]
             case Id(IdKind.GLOBAL_ID, axis):

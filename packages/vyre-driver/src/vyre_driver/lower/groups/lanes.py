@@ -87,13 +87,13 @@ def resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
     return node
 
 
-def end_of_loop(limits: Iterable[Limit], axis: int, size: int, base: Expr, at_group: Callable[[Expr], Expr]) -> Expr:
-    """Where the loop of an axis ends: its size, or the least limit. `base` is the global id of its first invocation."""
-    end: Expr = literal(u32, size)
+def end_of_loop(limits: Iterable[Limit], axis: int, end: Expr, base: Expr, at_group: Callable[[Expr], Expr]) -> Expr:
+    """Where the loop of an axis ends: at `end`, or the least limit. `base` is the global id of its first invocation."""
     for limited, kind, limit in limits:
         if limited == axis:
             limit = at_group(limit)
             if kind is IdKind.GLOBAL_ID:
                 limit = Apply(OPS["sub_sat"], limit, base)
-            end = limit if isinstance(limit, Literal) and limit.bits < size else Apply(OPS["min"], end, limit)
+            is_less = isinstance(limit, Literal) and isinstance(end, Literal) and limit.bits < end.bits
+            end = limit if is_less else Apply(OPS["min"], end, limit)
     return end

@@ -10,9 +10,10 @@ from vyre_driver.lower.versions.bound import Bound, Less, at_least, at_most, num
 from vyre_driver.lower.versions.extents import Extent, Extents
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Select
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Continue, For, If, Let, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals
 
 _GREATER = {"gt": "lt", "ge": "le"}
@@ -128,7 +129,7 @@ class _Finder:
         start, stop = self._start(loop.start), self._stop(loop.stop)
         if start is None or stop is None:
             return None
-        last = stop.high.shifted(-1)
+        last = self._before(stop.high, self._extents.least(self.found.ends.get(loop.stop, loop.stop)))
         if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
             rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
             last = number(rounds[-1]) if rounds else last
@@ -140,24 +141,31 @@ class _Finder:
         if extent is not None and isinstance(start, Apply) and start.op.id == "sub_sat":
             claims = _possible([*extent.needs, Less(extent.high, number(1))])
             if claims is not None and self._extents.is_fixed(start):
-                return self._settle(start, Literal(start.dtype, 0), claims)
+                return self._settle(start, Literal(start.dtype, 0), Extent(number(0), number(0)), claims)
         return extent
 
     def _stop(self, stop: Expr) -> Extent | None:
-        """A loop that could end earlier than at a number is taken to end there."""
+        """A loop that could end earlier than at a number, or at what is known to be several, is taken to end there."""
         if isinstance(stop, Apply) and stop.op.id == "min" and self._extents.is_fixed(stop):
             for most, other in (stop.args, stop.args[::-1]):
-                extent = self._extents.exact(other)
-                if isinstance(most, Literal) and extent is not None:
-                    claims = _possible([*extent.needs, at_least(extent.low, int(most.value))])
+                whole, extent = self._extents.exact(most), self._extents.exact(other)
+                is_whole = isinstance(most, Literal) or (isinstance(most, Local) and self._extents.least(most) > 1)
+                if is_whole and whole is not None and extent is not None:
+                    claims = _possible([*whole.needs, *extent.needs, Less(whole.high.shifted(-1), extent.low)])
                     if claims is not None:
-                        return self._settle(stop, most, claims)
+                        return self._settle(stop, most, whole, claims)
         return self._extents.exact(stop)
 
-    def _settle(self, bound: Expr, value: Literal, claims: list[Less]) -> Extent:
+    def _before(self, stop: Bound, least: int) -> Bound:
+        """The last round before `stop`: a number of its own where there surely is one."""
+        if least < 1 or stop.offset or not stop.is_natural:
+            return stop.shifted(-1)
+        return at_most(Apply(OPS["sub"], stop.spelled(), literal(u64, 1)), stop.high - 1) or stop.shifted(-1)
+
+    def _settle(self, bound: Expr, value: Expr, extent: Extent, claims: list[Less]) -> Extent:
         self._accept(claims)
         self.found.ends[bound] = value
-        return Extent(number(int(value.value)), number(int(value.value)))
+        return Extent(extent.low, extent.high)
 
 
 def is_guard(stmt: If) -> bool:

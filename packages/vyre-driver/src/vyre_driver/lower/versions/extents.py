@@ -62,6 +62,10 @@ class Extents:
         extent = self.of(node)
         return None if extent is None else _fitting(node.dtype, extent)
 
+    def least(self, node: Expr) -> int:
+        """What an integer is at least, by its type and facts."""
+        return self._ranges.of(node).low
+
     def is_fixed(self, root: Expr) -> bool:
         """Whether the region can not change `root`, and it may be evaluated before the region."""
         if root not in self._fixed:

@@ -14,14 +14,15 @@ from vyre_driver.lower.groups.structure import has_barrier
 from vyre_driver.lower.lowered import RARE
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.target import Target
+from vyre_driver.lower.versions.borders import Inside
 from vyre_driver.lower.versions.bound import at_most, conjunction, number
 from vyre_driver.lower.versions.checks import Checks, changing_names, find_checks
 from vyre_driver.lower.versions.extents import Extent, Extents
 from vyre_driver.lower.versions.unchecked import Unchecked, rechecked
-from vyre_foundation.dtype import u64
-from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, literal
+from vyre_foundation.dtype import u32, u64
+from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Stmt
+from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements, with_bodies
 from vyre_foundation.ops import OPS
 
@@ -83,7 +84,7 @@ class _Versioner:
         checks = find_checks((fixed,), extents)
         if not checks.places:
             return (with_bodies(loop, self.loops),)
-        if _only_in_long_loops(fixed, checks):
+        if _only_in_long_loops(fixed, checks, self._ranges):
             parts: Body = (with_bodies(loop, self.loops),)
             return self._with_one_arm(loop, checks, parts) if _is_nest(loop) and not setup else parts
         (fast,) = self._unchecked((fixed,), checks, extents)
@@ -102,8 +103,33 @@ class _Versioner:
         found = find_checks((loop,), extents, arms=True)
         if found.decided.keys() == checks.decided.keys():
             return other
+        parts = self._in_three_parts(loop, checks, other) if _is_row(loop, self._ranges) else None
+        if parts is not None:
+            return parts
         inside = self._unchecked((loop,), found, extents)
         return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
+
+    def _in_three_parts(self, loop: For, checks: Checks, other: Body) -> Body | None:
+        """``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
+        ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is."""
+        (slow,) = rechecked(other, self._ranges)
+        inside = Inside(*(Local(self._fresh(name), u32) for name in ("inside", "outside")))
+        for local in (inside.start, inside.stop):
+            self._ranges.learn(local, 0, self._ranges.of(loop.stop).high)
+        between = replace(loop, start=inside.start, stop=inside.stop)
+        proven = find_checks((between,), Extents(self._ranges, changing_names((loop,)), {})).claims
+        extents = Extents(self._ranges, changing_names((loop,)), {})
+        found = find_checks((between,), extents, arms=True)
+        lets = inside.lets([claim for claim in found.claims if claim not in proven], loop.stop)
+        if lets is None or not isinstance(slow, For) or not checks.loads <= found.loads:
+            return None
+        side = Local(self._fresh("side"), u32)
+        is_first = Apply(OPS["eq"], side, literal(u32, 0))
+        start = Select(is_first, slow.start, inside.stop)
+        stop = Select(is_first, inside.start, slow.stop)
+        fast = self._unchecked((between,), found, extents)
+        both = (replace(slow, start=start, stop=stop), If(is_first, fast))
+        return (*lets, For(side.name, literal(u32, 0), literal(u32, 2), 1, both))
 
     def _slow(self, body: Body) -> Body:
         return (Region(RARE, rechecked(body, self._ranges)),)
@@ -140,9 +166,9 @@ def _is_small(body: Body, limit: int = MAX_NODES) -> bool:
     return len(postorder(e for s in statements(body) for e in expressions(s))) <= limit
 
 
-def _only_in_long_loops(loop: For, checks: Checks) -> bool:
+def _only_in_long_loops(loop: For, checks: Checks, ranges: Ranges) -> bool:
     """Whether all that there is to decide lies in inner loops that can as well ask for themselves."""
-    long = [s for s in loop.body if isinstance(s, For) and work(s) >= _MANY]
+    long = [s for s in loop.body if isinstance(s, For) and work(s, ranges) >= _MANY]
     inner = {id(s) for s in statements(tuple(long))}
     return all(id(place) in inner for place in checks.places)
 
@@ -158,25 +184,31 @@ def _may_break(body: Body) -> bool:
     return any(isinstance(s, Break) or (not isinstance(s, For) and any(map(_may_break, bodies(s)))) for s in body)
 
 
+def _is_row(loop: For, ranges: Ranges) -> bool:
+    """Whether a loop begins at 0, is long, and comes to its end."""
+    begins = isinstance(loop.start, Literal) and not loop.start.bits and loop.step == 1 and loop.start.dtype is u32
+    is_simple = not any(isinstance(s, (For, Break, Return)) for s in statements(loop.body))
+    return begins and is_simple and _rounds(loop, ranges) >= _MANY
+
+
 def _is_nest(loop: For) -> bool:
     """Whether a loop is there for the one in it."""
     *before, last = loop.body
     return isinstance(last, For) and all(isinstance(s, Let) for s in before)
 
 
-def work(loop: For) -> int:
-    """How many rounds a loop and one in it have at least."""
-    nested = [work(s) for s in statements(loop.body) if isinstance(s, For)]
-    return _rounds(loop) * max(nested, default=1)
+def work(loop: For, ranges: Ranges) -> int:
+    """How many rounds a loop and one in it have as a rule."""
+    nested = [work(s, ranges) for s in statements(loop.body) if isinstance(s, For)]
+    return _rounds(loop, ranges) * max(nested, default=1)
 
 
-def _rounds(loop: For) -> int:
+def _rounds(loop: For, ranges: Ranges) -> int:
+    """As far as is known, of a loop that does not end early."""
     stop = loop.stop
-    if isinstance(stop, Apply) and stop.op.id == "min":
-        stop = next((x for x in stop.args if isinstance(x, Literal)), stop)
-    if isinstance(loop.start, Literal) and isinstance(stop, Literal):
-        return len(range(int(loop.start.value), int(stop.value), loop.step))
-    return 1
+    ends = stop.args if isinstance(stop, Apply) and stop.op.id == "min" else (stop,)
+    last = max(ranges.of(end).low for end in ends)
+    return max(1, len(range(int(loop.start.value), last, loop.step))) if isinstance(loop.start, Literal) else 1
 
 
 def _same(old: Body, new: Body) -> Body:
