@@ -8,13 +8,12 @@ over other children. A constructor refuses operands that the op does not accept,
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Hashable
 from enum import Enum
 from sys import getrefcount
 from typing import Any, ClassVar
 
-from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.dtype import DTYPES, DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.definition import Op
@@ -138,20 +137,25 @@ class Literal(Expr):
     bits: int
 
     def __new__(cls, dtype: DType, bits: int) -> Literal:
-        key = (cls, dtype, bits)
-        known = _live.get(key)
-        if known:
-            return known  # type: ignore[no-any-return]
-        if bits >> dtype.bits:  # also if it is negative
-            raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
-        self = cls._draft()
-        self.bits = bits
-        return _enter(key, self, dtype, ())  # type: ignore[no-any-return]
+        return pattern(dtype, bits)
 
     @property
     def value(self) -> Scalar:
         """The value of the bits as a Python bool, int or float."""
         return from_bits(self.dtype, self.bits)
+
+
+def pattern(dtype: DType, bits: int) -> Literal:
+    """What `Literal(dtype, bits)` is, in less time: Python is slow to call a class."""
+    key = (Literal, dtype, bits)
+    known = _live.get(key)
+    if known:
+        return known  # type: ignore[no-any-return]
+    if bits >> dtype.bits:  # also if it is negative
+        raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
+    node = Literal._draft()
+    node.bits = bits
+    return _enter(key, node, dtype, ())  # type: ignore[no-any-return]
 
 
 class Local(Expr):
@@ -258,22 +262,28 @@ class Id(Expr):
         return _enter(key, self, u32, ())  # type: ignore[no-any-return]
 
 
-class Apply(Expr):
-    """A row of the op table applied to operands of one type."""
+class _Application(Expr):
+    """The draft of `Apply`, below it: most expressions are applications, and their change of class has less to compare
+    than that of others."""
 
     __slots__ = ("op",)
-    __match_args__ = ("op", "args")
+    __setattr__ = object.__setattr__  # type: ignore[assignment]
 
     op: Op
+
+
+class Apply(_Application):
+    """A row of the op table applied to operands of one type."""
+
+    __slots__ = ()
+    __setattr__ = Expr.__setattr__
+    __match_args__ = ("op", "args")
 
     def __new__(cls, op: Op, *args: Expr) -> Apply:
         return applied(op, args)
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
         return applied(self.op, args)
-
-
-_ApplyDraft = Apply._draft
 
 
 def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
@@ -284,7 +294,7 @@ def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
     known = _live.get(key)
     if known:
         return known  # type: ignore[no-any-return]
-    node = _ApplyDraft()
+    node = _Application()
     node.op = op
     return _enter(key, node, result_type(op, args), args)  # type: ignore[no-any-return]
 
@@ -299,7 +309,7 @@ def binary(op: Op, first: Expr, second: Expr) -> Apply:
     if second.dtype is not operand or operand not in op.results:
         raise _ill_typed(op, (first, second))
     args = first, second
-    node = _ApplyDraft()
+    node = _Application()
     node.op, node.args, node.dtype = op, args, op.results[operand]
     node.__class__ = Apply
     known = _live.setdefault(args, node)
@@ -315,7 +325,7 @@ def _applied_too(op: Op, first: Apply) -> Apply:
     known = _live.get(key)
     if known:
         return known  # type: ignore[no-any-return]
-    node = _ApplyDraft()
+    node = _Application()
     node.op = op
     return _enter(key, node, result_type(op, first.args), first.args)  # type: ignore[no-any-return]
 
@@ -440,7 +450,7 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 
 _LARGEST_SMALL = 127
 
-SMALL_LITERALS: defaultdict[DType, dict[int, Literal]] = defaultdict(dict)
+SMALL_LITERALS: dict[DType, dict[int, Literal]] = {dtype: {} for dtype in DTYPES}
 """Literals of small integers, by type and value. They are kept, as Python keeps its own."""
 
 
@@ -448,19 +458,19 @@ def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
     if value.__class__ is int and dtype.is_integer and 0 <= value <= dtype.highest:  # nearly always
         if value > _LARGEST_SMALL:
-            return Literal(dtype, value)
-        return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, Literal(dtype, value))
+            return pattern(dtype, value)
+        return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, pattern(dtype, value))
     if dtype.is_float:
         if isinstance(value, float) or abs(value) <= 2**53:
-            return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
+            return pattern(dtype, to_bits(dtype, round_float(dtype, float(value))))
         from fractions import Fraction  # 2 ms that few programs need
 
-        return Literal(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
+        return pattern(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
     if not dtype.lowest <= value <= dtype.highest or value != int(value):
         raise LiteralOutOfRange(
             f"{value!r} is not a value of {dtype}", fix=f"use {dtype.lowest} … {dtype.highest}, or another type"
         )
-    return Literal(dtype, int(value) & (1 << dtype.bits) - 1)
+    return pattern(dtype, int(value) & (1 << dtype.bits) - 1)
 
 
 def result_type(op: Op, args: tuple[Expr, ...]) -> DType:

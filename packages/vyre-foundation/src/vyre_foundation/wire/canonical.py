@@ -56,7 +56,7 @@ def has_equals(made: Code, order: OperandOrder) -> bool:
     twins = {known_binary(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
     if twins and not twins.isdisjoint(made.nodes):
         return True
-    return any(map(is_other_nan, made.of(Literal)))
+    return any(is_other_nan(node) for node in [node for node in made.of(Literal) if node.dtype.is_float])
 
 
 def merged(body: Body) -> Body:
@@ -77,6 +77,6 @@ def merged(body: Body) -> Body:
 
 def is_other_nan(node: Expr) -> bool:
     """Whether `node` is a NaN, but not the canonical one."""
-    if not node.dtype.is_float or not isinstance(node, Literal):
+    if not isinstance(node, Literal) or not node.dtype.is_float:
         return False
     return node.value != node.value and node.bits != node.dtype.nan_bits

@@ -17,12 +17,12 @@ from vyre_foundation.ir.expr import (
     Expr,
     Id,
     Length,
-    Literal,
     Load,
     Local,
     Select,
     applied,
     binary,
+    pattern,
 )
 from vyre_foundation.ops import OPS
 from vyre_foundation.wire import format as f
@@ -84,8 +84,9 @@ class Machine:
             )
         if len(set(made)) < len(made):
             refuse(NotCanonical, self._start, "two tokens make the same expression")
-        roots = [made[number] for number in stack.pushes[stack.roots].tolist()]
-        return Code(made, stack.pushes, stack.made[stack.roots].tolist()), roots
+        left = stack.roots
+        roots = [made[number] for number in stack.pushes[left].tolist()]
+        return Code(made, stack.pushes, stack.made[left].tolist()), roots
 
     def _make(self, made: list[Expr]) -> None:
         """Make all expressions, each from those before it."""
@@ -104,7 +105,7 @@ class Machine:
         match token:
             case f.LITERAL:
                 dtype = next(self._dtypes)
-                return Literal(dtype, next(self._bits[dtype]))
+                return pattern(dtype, next(self._bits[dtype]))
             case f.LOAD | f.LOAD_UNCHECKED:
                 return Load(next(self._buffers), made[first], checked=token == f.LOAD)
             case f.LOCAL:
