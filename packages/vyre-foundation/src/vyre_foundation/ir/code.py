@@ -108,9 +108,7 @@ class Code:
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     """The code of `roots`; expressions in `swapped` have their operands the other way round.
 
-    From a root it goes down along first operands, to what is made already or has none, and then up again, as long as
-    the second operands are made too. One that is not is where it goes down next; its parent waits below the operands
-    that follow, and below a None, which tells it from those of which the first operand is being made.
+    It goes through them as the walks of `ir.walk` do.
     """
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
 
+# Three walks, here and in `code`, go alike: from a root down along first operands, to what is known or has none, and up
+# again as long as the second operands are known too. One that is not is where they go down next; its parent waits below
+# the operands that follow, and below a None, which tells it from those whose first operand is not known yet.
+
+
 def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr]:
     """Every expression under `roots` once, children before parents, in the order of first visit.
 
@@ -33,61 +38,60 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
     """
     done = set() if done is None else done
     order: list[Expr] = []
-    finish, see = order.append, done.add
-    unfinished: list[Expr] = []
-    places: list[int] = []  # how many operands of each unfinished node are done
+    waiting: list[Any] = []
     for root in roots:
-        if root in done:
-            continue
-        node, place, operands = root, 0, root.args
+        node = root
         while True:
-            for operand in operands:
-                place += 1
-                if operand in done:
-                    continue
-                if below := operand.args:
-                    unfinished.append(node)
-                    places.append(place)
-                    node, place, operands = operand, 0, below
+            while node not in done and (operands := node.args):
+                waiting.append(node)
+                node = operands[0]
+            if node not in done:
+                done.add(node)
+                order.append(node)
+            while waiting:
+                node = waiting.pop()
+                if node is None:
+                    others, node = waiting.pop(), waiting.pop()
+                else:
+                    operands = node.args
+                    others = () if len(operands) == 2 and operands[1] in done else operands[1:]
+                if others:
+                    waiting += (node, others[1:], None)
+                    node = others[0]
                     break
-                see(operand)
-                finish(operand)
+                done.add(node)
+                order.append(node)
             else:
-                see(node)
-                finish(node)
-                if not unfinished:
-                    break
-                node, place = unfinished.pop(), places.pop()
-                operands = node.args[place:]
+                break
     return order
 
 
 def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
     """What there is of `root` that is not `known`, children before parents, in the order of first visit. Each is known
     when the next one is asked for."""
-    if root in known:
-        return
-    unfinished: list[Expr] = []
-    places: list[int] = []  # how many operands of each unfinished node are known
-    node, place, operands = root, 0, root.args
+    node = root
+    waiting: list[Any] = []
     while True:
-        for operand in operands:
-            place += 1
-            if operand in known:
-                continue
-            if below := operand.args:
-                unfinished.append(node)
-                places.append(place)
-                node, place, operands = operand, 0, below
+        while node not in known and (operands := node.args):
+            waiting.append(node)
+            node = operands[0]
+        if node not in known:
+            yield node
+        while waiting:
+            node = waiting.pop()
+            if node is None:
+                others, node = waiting.pop(), waiting.pop()
+            else:
+                operands = node.args
+                others = () if len(operands) == 2 and operands[1] in known else operands[1:]
+            if others:
+                waiting += (node, others[1:], None)
+                node = others[0]
                 break
-            yield operand
-        else:
             if node not in known:  # who asks may have met it in the meantime
                 yield node
-            if not unfinished:
-                return
-            node, place = unfinished.pop(), places.pop()
-            operands = node.args[place:]
+        else:
+            return
 
 
 def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) -> Expr:
