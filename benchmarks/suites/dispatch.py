@@ -91,7 +91,7 @@ def _one_of(many: int, call: Call, result: Call, x: U32) -> Trial:
 
 
 def _by_threads(call: Callable[[], U32], x: U32) -> Trial:
-    """The time of one of the calls that several threads make, so many each that starting them does not count."""
+    """The time of one of the calls that several threads make, after the first of each: starting them does not count."""
     each = max(LEAST_EACH, EACH * 2**10 // x.size)
     results: list[U32] = []
 
@@ -102,6 +102,7 @@ def _by_threads(call: Callable[[], U32], x: U32) -> Trial:
         together = threading.Barrier(THREADS)
 
         def work() -> None:
+            call()
             together.wait()
             begins.append(time.perf_counter())
             for _ in range(each):
