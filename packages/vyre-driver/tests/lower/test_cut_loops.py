@@ -7,7 +7,7 @@ import pytest
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, i32, u8, u32
 from vyre_foundation.ir.expr import Load
-from vyre_foundation.ir.stmt import For, Store
+from vyre_foundation.ir.stmt import For, If, Store
 from vyre_foundation.ir.walk import program_expressions, statements
 
 
@@ -81,3 +81,31 @@ def test_a_loop_that_may_end_early_is_not_cut(case, check):
                 p.break_()
     lowered = check(case(p.build(), {"a": range(1, 13)}), "loops")
     assert is_checked(lowered)
+
+
+@pytest.mark.parametrize(
+    ("at", "expected", "asks"),
+    [
+        (15, [(0, 1), (1, 15), (15, 16)], False),
+        (0, [(0, 1), (1, 16)], False),
+        (1, [(0, 1), (1, 2), (2, 16)], False),
+        (99, [(0, 1), (1, 16)], False),
+        (7, [(0, 1), (1, 16)], True),  # it would be four loops
+    ],
+)
+def test_what_one_round_does_stands_alone(at, expected, asks, case, check):
+    with program("once", 16) as p:
+        w, out, total = p.workgroup("w", u32, 16), p.write("out", u32, 16), p.write("total", u32, 2)
+        l = p.local_id(0)
+        w[l] = l * 7 + 1
+        p.barrier()
+        before = p.let(w[l - 1])
+        with p.if_(l == at):
+            total[0] = before + w[l]
+        with p.else_():
+            total.atomic_max(1, before)
+        out[l] = before
+    lowered = check(case(p.build(), {}), "loops")
+    assert loops(lowered) == expected
+    (kernel,) = lowered.kernels
+    assert any(isinstance(s, If) for s in statements(kernel.program.body)) == asks

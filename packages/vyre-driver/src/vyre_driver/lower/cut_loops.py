@@ -1,11 +1,13 @@
-"""Loops that go out of bounds at a round that is known: they are cut there, and nothing is checked in the parts.
+"""Loops that go out of bounds, or do something once, at a round that is known: they are cut there, and nothing is asked
+in the parts.
 
-In a sum of everything before, every invocation looks at one that is further down, and the first few find none.
+In a sum of everything before, every invocation looks at one that is further down, and the first few find none. The last
+one has the sum of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -24,6 +26,7 @@ from vyre_foundation.ir.stmt import (
     Break,
     Continue,
     For,
+    If,
     Let,
     Return,
     Stmt,
@@ -54,34 +57,45 @@ def cut_loops(program: Program, ranges: Ranges, target: Target) -> Program:
 
 def _parts(loop: For, ranges: Ranges, fresh: Fresh) -> Stmt | Body:
     start, stop = loop.start, loop.stop
-    if not (isinstance(start, Literal) and isinstance(stop, Literal)) or loop.step != 1:
+    if not (isinstance(start, Literal) and isinstance(stop, Literal)) or loop.step != 1 or not _can_be_cut(loop):
         return loop
     low, high = int(start.value), int(stop.value)
-    within = _within(loop) if low >= 0 and high - low >= _LEAST else {}
-    cuts = sorted({n for bounds in within.values() for n in (bounds.start, bounds.stop) if low < n < high})
-    if not 0 < len(cuts) <= _MAX_CUTS or not _can_be_cut(loop):
+    nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
+    if low < 0 or high - low < _LEAST or len(nodes) > MAX_NODES:
         return loop
-    places = [low, *cuts, high]
-    return tuple([_Part(loop, *ends, within, ranges, fresh).loop() for ends in pairwise(places)])
+    loads = _within(loop, high, nodes)
+    for known in ({**loads, **_once(loop)}, loads):
+        cuts = sorted({n for rounds in known.values() for n in (rounds.start, rounds.stop) if low < n < high})
+        if 0 < len(cuts) <= _MAX_CUTS:
+            return tuple([_Part(loop, *ends, known, ranges, fresh).loop() for ends in pairwise([low, *cuts, high])])
+    return loop
 
 
-def _within(loop: For) -> dict[Load, range]:
+def _within(loop: For, high: int, nodes: Iterable[Expr]) -> dict[Expr, range]:
     """The rounds in which a checked load is within bounds, for those that are `counter + number`.
 
     Counters and lengths are less than half of what their type holds, so that what wraps is out of bounds.
     """
     counter, half = Local(loop.name, loop.start.dtype), 1 << (loop.start.dtype.bits - 1)
-    if not isinstance(loop.stop, Literal) or int(loop.stop.value) > half:
-        return {}
-    nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
-    if len(nodes) > MAX_NODES:
-        return {}
-    found: dict[Load, range] = {}
-    for node in nodes:
+    found: dict[Expr, range] = {}
+    for node in nodes if high <= half else ():
         if isinstance(node, Load) and node.checked and isinstance(node.buffer.count, int):
             distance = _distance(node.index, counter)
             if distance is not None and node.buffer.count <= half:
                 found[node] = range(-distance, node.buffer.count - distance)
+    return found
+
+
+def _once(loop: For) -> dict[Expr, range]:
+    """The round in which the counter is a number, for conditions of statements that ask for it."""
+    counter = Local(loop.name, loop.start.dtype)
+    found: dict[Expr, range] = {}
+    for stmt in statements(loop.body):
+        match stmt:
+            case If(Apply(op, (x, Literal() as y)) as condition) if op.id == "eq" and x is counter:
+                found[condition] = range(int(y.value), int(y.value) + 1)
+            case _:
+                pass
     return found
 
 
@@ -107,7 +121,7 @@ class _Part:
     """The rounds from `low` to `high` of a loop, under other names."""
 
     def __init__(
-        self, loop: For, low: int, high: int, within: Mapping[Load, range], ranges: Ranges, fresh: Fresh
+        self, loop: For, low: int, high: int, within: Mapping[Expr, range], ranges: Ranges, fresh: Fresh
     ) -> None:
         self._loop, self._low, self._high, self._within, self._ranges = loop, low, high, within, ranges
         self._names = {name: fresh(name) for name in (loop.name, *declared_locals(loop.body))}
@@ -119,9 +133,11 @@ class _Part:
         ends = (literal(dtype, self._low), literal(dtype, self._high))
         return For(name, *ends, 1, rewrite_body(self._loop.body, self._stmt))
 
-    def _stmt(self, stmt: Stmt) -> Stmt:
+    def _stmt(self, stmt: Stmt) -> Stmt | Body:
         stmt = with_expressions(stmt, lambda e: transform(e, self._node, self._memo))
         match stmt:
+            case If(Literal(bits=truth), then, orelse):
+                return then if truth else orelse
             case Let(name) | Var(name) | Assign(name) | For(name) if name in self._names:
                 return replace(stmt, name=self._names[name])
             case Atomic(result=str(name)) | Subgroup(result=str(name)):
@@ -136,6 +152,8 @@ class _Part:
         match node:
             case Local(name, dtype) if name in self._names:
                 return Local(self._names[name], dtype)
+            case Apply() if node in self._within:
+                return literal(node.dtype, self._low in self._within[node])
             case Load() if node in self._within:
                 if self._low not in self._within[node]:
                     return literal(node.dtype, 0)

@@ -12,7 +12,7 @@ from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _CHEAP = 12
-"""Operations that are less than a way through memory."""
+"""Operations that are less than a way through memory, beside those that are done once for the workgroup."""
 
 
 def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, None]:
@@ -38,7 +38,8 @@ def made_again(crossing: Iterable[str], lets: Mapping[str, Expr], group: GroupVa
 
 def _is_cheap(value: Expr, group: GroupValues) -> bool:
     nodes = postorder((value,))
-    return len(nodes) <= _CHEAP and all(_is_steady(node, group) for node in nodes)
+    own = [node for node in nodes if not group.holds(node)]
+    return len(own) <= _CHEAP and all(_is_steady(node, group) for node in nodes)
 
 
 def _is_steady(node: Expr, group: GroupValues) -> bool:
