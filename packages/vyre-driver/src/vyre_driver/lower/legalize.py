@@ -25,11 +25,13 @@ from vyre_driver.lower.traps import lower_traps, trap_tags
 from vyre_driver.lower.versions.versions import decide_before
 from vyre_driver.lower.wide_indices import widen_indices
 from vyre_driver.lower.zero_fill import fill_with_zeros
+from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
 
+@rare_collections()
 def legalize(program: Program, facts: Facts, target: Target, arrangement: Arrangement | None = None) -> Lowered:
     """`program`, whose `facts` validation gave, for `target`. `arrangement` is how its workgroups are to run (None: as
     loops where the target wants nothing else).

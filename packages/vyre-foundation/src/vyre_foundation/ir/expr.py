@@ -289,7 +289,7 @@ class Apply(_Application):
 def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
     """What `Apply(op, *args)` is, in less time: Python is slow to call a class."""
     if len(args) == 2 == op.arity:
-        return binary(op, *args)
+        return binary(op, args[0], args[1])
     key = (Apply, op, *args)
     known = _live.get(key)
     if known:

@@ -182,7 +182,8 @@ class _Grouper:
     def _phase(self, body: Body, *, is_last: bool, anew: bool = False) -> Body:
         """Loops over the invocations around `body`. `anew`: it is there already, so its locals need other names."""
         guarded, counters = split_guard(body, self._group, self._lets, frozenset(self._crossing)), self._counters()
-        here, declared = named_locals(guarded.body), declared_locals(guarded.body)
+        here = named_locals(guarded.body) if self._crossing else set()
+        declared = declared_locals(guarded.body)
         taken = {name: self._fresh(name) for name in self._crossing if name in here and name not in declared}
         names = {**taken, **{name: self._fresh(name) if anew else name for name in declared}}
         invocation = self._invocation(counters, names)

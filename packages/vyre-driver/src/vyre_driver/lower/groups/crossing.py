@@ -17,9 +17,12 @@ _CHEAP = 12
 
 def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, None]:
     """In order of declaration: what is named outside of the phase that declares it, and not one for the workgroup."""
+    places = list(_places(nodes))
+    if len(places) == 1:
+        return {}
     declared: dict[str, int] = {}
     named: dict[str, set[int]] = {}
-    for place, node in enumerate(_places(nodes)):
+    for place, node in enumerate(places):
         if isinstance(node, Phase):
             declared.update((name, place) for name in declared_locals(node.body))
             names = named_locals(node.body)
