@@ -8,12 +8,13 @@ over other children. A constructor refuses operands that the op does not accept,
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Hashable
 from enum import Enum
 from sys import getrefcount
 from typing import Any, ClassVar
 
-from vyre_foundation.dtype import DTYPES, DType, bool_, u32
+from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.definition import Op
@@ -450,7 +451,7 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 
 _LARGEST_SMALL = 127
 
-SMALL_LITERALS: dict[DType, dict[int, Literal]] = {dtype: {} for dtype in DTYPES}
+SMALL_LITERALS: defaultdict[DType, dict[int, Literal]] = defaultdict(dict)
 """Literals of small integers, by type and value. They are kept, as Python keeps its own."""
 
 
