@@ -43,6 +43,38 @@ def waiting(barriers: int) -> Program:
     return p.build()
 
 
+def grinding(rounds: int | None, *, looks: bool = False, chooses: bool = False, after: int = 0) -> Program:
+    with program("grinding", 8) as p:
+        x, n = p.read("x", u32), p.uniform("n", u32, 1)
+        value = p.var(x[p.global_id(0)])
+        with p.range(0, n[0] if rounds is None else rounds) as k:
+            value.set(value * 1664525 + (x[k] if looks else k))
+            if chooses:
+                with p.if_(value == 7):
+                    value.set(0)
+        for step in range(after):
+            value.set((value ^ step) * 3)
+        p.write("out", u32, like=x)[p.global_id(0)] = value
+    return p.build()
+
+
+@pytest.mark.parametrize(
+    ("built", "as_loops"),
+    [
+        (grinding(100), True),
+        (grinding(None), True),
+        (grinding(8), False),  # no more than what comes before and after
+        (grinding(100, after=100), False),
+        (grinding(100, looks=True), False),
+        (grinding(100, chooses=True), False),
+    ],
+)
+def test_a_mixed_target_runs_loops_where_most_of_it_is_rounds_of_arithmetic(built, as_loops):
+    verdict = arrange(built.validate(), Groups.MIXED)
+    assert verdict.as_loops == as_loops
+    assert not as_loops or verdict.reason == "most of it is a loop that all go through with values of their own"
+
+
 @pytest.mark.parametrize(
     ("built", "as_loops", "reason"),
     [

@@ -11,7 +11,7 @@ from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import BadArtifact, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.lower.lowered import Lowered
+from vyre_driver.lower.lowered import RUNS, Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.plan.launch import plan_launch, validated, with_workgroup_size
@@ -40,6 +40,8 @@ def described(program: Program, lowered: Lowered, unit: SourceUnit) -> bytes:
         lengths = [f"length of {buffer} (u32)" for buffer in kernel.lengths]
         x, y, z = kernel.program.workgroup_size
         head.append(f"kernel {name}, workgroup {x} × {y} × {z}: {', '.join((*buffers, *lengths))}")
+        if (most := kernel.arrangement.most) > 1:
+            head.append(f"{RUNS}: a row of 1 to {most} workgroups, and how many the grid has on x; launched once a row")
     return "".join([*(f"// {line}".rstrip() + "\n" for line in head), unit.text]).encode()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -145,7 +144,7 @@ def _row(device: Device, plan: LaunchPlan, code: Code, allocations: Mapping[str,
     most = min(entry.most for entry in code.executable.entries if entry.most > 1)
     workers = max([queue.workers for queue in device.profile.queues], default=device.profile.compute_units or 1)
     row = plan.workgroups_in_a_row(most, workers)
-    device.copy_in(allocations[RUNS], memoryview(struct.pack("<2I", row, plan.grid[0])))
+    device.copy_in(allocations[RUNS], np.array([row, plan.grid[0]], np.uint32).view(np.uint8).data)
     return row
 
 
