@@ -5,7 +5,8 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import apply, program
-from vyre_foundation.dtype import i32
+from vyre_foundation.dtype import f32, i32, u32
+from vyre_foundation.ir.stmt import SubgroupOp
 from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
 
 
@@ -20,6 +21,24 @@ def test_the_complement_of_a_minimum(agree) -> None:
     agree(p.build(), [np.arange(32, dtype=np.int32)], DispatchConfig(grid_override=(1, 1, 1)))
 
 
+def test_products_and_sums_stay_apart_where_subgroups_part(agree) -> None:
+    """A kernel that must not be vectors, and whose subgroups demand them, is not optimized, and had them contracted."""
+    n = 1 << 12
+    with program("apart", workgroup_size=64, subgroup_size=16) as p:
+        x, y = p.read("x", f32, n), p.read("y", f32, n)
+        out, marks, i = p.write("out", f32, n), p.write("marks", u32, n), p.global_id(0)
+        v = p.var(x[i])
+        most = p.subgroup(SubgroupOp.REDUCE_MAX, x[i])
+        with p.if_(x[i] < most):
+            with p.if_(i < 100):
+                marks[i] = 1
+            v.set(v * 3.0 + y[i])
+        out[i] = v
+    random = np.random.default_rng(5)
+    given = [random.normal(size=n).astype(np.float32) for _ in range(2)]
+    agree(p.build(), given)
+
+
 @pytest.mark.parametrize(
     ("profile", "seed"),
     [
@@ -30,6 +49,7 @@ def test_the_complement_of_a_minimum(agree) -> None:
         (NARROW, 1016104007070),
         (NARROW, 25176970415),  # a loop that divides beside a checked load
         (NARROW, 515770441454),  # loops that must not be unrolled
+        (NARROW, 487031281690),  # a product and a sum in a kernel that is not optimized
     ],
 )
 def test_a_random_program_that_was_wrong(agree, profile: Profile, seed: int) -> None:

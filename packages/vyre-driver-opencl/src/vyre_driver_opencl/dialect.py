@@ -69,7 +69,8 @@ def _rare_loop(reported: Reported) -> str:
 def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:
     """The table for kernels that use subgroups of `size` in workgroups of this shape."""
     required = spelling.REQUIRED_SUBGROUP_SIZE.format(size=size)
-    dialect = replace(dialect, no_vectors=spelling.NOT_OPTIMIZED if dialect.no_vectors else "")
+    if dialect.no_vectors:
+        dialect = replace(dialect, no_vectors=spelling.NOT_OPTIMIZED, begin=spelling.NO_CONTRACTION)
     if not needs_flat(size, workgroup):
         return replace(dialect, kernel=f"{required} {spelling.KERNEL}")
     x, y, _ = workgroup

@@ -63,6 +63,8 @@ SHORT_LOOP = "#pragma unroll"
 NO_VECTORS = "__attribute__((intel_vec_len_hint(1)))"
 NOT_OPTIMIZED = "__attribute__((optnone))"
 """In place of it where vectors are demanded: a compiler that is told both refuses the kernel."""
+NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
+"""Products and sums stay apart. In kernels that are not optimized it counts inside of their bodies only."""
 OPAQUE = '__asm__("" : "+r"({0}));'
 
 _IDS = {
@@ -78,7 +80,7 @@ IDS = {key: f"((uint){text})" for key, text in INDEX_IDS.items()}
 def prelude(extensions: Iterable[str]) -> str:
     """The first lines of every text, for a device that reports these extensions. Without the first, products and sums
     are contracted."""
-    lines = ["#pragma OPENCL FP_CONTRACT OFF"]
+    lines = [NO_CONTRACTION]
     lines += [f"#pragma OPENCL EXTENSION {name} : enable" for name in sorted(EXTENSIONS.intersection(extensions))]
     return "\n".join([*lines, ""])
 

@@ -58,11 +58,11 @@ class CDialect:
     they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
     where one comparison decides which of the two runs. `hides_signs`: compilers must not see that the sign of a float
     is changed where there are barriers. `no_vectors` stands before kernels of which the compiler must not make vectors,
-    because those would be wrong (`lower/parting.py`). `rare_loop` is a line before loops that
-    are not worth much of a compiler's time, `short_loop` one before loops that are better written out. `rare_end` is a
-    statement that does nothing, behind code that rarely runs: compilers then do not join its end with that of the other
-    version. `opaque` is a statement after which compilers do not know what the variable ``{0}`` holds: then canonical
-    NaN stay in registers. Empty texts are none.
+    because those would be wrong (`lower/parting.py`). `begin` is the line that every kernel's body begins with.
+    `rare_loop` is a line before loops that are not worth much of a compiler's time, `short_loop` one before loops that
+    are better written out. `rare_end` is a statement that does nothing, behind code that rarely runs: compilers then do
+    not join its end with that of the other version. `opaque` is a statement after which compilers do not know what the
+    variable ``{0}`` holds: then canonical NaN stay in registers. Empty texts are none.
     """
 
     name: str
@@ -94,6 +94,7 @@ class CDialect:
     versions: bool = False
     hides_signs: bool = False
     no_vectors: str = ""
+    begin: str = ""
     rare_loop: str = ""
     rare_end: str = ""
     short_loop: str = ""

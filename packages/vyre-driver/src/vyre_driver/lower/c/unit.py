@@ -91,6 +91,8 @@ def _print_kernel(
     if kernel.arrangement.reason:
         lines.add(f"// {kernel.arrangement}")
     lines.open(_head(program, entry, dialect, arrays, words))
+    if dialect.begin:
+        lines.add(dialect.begin)
     unseen = overwritten(program)
     for buffer in program.buffers:
         if buffer.memory in (Memory.WORKGROUP, Memory.PRIVATE):
