@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,11 @@ def test_entry_points_lead_into_their_own_distribution(projects: dict[str, Any],
     groups = [project.get("scripts", {}), *project.get("entry-points", {}).values()]
     for target in (value for group in groups for value in group.values()):
         assert target.partition(":")[0].partition(".")[0] == name.replace("-", "_")
+
+
+def test_the_environment_for_people_has_what_the_demo_needs(root: Path, projects: dict[str, Any]) -> None:
+    """Hatch calls the workspace as its folder is called, most often vyre, and then finds no extra of that name in it."""
+    people = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]["default"]
+    demo = projects["vyre"]["project"]["optional-dependencies"]["demo"]
+    assert {text for text in demo if not text.startswith("vyre")} <= set(people["dependencies"])
+    assert not [text for text in people["dependencies"] if text.startswith("vyre[")]
