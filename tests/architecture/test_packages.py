@@ -120,7 +120,7 @@ def test_entry_points_lead_into_their_own_distribution(projects: dict[str, Any],
 
 
 def test_the_environment_for_people_has_what_the_demo_needs(root: Path, projects: dict[str, Any]) -> None:
-    """Hatch calls the workspace as its folder is called, most often vyre, and then finds no extra of that name in it."""
+    """Hatch calls the workspace as its folder is called, most often vyre, and then finds no extra of it."""
     people = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]["default"]
     demo = projects["vyre"]["project"]["optional-dependencies"]["demo"]
     assert {text for text in demo if not text.startswith("vyre")} <= set(people["dependencies"])
