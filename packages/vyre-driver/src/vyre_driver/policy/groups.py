@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from vyre_driver.lower.target import Arrangement, Groups
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Call, Literal, Load
+from vyre_foundation.ir.expr import Call, Load
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, For, If, Let, Scope, Stmt, Var
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.facts import Facts, Uniformity
@@ -50,7 +50,7 @@ def _is_mostly_rounds(facts: Facts) -> bool:
         if isinstance(stmt, For):
             if not all(isinstance(s, (Let, Var, Assign)) for s in stmt.body) or not _is_arithmetic(stmt.body):
                 return False
-            inside += _rounds(stmt) * _operations(stmt.body)
+            inside += (UNKNOWN_ROUNDS if stmt.rounds is None else stmt.rounds) * _operations(stmt.body)
             in_loops |= {id(s) for s in (stmt, *stmt.body)}
     return inside > MOSTLY * _operations(s for s in statements(body) if id(s) not in in_loops)
 
@@ -61,12 +61,6 @@ def _is_arithmetic(body: Body) -> bool:
 
 def _operations(stmts: Iterable[Stmt]) -> int:
     return len(postorder(e for stmt in stmts for e in expressions(stmt)))
-
-
-def _rounds(loop: For) -> int:
-    if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
-        return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
-    return UNKNOWN_ROUNDS
 
 
 def _parting(facts: Facts) -> str | None:

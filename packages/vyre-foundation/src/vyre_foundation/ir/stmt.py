@@ -10,7 +10,7 @@ from enum import Enum
 
 from vyre_foundation.dtype import DType, bool_, u64
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.expr import Expr, Literal
 from vyre_foundation.record import record
 
 
@@ -64,6 +64,13 @@ class For:
     stop: Expr
     step: int
     body: Body
+
+    @property
+    def rounds(self) -> int | None:
+        """How many there are, where both bounds are literals."""
+        if isinstance(self.start, Literal) and isinstance(self.stop, Literal):
+            return len(range(int(self.start.value), int(self.stop.value), self.step))
+        return None
 
 
 @record(frozen=True, slots=True)

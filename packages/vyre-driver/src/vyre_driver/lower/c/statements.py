@@ -217,9 +217,8 @@ class _Statements:
 
 def _is_short(loop: For) -> bool:
     """Whether a loop does so little so few times that its text is better written out."""
-    if not (isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)):
+    if loop.rounds is None:
         return False
-    rounds = len(range(int(loop.start.value), int(loop.stop.value), loop.step))
     stmts = list(statements(loop.body))
     is_plain = not any(isinstance(s, (For, If, Barrier)) for s in stmts)
-    return is_plain and rounds * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT
+    return is_plain and loop.rounds * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT

@@ -17,7 +17,7 @@ from vyre_driver.lower.lowered import RUNS
 from vyre_driver.lower.ranges import Ranges
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Load, Local, literal
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Break, For, Let
 from vyre_foundation.ir.walk import statements
@@ -55,13 +55,9 @@ def _is_no_vector(node: Node) -> bool:
         case Choice(_, then, orelse):
             return any(map(_is_no_vector, (*then, *orelse)))
         case Phase(body):
-            return any(isinstance(s, Break) or (isinstance(s, For) and not _is_known(s)) for s in statements(body))
+            return any(isinstance(s, Break) or (isinstance(s, For) and s.rounds is None) for s in statements(body))
         case _:
             return False
-
-
-def _is_known(loop: For) -> bool:
-    return isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)
 
 
 def _is_private(buffer: Buffer) -> bool:

@@ -17,7 +17,7 @@ from vyre_driver.lower.groups.lanes import Limit, split_guard
 from vyre_driver.lower.groups.values import GroupValues, Strides
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local, literal
+from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
 from vyre_foundation.ir.stmt import (
     Atomic,
     Barrier,
@@ -182,14 +182,14 @@ class _Structure:
         inside = [s for s in loop.body if not (isinstance(s, For) and self._goes_in_step(s))]
         if self._has_returned or any(_contains(s, Return, Break, Continue) for s in inside):
             return False
-        if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _rounds(loop) <= _UNROLLED:
+        if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
         strides = [self._strides.of(index) for index in _indices(loop.body)]
         return all(stride is None or abs(stride) <= _IN_A_ROW for stride in strides)
 
     def _goes_in_step(self, loop: For) -> bool:
         """Whether invocations should go through a loop together although not all come to its end."""
-        if self._has_returned or not self.group.holds(loop.start) or _rounds(loop) <= _UNROLLED:
+        if self._has_returned or not self.group.holds(loop.start) or _is_unrolled(loop):
             return False
         ends_for_all = self.group.holds(loop.stop)
         if ends_for_all and not _contains(loop, Break, Continue):
@@ -228,11 +228,9 @@ def _jumps_out(stmt: Stmt) -> bool:
     return not isinstance(stmt, For) and any(_jumps_out(s) for body in bodies(stmt) for s in body)
 
 
-def _rounds(loop: For) -> int:
-    """How many rounds there are; many, where that is not known."""
-    if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
-        return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
-    return _UNROLLED + 1
+def _is_unrolled(loop: For) -> bool:
+    """Whether there are so few rounds that compilers write them out."""
+    return loop.rounds is not None and loop.rounds <= _UNROLLED
 
 
 def _indices(body: Body) -> list[Expr]:
