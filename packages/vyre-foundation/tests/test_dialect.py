@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from vyre_foundation import dialect
-from vyre_foundation.dialect import Composition, DuplicateOpId, SignatureMismatch, UnknownCallee, call, expand
+from vyre_foundation.dialect import (
+    Composition,
+    DuplicateOpId,
+    SignatureMismatch,
+    UnknownCallee,
+    call,
+    expand,
+    is_rare_call,
+)
 from vyre_foundation.dtype import f32, f64, u32
 from vyre_foundation.ir import Apply, Call, Cast, Expr, Local
 from vyre_foundation.ops import OPS
@@ -29,6 +37,7 @@ ROWS = [
     Composition("t.square", {(f32,): f32, (u32,): u32}, square),
     Composition("t.norm", {(f32, f32): f32}, norm, "the length of (x, y)"),
     Composition("t.wrong", {(f32,): f32}, wrong),
+    Composition("t.slow", {(f32,): f32}, square, rare=True),
 ]
 
 
@@ -82,3 +91,12 @@ def test_deep_calls() -> None:
         assert expanded.args[0] is expanded.args[1]
         expanded = expanded.args[0]
     assert expanded is X
+
+
+def test_rare_calls_are_known_and_may_stay() -> None:
+    rare, usual = call("t.slow", X), call("t.square", X)
+    assert is_rare_call(rare)
+    assert not is_rare_call(usual)
+    assert not is_rare_call(X)
+    assert expand(rare, {}) is expand(usual, {})
+    assert expand(call("t.norm", rare, X), {}, is_rare_call).args[0].args[0] is square(rare)

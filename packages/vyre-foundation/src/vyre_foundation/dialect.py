@@ -8,8 +8,10 @@ callables that return a `Dialect`, or plain `Composition` rows. Folders in `VYRE
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from typing import TypeGuard
 
 from vyre_foundation.attributes import AttrSchema, AttrValue, operands_of, values_of
 from vyre_foundation.dtype import DType
@@ -46,6 +48,8 @@ class Composition:
     """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning.
 
     The last operands may be attributes: `expand` gets them as literals. `lowerings` are what stands in for it, where.
+    Calls of a `rare` op are the first arm of a selection that hardly ever takes it; where a target can branch, it
+    computes them only then.
     """
 
     id: str
@@ -54,6 +58,7 @@ class Composition:
     summary: str = ""
     attrs: tuple[AttrSchema, ...] = ()
     lowerings: LoweringTable = NO_LOWERINGS
+    rare: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -123,6 +128,7 @@ class _Registry:
     dialects: dict[str, Dialect] = field(default_factory=dict)
     problems: tuple[DialectProblem, ...] = ()
     discovered: bool = False
+    registrations: Counter[str] = field(default_factory=Counter)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -139,6 +145,12 @@ def register(rows: Iterable[Composition]) -> None:
                 f"op id {taken[0]!r} is registered already", fix="prefix op ids with the dialect's name"
             )
         _registry.rows.update(new)
+        _registry.registrations.update({id.partition(".")[0] for id in new})
+
+
+def registration(dialect: str) -> int:
+    """How often ops of a dialect were registered by hand in this process: another number, maybe other compositions."""
+    return _registry.registrations[dialect]
 
 
 def unregister(ids: Iterable[str]) -> None:
@@ -226,6 +238,11 @@ def call(callee: str, *args: Expr, **attrs: AttrValue) -> Call:
         got = ", ".join(t.name for t in operands)
         raise SignatureMismatch(f"{callee} got ({got}), expected {accepted}", fix="cast the operands")
     return Call(callee, row.signatures[operands], *args)
+
+
+def is_rare_call(node: Expr) -> TypeGuard[Call]:
+    """Whether `node` is a call of a rare op."""
+    return isinstance(node, Call) and lookup(node.callee).rare
 
 
 def never(node: Call) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+
+from vyre_foundation.errors import BuildError
 
 
 class Kind(Enum):
@@ -65,6 +67,11 @@ class DType:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __call__(self, *_: object) -> NoReturn:
+        raise BuildError(
+            f"got a call of the type {self.name}", fix=f"write constant({self.name}, …) for a number, .cast for a value"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dtype, (self.name,)

@@ -7,7 +7,7 @@ them, and at least one operand must be a value.
 from __future__ import annotations
 
 from vyre_foundation.build import Operand, Value, apply
-from vyre_foundation.ops import OPS
+from vyre_foundation.ops import OPS, Op, Result
 
 
 # fmt: off
@@ -102,6 +102,23 @@ __all__ = [
     "xor",
 ]
 
+
+def _documentation(row: Op) -> str:
+    """What a row of the op table says, as a docstring."""
+    operands = ("`x`", "`x` and `y`", "`x`, `y` and `z`")[row.arity - 1]
+    if row.id in ("shl", "shr", "rotl", "rotr"):
+        operands = "`x` and `count`"
+    types = ", ".join(t.name for t in row.accepts)
+    results = {Result.SAME: "that type", Result.BOOL: "bool", Result.UNSIGNED: "the unsigned type of that width"}
+    given = f"{operands}, {'a value' if row.arity == 1 else 'values of one type, or numbers beside a value'}"
+    return f"""{row.summary.replace(" by n", " by count")}.
+
+    Parameters: {given}. Types: {types}.
+    Returns: a value of {results[row.result]}, the same bits on every backend (docs/language.md, "Ops", `{row.id}`).
+    Raises: `TypeMismatch` for operands of other types or of two, `LiteralOutOfRange` for a number that the type cannot
+    hold, `BuildError` if none of the operands is a value.
+    """
+
+
 for _name in __all__:
-    _row = OPS[_name.rstrip("_")]
-    globals()[_name].__doc__ = f"{_row.summary}, for {' '.join(t.name for t in _row.accepts)}."
+    globals()[_name].__doc__ = _documentation(OPS[_name.rstrip("_")])

@@ -38,6 +38,7 @@ def test_declarations_are_immutable() -> None:
 # fmt: off
 ALLOWED = [
     BASE | {"count": RUNTIME}, OUTPUT, OUTPUT | {"count": LengthOf("a", 3, 4, 1)}, OUTPUT | {"output_range": (0, 0)},
+    OUTPUT | {"count": LengthOf("a", plus=-1)},
     OUTPUT | {"access": Access.READ_WRITE, "count": RUNTIME, "output_range": (4, 8)}, BASE | {"count": 0},
     BASE | {"count": 2**32 - 1, "binding": 2**16 - 1}, BASE | {"memory": Memory.UNIFORM, "count": RUNTIME},
     OWN | {"memory": Memory.WORKGROUP}, OWN | {"memory": Memory.PRIVATE},
@@ -58,9 +59,11 @@ REFUSED = [
     (BASE | {"count": -1},                                   "count -1 is not in 0 … 2**32 - 1"),
     (BASE | {"count": 2**32},                                "count 4294967296 is not in 0 … 2**32 - 1"),
     (OWN | {"memory": Memory.PRIVATE, "count": LengthOf("a")}, "private memory has no launch-time size, got "),
-    (OUTPUT | {"count": LengthOf("a", 0)},                   "can not be resolved"),
-    (OUTPUT | {"count": LengthOf("a", 1, 0)},                "can not be resolved"),
-    (OUTPUT | {"count": LengthOf("a", 1, 1, -1)},            "can not be resolved"),
+    (OUTPUT | {"count": LengthOf("a", 0)},                   "cannot be resolved"),
+    (OUTPUT | {"count": LengthOf("a", 1, 0)},                "cannot be resolved"),
+    (OUTPUT | {"count": LengthOf("a", 1, 1, -2**32)},        "cannot be resolved"),
+    (OUTPUT | {"count": LengthOf("a", 1, 1, 0.5)},           "got the plus 0.5, expected an integer"),
+    (OUTPUT | {"count": LengthOf(7)},                        "the rule follows 7, expected the name of a buffer"),
     (OUTPUT | {"count": PerLaunch(Per.WORKGROUP)},           "does not size storage memory"),
     (OWN | {"memory": Memory.SCRATCH, "binding": 0, "count": PerLaunch(Per.INVOCATION, 0)}, "does not size scratch"),
     (OUTPUT | {"count": RUNTIME},                            "no input is bound to it"),

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from vyre_foundation.dtype import DTYPES, bool_, f64, i64, u32, u64
-from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.buffer import LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -103,6 +103,34 @@ def test_launches_vary() -> None:
     assert any(g.grid is not None and g.grid[1] > 1 for g in PROGRAMS)
     assert any(g.iterations > 1 for g in PROGRAMS)
     assert any(data == b"" for g in PROGRAMS for data in g.inputs.values())
+
+
+def test_guards_speak_of_lengths_and_of_numbers_near_them() -> None:
+    conditions = [stmt.condition for stmt in STATEMENTS if isinstance(stmt, If) and isinstance(stmt.condition, Apply)]
+    numbers = {Local(name, u32) for name in ("gid", "sid", "lid")}
+    guards = [c for c in conditions if numbers & {*c.args}]
+    assert {c.op.id for c in guards} >= {"lt", "le", "gt", "ge", "eq"}
+    assert any(isinstance(arg, Length) for c in guards for arg in c.args)
+    near = [arg for c in conditions for arg in c.args if isinstance(arg, Apply) and arg.op.id in ("add", "sub")]
+    assert any(numbers & {*x.args} for x in near)
+    assert any(isinstance(x.args[0], Length) for x in near)
+
+
+def test_some_lengths_are_greater_than_those_that_they_follow_from() -> None:
+    rules = [b.count for g in PROGRAMS for b in g.program.buffers if isinstance(b.count, LengthOf)]
+    assert any(rule.plus for rule in rules)
+    assert any(rule.times > 1 for rule in rules)
+
+
+def test_some_launches_have_many_workgroups() -> None:
+    groups = [g.grid[0] * g.grid[1] * g.grid[2] for g in PROGRAMS if g.grid is not None]
+    assert max(groups) > 64
+
+
+def test_places_are_copied_onto_themselves_and_found_by_xor() -> None:
+    stores = [stmt for stmt in STATEMENTS if isinstance(stmt, Store)]
+    assert any(isinstance(s.value, Load) and (s.value.buffer, s.value.index) == (s.buffer, s.index) for s in stores)
+    assert any(isinstance(n, Load) and isinstance(n.index, Apply) and n.index.op.id == "xor" for n in NODES)
 
 
 def test_inputs_are_those_of_the_program() -> None:

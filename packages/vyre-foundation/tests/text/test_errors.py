@@ -1,5 +1,6 @@
 """Every error shows the place, says what was got and expected, and what to do."""
 
+import tracemalloc
 from random import Random
 
 import pytest
@@ -174,3 +175,38 @@ def test_damaged_text_gives_a_program_or_a_text_error(seed: int) -> None:
             assert "\nFix: " in shown
         else:
             assert parse(print_program(program)) == program
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"let x = 0x{'f' * 5000};", f"`0x{'f' * 58}…` is not a value of u32"),
+        (f"let x = {'9' * 5000};", f"`{'9' * 60}…` is not a value of u32"),
+        (f"read b: u32[{'9' * 5000}] @1;", f"got `{'9' * 60}…`, expected at most 40 digits"),
+        (f"let x = nan(0x{'f' * 5000}):f32;", f"got `0x{'f' * 58}…`, expected at most 40 digits"),
+        (f"let x = {'y' * 5000};", f"no local is called `{'y' * 60}…`"),
+    ],
+)
+def test_what_is_too_long(text: str, message: str) -> None:
+    """Numbers of thousands of digits are converted neither to a value nor for the message."""
+    with pytest.raises(TextError) as caught:
+        parse(f"{HEAD}  {text}\n}}")
+    assert caught.value.message == message
+    assert len(str(caught.value)) < 600
+
+
+def test_leading_zeros_within_the_limit_are_read() -> None:
+    assert parse(f"{HEAD}  let x = 0x{'0' * 30}12345678;\n}}") == parse(f"{HEAD}  let x = 0x12345678;\n}}")
+
+
+def test_a_string_takes_little_more_than_its_characters() -> None:
+    digits = "ab" * 2**20
+    text = f'program p workgroup(64) {{ constant c: u8[{2**20}] = hex "{digits}"; }}'
+    tracemalloc.start()
+    try:
+        (constant,) = parse(text).buffers
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert constant.data == b"\xab" * 2**20
+    assert peak < 8 * len(text)

@@ -63,6 +63,8 @@ def test_names_and_bindings(buffers, expected):
         ([scratch("a", 0, LengthOf("b")), scratch("b", 1, LengthOf("x"))], ["V005 buffers[1]"]),
         ([scratch("a", 0, LengthOf("b", times=2)), storage("b", 1, 2**31)], ["V007 buffers[0]"]),
         ([scratch("a", 0, LengthOf("b", times=2, over=3)), storage("b", 1, 2**31)], []),
+        ([scratch("a", 0, LengthOf("b", plus=-3)), storage("b", 1, 2)], ["V007 buffers[0]"]),
+        ([scratch("a", 0, LengthOf("b", plus=-2)), storage("b", 1, 2)], []),
     ],
 )
 def test_lengths_that_follow_from_lengths(buffers, expected):

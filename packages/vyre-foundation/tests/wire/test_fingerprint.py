@@ -33,7 +33,7 @@ from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import DEFAULT, generate
 from vyre_foundation.testing.strategies import structural_programs
-from vyre_foundation.wire import canonical
+from vyre_foundation.wire import WireError, canonical
 from vyre_foundation.wire.operand_order import COMMUTATIVE
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -133,6 +133,26 @@ def test_the_canonical_form_is_the_same_program_and_its_own_canonical_form(seed:
     assert fingerprint(c) == fingerprint(p)
     assert {b.name: b for b in c.buffers} == {b.name: b for b in p.buffers}
     assert (c.workgroup_size, c.subgroup_size) == (p.workgroup_size, p.subgroup_size)
+
+
+@given(structural_programs())
+@settings(max_examples=200, deadline=None)
+def test_the_canonical_form_of_any_program_is_its_own_canonical_form(p: Program) -> None:
+    """Also of programs that use locals which nothing declares, and call them as the canonical form calls others."""
+    try:
+        c = canonical(p)
+    except WireError:
+        return
+    assert canonical(c) == c
+    assert fingerprint(c) == fingerprint(p)
+
+
+def test_locals_that_nothing_declares_keep_their_names() -> None:
+    x, v0, odd = (Local(name, u32) for name in ("x", "v0", "?v0"))
+    lets = (Let("a", x), Let("b", v0), Let("c", odd))
+    c = canonical(Program("p", (), (1, 1, 1), lets))
+    assert c.body == (Let("v1", x), Let("v2", v0), Let("v3", odd))
+    assert canonical(c) == c
 
 
 def test_a_canonical_program_as_text() -> None:

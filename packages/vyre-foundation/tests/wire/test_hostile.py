@@ -133,7 +133,7 @@ BUFFER = STRINGS + HEAD + b"\x01\x00"
 REFUSED = {
     "tag of a buffer":               (UnknownTag,   BUFFER + b"\x0a"),
     "tag of a buffer's dtype":       (UnknownTag,   BUFFER + b"\x01\x01\x0e"),
-    "tag of a count":                (UnknownTag,   BUFFER + b"\x01\x01\x04\x00\x06"),
+    "tag of a count":                (UnknownTag,   BUFFER + b"\x01\x01\x04\x00\x07"),
     "token":                         (UnknownTag,   expressions(b"\xff")),
     "token that is no op":           (UnknownTag,   expressions(b"\x13")),
     "dtype of a literal":            (UnknownTag,   expressions(b"\xc0", b"\x00")),

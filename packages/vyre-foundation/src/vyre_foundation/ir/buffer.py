@@ -9,6 +9,7 @@ from typing import Any
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import DeclarationError
+from vyre_foundation.ir.integer import integer
 from vyre_foundation.record import record
 
 
@@ -66,7 +67,11 @@ RUNTIME = Runtime.COUNT
 
 @record(frozen=True, slots=True)
 class LengthOf:
-    """The element count follows from another buffer: ``ceil(len(buffer) * times / over) + plus``."""
+    """The element count follows from another buffer: ``ceil(len(buffer) * times / over) + plus``.
+
+    `buffer` is its name. `plus` may be negative: ``LengthOf("row_starts", plus=-1)`` counts the rows of a CSR matrix. A
+    launch in which the count would be negative, or reach 2**32, is refused.
+    """
 
     buffer: str
     times: int = 1
@@ -128,6 +133,14 @@ class Buffer:
         data: bytes | None = None,
         output_range: tuple[int, int] | None = None,
     ) -> Buffer:
+        if not isinstance(name, str):
+            raise DeclarationError(f"got the name {name!r}, expected a text", fix="pass a str", where="buffer")
+        if count.__class__ is not int and count is not RUNTIME:
+            count = _exact_count(f"buffer {name!r}", count)
+        if binding is not None:
+            binding = integer(f"buffer {name!r}", "binding", binding)
+        if output_range is not None:
+            output_range = _exact_range(f"buffer {name!r}", output_range)
         key = (name, dtype, access, memory, count, binding, data, output_range)
         with _lock:
             known = _declared.get(key)
@@ -168,6 +181,29 @@ _declared: weakref.WeakValueDictionary[tuple[Any, ...], Buffer] = weakref.WeakVa
 _lock = threading.Lock()
 
 
+def _exact_count(where: str, count: Any) -> Count:
+    match count:
+        case LengthOf(source, times, over, plus):
+            followed: object = source
+            if not isinstance(followed, str):
+                message = f"the rule follows {followed!r}, expected the name of a buffer"
+                raise DeclarationError(message, fix="pass the name as a string, or like=… with the buffer", where=where)
+            numbers = {"times": times, "over": over, "plus": plus}
+            return LengthOf(source, *[integer(where, field, value) for field, value in numbers.items()])
+        case PerLaunch(per, each):
+            return PerLaunch(per, integer(where, "count", each))
+        case _:
+            return integer(where, "count", count)
+
+
+def _exact_range(where: str, output_range: Any) -> tuple[int, int]:
+    if not isinstance(output_range, (tuple, list)) or len(output_range) != 2:
+        message = f"got the output range {output_range!r}, expected the first byte and the one behind the last"
+        raise DeclarationError(message, fix="pass a tuple of two integers", where=where)
+    start, stop = (integer(where, "output range", end) for end in output_range)
+    return start, stop
+
+
 def _check(
     name: str,
     dtype: DType,
@@ -196,10 +232,14 @@ def _check(
         refuse(f"count {count} is not in 0 … 2**32 - 1", "lengths are u32: split the buffer")
     if memory in _FIXED_COUNT and not isinstance(count, int):
         refuse(f"{memory.value} memory has no launch-time size, got {count}", "give the element count as an integer")
-    if isinstance(count, LengthOf) and not (count.times > 0 and count.over > 0 and 0 <= count.plus < 2**32):
-        refuse(f"the rule {count} can not be resolved", "use times >= 1, over >= 1, plus >= 0")
-    if isinstance(count, PerLaunch) and (memory is not Memory.SCRATCH or count.count < 1):
-        refuse(f"{count} does not size {memory.value} memory", "count per launch for scratch memory only, at least 1")
+    if isinstance(count, LengthOf) and not (
+        0 < count.times < 2**64 and 0 < count.over < 2**64 and abs(count.plus) < 2**32
+    ):
+        fix = "use times and over in 1 … 2**64 - 1, and plus between -2**32 and 2**32"
+        refuse(f"the rule {count} cannot be resolved", fix)
+    if isinstance(count, PerLaunch) and (memory is not Memory.SCRATCH or not 0 < count.count < 2**32):
+        fix = "count per launch for scratch memory only, 1 … 2**32 - 1"
+        refuse(f"{count} does not size {memory.value} memory", fix)
     if count is RUNTIME and not (memory is Memory.UNIFORM or (memory is Memory.STORAGE and access.reads)):
         refuse(
             "no input is bound to it, so its length can not come from one",
@@ -218,7 +258,6 @@ def _check(
         refuse(f"{memory.value} memory is both read and written", "declare it as read_write")
     if output_range is not None:
         start, stop = output_range
-        if memory is not Memory.STORAGE or not access.writes or not 0 <= start <= stop:
-            refuse(
-                f"output range {output_range} is not a range of an output", "use 0 <= start <= stop on a written buffer"
-            )
+        if memory is not Memory.STORAGE or not access.writes or not 0 <= start <= stop < 2**63:
+            fix = "use 0 <= start <= stop < 2**63 on a written buffer"
+            refuse(f"output range {output_range} is not a range of an output", fix)

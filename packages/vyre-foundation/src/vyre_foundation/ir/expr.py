@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.integer import integer
 from vyre_foundation.ops.definition import Op
 from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, round_rational, to_bits
 
@@ -138,6 +139,8 @@ class Literal(Expr):
     bits: int
 
     def __new__(cls, dtype: DType, bits: int) -> Literal:
+        if bits.__class__ is not int:
+            bits = integer(f"literal of {dtype}", "bits", bits)
         return pattern(dtype, bits)
 
     @property
@@ -251,6 +254,8 @@ class Id(Expr):
     axis: int
 
     def __new__(cls, kind: IdKind, axis: int = 0) -> Id:
+        if axis.__class__ is not int:
+            axis = integer(kind.value, "axis", axis)
         key = (cls, kind, axis)
         known = _live.get(key)
         if known:

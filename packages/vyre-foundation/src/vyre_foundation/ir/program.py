@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code, code
+from vyre_foundation.ir.integer import integer
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
+    from vyre_foundation.ir.origin import Origins
     from vyre_foundation.validate import Facts
     from vyre_foundation.wire.encode_statements import StatementColumns
 
@@ -34,6 +37,18 @@ class Program:
     workgroup_size: tuple[int, int, int]
     body: Body
     subgroup_size: int | None = None
+
+    def __post_init__(self) -> None:
+        size: object = self.workgroup_size
+        subgroup = self.subgroup_size
+        if not (isinstance(size, tuple) and len(size) == 3):
+            message = f"got the workgroup size {size!r}, expected a tuple of three integers"
+            raise DeclarationError(message, fix="pass (x, y, z)", where=f"program {self.name!r}")
+        if any(type(n) is not int for n in size):
+            exact = tuple([integer(f"program {self.name!r}", "workgroup size", n) for n in size])
+            object.__setattr__(self, "workgroup_size", exact)
+        if subgroup is not None and type(subgroup) is not int:
+            object.__setattr__(self, "subgroup_size", integer(f"program {self.name!r}", "subgroup size", subgroup))
 
     @cached_property
     def _by_name(self) -> dict[str, Buffer]:
@@ -84,6 +99,16 @@ class Program:
     def with_code(self, code: Code) -> Program:
         """This program, which need not find its code: who has made it knows it."""
         vars(self)["code"] = code
+        return self
+
+    @property
+    def origins(self) -> Origins | None:
+        """The lines of Python that wrote the program, if it was built and not read; no part of what it means."""
+        return vars(self).get("_origins")
+
+    def with_origins(self, origins: Origins) -> Program:
+        """This program, whose messages name these lines."""
+        vars(self)["_origins"] = origins
         return self
 
     @property

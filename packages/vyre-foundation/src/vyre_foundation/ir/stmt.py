@@ -11,6 +11,7 @@ from enum import Enum
 from vyre_foundation.dtype import DType, bool_, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Literal
+from vyre_foundation.ir.integer import integer
 from vyre_foundation.record import record
 
 
@@ -65,12 +66,21 @@ class For:
     step: int
     body: Body
 
+    def __post_init__(self) -> None:
+        if type(self.step) is not int:
+            object.__setattr__(self, "step", integer(f"for {self.name!r}", "step", self.step))
+
     @property
     def rounds(self) -> int | None:
         """How many there are, where both bounds are literals."""
         if isinstance(self.start, Literal) and isinstance(self.stop, Literal):
-            return len(range(int(self.start.value), int(self.stop.value), self.step))
+            return trip_count(int(self.start.value), int(self.stop.value), self.step)
         return None
+
+
+def trip_count(start: int, stop: int, step: int) -> int:
+    """How many iterations a loop has, which may be more than `len` of a range can say."""
+    return max(0, -((start - stop) // step))
 
 
 @record(frozen=True, slots=True)
@@ -205,6 +215,10 @@ class IndirectDispatch:
 
     buffer: Buffer
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.offset) is not int:
+            object.__setattr__(self, "offset", integer("indirect_dispatch", "offset", self.offset))
 
 
 @record(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
@@ -41,12 +41,16 @@ MAX_ROUNDS = 16
 """How often all passes run at most. Programs of people need one or two rounds, random ones up to six."""
 
 
-def optimize(facts: Facts) -> Facts:
-    """The facts of the optimized program; the same object where nothing changed."""
+def optimize(facts: Facts, check: Callable[[], None] = lambda: None) -> Facts:
+    """The facts of the optimized program; the same object where nothing changed.
+
+    `check` is called after every pass, and may raise: that is how a deadline ends an optimization.
+    """
     result = facts
     with rare_collections():
         for _, after in steps(facts):
             result = after
+            check()
     return result if result is facts else finish(result)
 
 

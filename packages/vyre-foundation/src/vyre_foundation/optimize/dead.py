@@ -203,24 +203,21 @@ def _without_last_jumps(body: Body, jump: type[Stmt] | None) -> Body:
 
     With a jump goes what stands before it for nobody: declarations and empty branches.
     """
-    out: list[Stmt] = []
-    for stmt in body:
-        out.append(with_bodies(stmt, lambda nested, s=stmt: _without_last_jumps(nested, _end_of(s))))  # type: ignore[misc]
+    out, ending = list(body), list[Stmt]()
     while jump is not None and out:
         last = out.pop()
         if isinstance(last, (If, Region)):
             last = with_bodies(last, lambda nested: _without_last_jumps(nested, jump))
             if any(bodies(last)):
-                out.append(_with_then(last) if isinstance(last, If) else last)
+                ending.append(_with_then(last) if isinstance(last, If) else last)
                 break
         elif not isinstance(last, (jump, Let, Var)):
             out.append(last)
             break
-    return same_body(body, out)
-
-
-def _end_of(stmt: Stmt) -> type[Stmt] | None:
-    return Continue if isinstance(stmt, For) else None
+    for number, stmt in enumerate(out):
+        end = Continue if isinstance(stmt, For) else None
+        out[number] = with_bodies(stmt, lambda nested, end=end: _without_last_jumps(nested, end))  # type: ignore[misc]
+    return same_body(body, [*out, *ending])
 
 
 DEAD = Pass("dead", remove_dead_code)

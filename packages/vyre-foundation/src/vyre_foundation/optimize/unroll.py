@@ -22,11 +22,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
+from itertools import islice
 
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Barrier, Body, Break, Continue, For, If, Region, Scope, Stmt, Store, Trap
+from vyre_foundation.ir.stmt import (
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Region,
+    Scope,
+    Stmt,
+    Store,
+    Trap,
+    trip_count,
+)
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.rename import Fresh, renamed
@@ -100,13 +114,16 @@ class _Unroll:
         """The values of the counter if the loop is to be unrolled; the budget is then used."""
         if not (isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)):
             return None
-        rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
-        if len(rounds) > MAX_ROUNDS or _is_left_early(loop.body):
+        if trip_count(int(loop.start.value), int(loop.stop.value), loop.step) > MAX_ROUNDS or _is_left_early(loop.body):
             return None
+        rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
         if len(rounds) > 1:
+            most = min(MAX_NODES // len(rounds), (MAX_PROGRAM - self._size) // (len(rounds) - 1))
+            if next(islice(statements(loop.body), max(0, most), None), None) is not None:
+                return None  # in time that does not depend on how large the loop is
             size = _size(loop.body)
             added = size * (len(rounds) - 1)
-            if size + added > MAX_NODES or self._size + added > MAX_PROGRAM:
+            if size > most:
                 return None
             if _is_single(loop.body) or not self._decides(loop):
                 return None

@@ -1,10 +1,11 @@
-"""Random programs for tests: `generate(seed, profile)` and `shrink(program, inputs, still_fails)`."""
+"""Random programs for tests: `generate(seed, profile)`, `recurrence(seed)`, `shrink(program, inputs, still_fails)`."""
 
 from vyre_foundation.testing.generator import GeneratedProgram, generate
 from vyre_foundation.testing.profile import DEFAULT, EVERYTHING, NARROW, STRAIGHT_LINE, STRUCTURED, WIDE, Profile
+from vyre_foundation.testing.recurrences import recurrence
 from vyre_foundation.testing.shrink import shrink
 
 __all__ = [
     "DEFAULT", "EVERYTHING", "NARROW", "STRAIGHT_LINE", "STRUCTURED", "WIDE",
-    "GeneratedProgram", "Profile", "generate", "shrink",
+    "GeneratedProgram", "Profile", "generate", "recurrence", "shrink",
 ]  # fmt: skip

@@ -45,7 +45,8 @@ class Blocks(Meetings):
 
     def branch(self, place: Place) -> None:
         level = self._branch_level(0.35)
-        condition = self.seen(self.exprs.expr(bool_, level))
+        is_guard = level is NONE and self.rng.random() < 0.25
+        condition = self.exprs.guard() if is_guard else self.seen(self.exprs.expr(bool_, level))
         inner = replace(place, nesting=place.nesting + 1, at_top=False, conditional=True)
         then = self._nested(inner, level, self.rng.randint(1, 4))
         orelse = self._nested(inner, level, self.rng.randint(1, 3)) if self.rng.random() < 0.5 else ()

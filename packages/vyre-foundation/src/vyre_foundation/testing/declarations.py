@@ -25,7 +25,7 @@ class Declarations:
         self.rng, self.profile = rng, profile
         self.workgroup = self._extent(self._volume())
         self.volume = math.prod(self.workgroup)
-        groups = self._extent(rng.randint(1, max(1, min(6, profile.max_invocations // self.volume))))
+        groups = self._extent(self._groups())
         self.indirect = profile.indirect and rng.random() < 0.08
         self.is_inferred = math.prod(groups[1:]) == 1 and not self.indirect and rng.random() < 0.7
         self.grid = (1, 1, 1) if self.is_inferred and rng.random() < 0.3 else groups
@@ -42,6 +42,13 @@ class Declarations:
     def _volume(self) -> int:
         limit = min(256 if self.profile.wide_groups else 64, self.profile.max_invocations)
         return self.rng.choice([v for v in _VOLUMES if v <= limit])
+
+    def _groups(self) -> int:
+        """A few workgroups; seldom more than devices run at a time, with a remainder."""
+        most = max(1, self.profile.max_invocations // self.volume)
+        return (
+            self.rng.randint(65, most) if most > 65 and self.rng.random() < 0.15 else self.rng.randint(1, min(6, most))
+        )
 
     def _extent(self, volume: int) -> tuple[int, int, int]:
         """Three factors of a volume, most of it on x."""
@@ -133,6 +140,8 @@ class Declarations:
             rule = self.rng.choice((RUNTIME, count))
         elif (source := self._buffer_of_length(count)) is not None:
             rule = LengthOf(source.name)
+        elif (shorter := self._rule_of_a_shorter(count)) is not None:
+            rule = shorter
         buffer = self._declare("out" if access is Access.WRITE else "rw", dtype, access, Memory.STORAGE, rule)
         if access is Access.READ_WRITE:
             self._fill(buffer, count)
@@ -148,6 +157,16 @@ class Declarations:
     def _buffer_of_length(self, count: int) -> Buffer | None:
         known = [b for b in self.buffers if b.is_input and len(self.inputs[b.name]) == count * b.dtype.size]
         return self.rng.choice(known) if known and self.rng.random() < 0.5 else None
+
+    def _rule_of_a_shorter(self, count: int) -> LengthOf | None:
+        """A rule for a length that is greater than that of an input."""
+        lengths = [(b.name, len(self.inputs[b.name]) // b.dtype.size) for b in self.buffers if b.is_input]
+        shorter = [(name, length) for name, length in lengths if length <= count]
+        if not shorter or self.rng.random() < 0.6:
+            return None
+        name, length = self.rng.choice(shorter)
+        times = self.rng.choice((1, 1, count // length)) if length else 1
+        return LengthOf(name, times=max(1, times), plus=count - length * max(1, times))
 
     def declare_device_memory(self) -> None:
         rng, kinds = self.rng, self.profile.memories

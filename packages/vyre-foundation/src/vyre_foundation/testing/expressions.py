@@ -12,7 +12,7 @@ from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind
 from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.testing.dialect import COMPOSITIONS
 from vyre_foundation.testing.profile import Profile
-from vyre_foundation.testing.scope import GROUP, LID, SID, Hold, Scope, Shared, least
+from vyre_foundation.testing.scope import GID, GROUP, LID, SID, Hold, Scope, Shared, least
 from vyre_foundation.testing.values import random_literal
 from vyre_foundation.validate.facts import Uniformity
 
@@ -112,6 +112,23 @@ class Expressions:
         kind = self.rng.choice(kinds)
         return Id(kind, self.rng.randrange(3) if kind.has_axis else 0)
 
+    def guard(self) -> Expr:
+        """A comparison of the number of an invocation with a length, or with a number near one."""
+        buffers = [*self.scope.fixed, *self.scope.shared]
+        buffer = self.rng.choice(buffers) if buffers else None
+        number: Expr = self.rng.choice((GID, SID, LID))
+        limit: Expr = literal(u32, self.rng.choice((1, 5, self.scope.volume, 2**32 - 1)))
+        if buffer is not None and self.rng.random() < 0.8:
+            limit = literal(u32, buffer.count) if isinstance(buffer.count, int) else Length(buffer)
+        near = literal(u32, self.rng.choice((1, 1, 2, 2**32 - 1)))
+        match self.rng.randrange(6):
+            case 0:
+                limit = Apply(OPS[self.rng.choice(("add", "sub"))], limit, near)
+            case 1:
+                number = Apply(OPS[self.rng.choice(("add", "sub"))], number, near)
+        compared = (number, limit) if self.rng.random() < 0.7 else (limit, number)
+        return Apply(OPS[self.rng.choice(("lt", "lt", "le", "gt", "ge", "eq"))], *compared)
+
     # ── loads ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def load(self, dtype: DType, level: Uniformity) -> Expr | None:
@@ -171,6 +188,8 @@ class Expressions:
         """Any index: most are in bounds, some beyond either end."""
         draw = self.rng.random()
         count = buffer.count if isinstance(buffer.count, int) else None
+        if draw < 0.07 and level is NONE:
+            return Apply(OPS["xor"], self.rng.choice((SID, LID)), literal(u32, self.rng.choice((1, 4, 5, 16))))
         if draw < 0.3 and level is NONE:
             return self.rng.choice((SID, LID))
         if draw < 0.6:

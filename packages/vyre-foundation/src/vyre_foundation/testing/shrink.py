@@ -196,7 +196,7 @@ class _Shrinker:
 
 
 def _smaller(stmt: Stmt) -> Iterator[Stmt | Body]:
-    """What a block may become."""
+    """What a block may become. An assignment that is not read becomes a `let`."""
     match stmt:
         case If(condition, then, orelse):
             yield then
@@ -214,6 +214,8 @@ def _smaller(stmt: Stmt) -> Iterator[Stmt | Body]:
                     yield replace(stmt, start=Literal(start.dtype, 0), stop=Literal(stop.dtype, bits))
         case Atomic(result=str()) | Subgroup(result=str()):
             yield replace(stmt, result=None)
+        case Assign(name, value):
+            yield Let(f"{name}_then", value)
 
 
 def _simpler(node: Expr) -> Iterator[Expr]:

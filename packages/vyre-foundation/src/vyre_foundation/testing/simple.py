@@ -80,7 +80,9 @@ class Simple(Emitter):
         count = shared.buffer.count
         if self.rng.random() < 0.08:
             index = self.exprs.outside(count) if isinstance(count, int) else literal(u32, 2**32 - 1)
-        self.out.append(Store(shared.buffer, index, self.seen(self.exprs.expr(shared.buffer.dtype))))
+        itself = shared.readable and self.rng.random() < 0.06
+        value = Load(shared.buffer, index) if itself else self.seen(self.exprs.expr(shared.buffer.dtype))
+        self.out.append(Store(shared.buffer, index, value))
 
     def store_private(self, place: Place) -> None:
         buffer = self.rng.choice(self.scope.private)

@@ -93,7 +93,7 @@ class _Maker:
     def count(self, memory: Memory, access: Access) -> Count:
         fixed = self.random.choice((0, 1, 64, 2**32 - 1))
         times, over, plus = (self.random.choice((1, 3, 2**40)) for _ in range(3))
-        rule = LengthOf(self.name(), times, over, plus % 3 % 2)
+        rule = LengthOf(self.name(), times, over, {1: 1, 3: 0}.get(plus, -1))
         counts: list[Count] = [fixed]
         if memory.is_bound:
             counts.append(rule)

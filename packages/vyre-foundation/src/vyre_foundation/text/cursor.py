@@ -8,7 +8,7 @@ from vyre_foundation.dtype import DTYPES, DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text.errors import text_error
 from vyre_foundation.text.syntax import RESERVED
-from vyre_foundation.text.tokens import Kind, Token, tokenize
+from vyre_foundation.text.tokens import MAX_DIGITS, Kind, Token, tokenize
 
 DTYPES_BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
@@ -21,22 +21,20 @@ class Cursor:
     def __init__(self, text: str) -> None:
         self.text = text
         self._tokens = tokenize(text)
-        self._next = 0
-        self.token = self._tokens[0]
+        self.token = next(self._tokens)
+        self._next = next(self._tokens, self.token)
 
     def take(self) -> Token:
         """The token here; then go on."""
         token = self.token
-        if token.kind is not Kind.END:
-            self._next += 1
-            self.token = self._tokens[self._next]
+        self.token = self._next
+        self._next = next(self._tokens, self._next)
         return token
 
     @property
     def following(self) -> str:
         """The sign behind the token here, or nothing if that is no sign."""
-        token = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
-        return token.text if token.kind is Kind.SIGN else ""
+        return self._next.text if self._next.kind is Kind.SIGN else ""
 
     def is_at(self, text: str) -> bool:
         """Whether the token here is the word or sign `text`."""
@@ -73,6 +71,8 @@ class Cursor:
         """Go past a whole number, which may be negative."""
         sign = -1 if self.skip("-") else 1
         token = self.kind(Kind.NUMBER)
+        if len(token.text) > MAX_DIGITS:
+            self.refuse(f"got {token}, expected at most {MAX_DIGITS} digits", "write a number that fits 64 bits", token)
         try:
             return sign * int(token.text, 0)
         except ValueError:

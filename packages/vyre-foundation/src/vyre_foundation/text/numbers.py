@@ -8,7 +8,7 @@ from vyre_foundation.dtype import DType, f32, u32
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.expr import Literal, literal
 from vyre_foundation.record import record
-from vyre_foundation.text.tokens import Kind, Token
+from vyre_foundation.text.tokens import MAX_DIGITS, Kind, Token
 
 
 @record(frozen=True, slots=True)
@@ -39,11 +39,13 @@ class Number:
             return self._float(dtype)
         if self.is_float or dtype.bits == 1:
             raise LiteralOutOfRange(f"{self.token} is not a value of {dtype}", fix=f"write a value of {dtype}, or cast")
+        if len(self.token.text) > MAX_DIGITS:
+            raise LiteralOutOfRange(f"{self.token} is not a value of {dtype}", fix=f"write up to {MAX_DIGITS} digits")
         try:
             value = int(self.token.text, 0)
-        except ValueError as error:  # leading zeros, or more digits than Python reads
+        except ValueError as error:
             raise LiteralOutOfRange(
-                f"a number can not be read: {error}", fix="write it without leading zeros"
+                f"{self.token} cannot be read: {error}", fix="write it without leading zeros"
             ) from None
         return literal(dtype, -value if self.negative else value)
 

@@ -76,7 +76,7 @@ def _count(cursor: Cursor) -> Count:
 
 
 def _length_of(cursor: Cursor) -> LengthOf:
-    """``len(a)``, ``len(a) * 3 + 1`` or ``ceil(len(a) * 3 / 4) + 1``"""
+    """``len(a)``, ``len(a) - 1``, ``len(a) * 3 + 1`` or ``ceil(len(a) * 3 / 4) + 1``"""
     rounded = cursor.skip("ceil")
     if rounded:
         cursor.expect("(")
@@ -90,7 +90,8 @@ def _length_of(cursor: Cursor) -> LengthOf:
         cursor.expect("/")
         over = cursor.integer()
         cursor.expect(")")
-    return LengthOf(buffer, times, over, cursor.integer() if cursor.skip("+") else 0)
+    plus = cursor.integer() if cursor.skip("+") else -cursor.integer() if cursor.skip("-") else 0
+    return LengthOf(buffer, times, over, plus)
 
 
 def _range(cursor: Cursor) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from vyre_foundation.ops import OPS, Op
 from vyre_foundation.record import record
 from vyre_foundation.text.cursor import DTYPES_BY_NAME, Cursor
 from vyre_foundation.text.numbers import Number
-from vyre_foundation.text.tokens import Kind, Token
+from vyre_foundation.text.tokens import Kind, Token, shortened
 
 Operand = Expr | Number
 """An expression, or a number that waits for its type."""
@@ -145,7 +145,9 @@ class OperandParser:
         if self.cursor.skip(":"):
             return Local(name, self.cursor.dtype())
         if name not in self.locals:
-            self.cursor.refuse(f"no local is called {token}", f"declare it, or state its type: {name}:u32", token)
+            self.cursor.refuse(
+                f"no local is called {token}", f"declare it, or state its type: {shortened(name)}:u32", token
+            )
         return Local(name, self.locals[name])
 
     def buffer(self) -> Buffer:

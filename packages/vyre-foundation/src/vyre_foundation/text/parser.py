@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import u32
+from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
@@ -32,9 +33,10 @@ from vyre_foundation.ir.stmt import (
     Var,
 )
 from vyre_foundation.text.cursor import Cursor
+from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.parse_declarations import declaration, is_declaration, shape, subgroup_size
 from vyre_foundation.text.parse_expressions import ExpressionParser
-from vyre_foundation.text.tokens import Kind
+from vyre_foundation.text.tokens import Kind, shortened
 
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
 
@@ -43,6 +45,15 @@ _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "
 def parse(text: str) -> Program:
     """The program that `text` writes, or `TextError`; it is not validated."""
     cursor = Cursor(text)
+    try:
+        return _program(cursor)
+    except TextError:
+        raise
+    except VyreError as error:  # what a constructor refuses
+        cursor.refuse_as(error, cursor.token)
+
+
+def _program(cursor: Cursor) -> Program:
     cursor.expect("program")
     name = cursor.name("a program")
     workgroup_size, subgroup = shape(cursor), subgroup_size(cursor)
@@ -71,7 +82,9 @@ class StatementParser:
             token = self.cursor.token
             called, buffer = declaration(self.cursor)
             if known.setdefault(called, buffer) is not buffer:
-                self.cursor.refuse(f"two buffers are called {called}", f"write `{called} as` another name", token)
+                self.cursor.refuse(
+                    f"two buffers are called {shortened(called)}", "write `as` another name behind its name", token
+                )
             if not is_undeclared:
                 declared.append(buffer)
         return tuple(declared)

@@ -58,7 +58,7 @@ class _Reader:
     """Goes over the tokens of a text that parses, and notes the ranges of its parts by path."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.tokens, self.at = text, tokenize(text), 0
+        self.text, self.tokens, self.at = text, [*tokenize(text)], 0
         self.ranges: dict[str, Range] = {}
 
     def spans(self) -> dict[str, tuple[int, int]]:

@@ -235,7 +235,7 @@ def count(rule: Count) -> str:
         case LengthOf(buffer, times, over, plus):
             scaled = f"len({name(buffer)})" + (f" * {times}" if times != 1 else "")
             scaled = scaled if over == 1 else f"ceil({scaled} / {over})"
-            return scaled + (f" + {plus}" if plus else "")
+            return scaled + (f" {'+' if plus > 0 else '-'} {abs(plus)}" if plus else "")
         case PerLaunch(per, number):
             return f"{number} per {per.value}"
         case _:

@@ -9,7 +9,7 @@ Names and declarations (`names`, `buffers`)
     V004  Names do not begin with `__`; these belong to lowering.
     V005  A length that follows from another buffer names a buffer of the program that has a binding.
     V006  Lengths that follow from lengths end at a count or an input, not at themselves or at the grid.
-    V007  A length that is known from the declarations is below 2**32.
+    V007  A length that is known from the declarations is not negative, and below 2**32.
     V008  The byte range of an output with a fixed count lies inside of the output.
 
 Limits (`limits`, `names`)

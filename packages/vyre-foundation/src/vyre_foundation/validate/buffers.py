@@ -93,9 +93,11 @@ def _check_rule(report: Report, number: int, buffer: Buffer, rule: LengthOf, by_
         report.on_buffer(number, "V006", message, "give it a count, or the length of an input")
         return
     count = fixed_count(buffer, by_name)
-    if count is not None and count > MAX_LENGTH:
-        message = f"the length comes to {count}, expected at most {MAX_LENGTH}"
-        report.on_buffer(number, "V007", message, "split the buffer: lengths are u32")
+    if count is not None and not 0 <= count <= MAX_LENGTH:
+        message = f"the length comes to {count}, expected 0 … {MAX_LENGTH}"
+        report.on_buffer(
+            number, "V007", message, "split the buffer: lengths are u32" if count > 0 else "correct the rule"
+        )
 
 
 def _check_output_range(report: Report, number: int, buffer: Buffer) -> None:

@@ -30,7 +30,7 @@ _RULES = {
                  "an output as long as `x`, and no buffer `x`", "declare the input `x`"),
     "V006": Rule("Lengths that follow from lengths end at a count or an input, not at themselves or at the grid.",
                  "a scratch buffer as long as itself", "give it a count"),
-    "V007": Rule("A length that is known from the declarations is below 2**32.",
+    "V007": Rule("A length that is known from the declarations is not negative, and below 2**32.",
                  "an output of three times 2**31 elements, by a rule", "make the rule one to one"),
     "V008": Rule("The byte range of an output with a fixed count lies inside of the output.",
                  "the bytes 0 … 8 of an output of one u32", "the bytes 0 … 4"),

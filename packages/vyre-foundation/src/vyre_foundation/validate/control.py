@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir.stmt import Break, Continue, For, If, IndirectDispatch, Region, Return, Stmt, Trap
+from vyre_foundation.validate.buffers import MAX_LENGTH
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -50,8 +51,10 @@ def check_indirect_dispatch(report: Report, place: Place, stmt: IndirectDispatch
     if not buffer.is_input or buffer.dtype is not u32:
         message = f"got the grid from {buffer!r}, expected an input of u32"
         report.at(place, "V048", message, "name a storage or uniform buffer of u32 that the host binds", field="buffer")
-    elif stmt.offset < 0 or (isinstance(buffer.count, int) and stmt.offset + 3 > buffer.count):
-        message = f"got three words from element {stmt.offset} of {buffer.name!r}, which has {buffer.count}"
+        return
+    count, has = (buffer.count, buffer.count) if isinstance(buffer.count, int) else (MAX_LENGTH, "less than 2**32")
+    if not 0 <= stmt.offset <= count - 3:
+        message = f"got three words from element {stmt.offset} of {buffer.name!r}, which has {has}"
         report.at(place, "V048", message, "use an offset with three elements from there on", field="offset")
 
 

@@ -13,20 +13,26 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.record import record
 
 if TYPE_CHECKING:
+    from vyre_foundation.ir.origin import Origin
     from vyre_foundation.ir.program import Program
 
 
 @record(frozen=True, slots=True)
 class Finding:
-    """One broken rule: a stable `code`, where (a path: ``body[2].then[0].value``), got and expected, a remedy."""
+    """One broken rule: a stable `code`, where (a path: ``body[2].then[0].value``), got and expected, a remedy.
+
+    `origin` is the line of Python that wrote it, where that is known.
+    """
 
     code: str
     where: str
     message: str
     fix: str
+    origin: Origin | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.code} {self.where}: {self.message}. Fix: {self.fix}"
+        place = self.where if self.origin is None else f"{self.where} ({self.origin})"
+        return f"{self.code} {place}: {self.message}. Fix: {self.fix}"
 
 
 class InvalidProgram(VyreError, ValueError):

@@ -32,6 +32,8 @@ def check_names(report: Report) -> None:
             report.at(place, *finding)
     for place in report.outline.of(Trap, Region):
         _check_text(report, place)
+    if not all(isinstance(name, str) for _, name, _ in report.outline.declared):
+        report.raise_if_any()  # what is no text may have no hash, and nothing can be said about such locals
 
 
 def _check_text(report: Report, place: Place) -> None:
@@ -43,8 +45,10 @@ def _check_text(report: Report, place: Place) -> None:
                 report.at(place, "V015", *got, field="tag" if isinstance(place.stmt, Trap) else "label")
 
 
-def _name_findings(name: str, legalized: bool) -> list[tuple[str, str, str]]:
+def _name_findings(name: object, legalized: bool) -> list[tuple[str, str, str]]:
     """Code, message and fix for what is wrong with the name of a buffer or local."""
+    if not isinstance(name, str):
+        return [("V015", *_wrong_type(name))]
     if not NAME.fullmatch(name):
         expected = "a letter or _, then letters, digits, _ and dots"
         return [("V003", f"got the name {name!r}, expected {expected}", "rename it")]
@@ -55,8 +59,10 @@ def _name_findings(name: str, legalized: bool) -> list[tuple[str, str, str]]:
     return []
 
 
-def _not_a_text(text: str) -> tuple[str, str] | None:
-    """Message and fix for a text that the wire form can not or should not hold."""
+def _not_a_text(text: object) -> tuple[str, str] | None:
+    """Message and fix for a text that the wire form cannot or should not hold."""
+    if not isinstance(text, str):
+        return _wrong_type(text)
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -64,3 +70,7 @@ def _not_a_text(text: str) -> tuple[str, str] | None:
     if size > MAX_TEXT:
         return f"got a text of {size} bytes, expected at most {MAX_TEXT}", "shorten it"
     return None
+
+
+def _wrong_type(text: object) -> tuple[str, str]:
+    return f"got {text!r}, expected a text", "pass a str"

@@ -268,7 +268,7 @@ class Inference:
             return Interval(count, count)
         low, high = 0, MAX_LENGTH
         if isinstance(buffer.count, LengthOf):
-            low = buffer.count.plus
+            low = max(0, buffer.count.plus)
         for other in self._program.buffers:  # their lengths are u32 too
             if isinstance(other.count, LengthOf) and other.count.buffer == buffer.name:
                 high = min(high, (MAX_LENGTH - other.count.plus) * other.count.over // other.count.times)

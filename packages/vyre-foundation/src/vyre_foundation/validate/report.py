@@ -18,6 +18,7 @@ class Report:
         self.program = program
         self.legalized = legalized
         self.outline = outline(program)
+        self._origins = program.origins
         self._found: list[tuple[int, Finding]] = []
 
     def first_use(self, number: int) -> tuple[Place, str]:
@@ -31,7 +32,9 @@ class Report:
 
     def at(self, place: Place, code: str, message: str, fix: str, *, field: str = "") -> None:
         """A finding about a statement, or about the part of it that `field` names."""
-        self._found.append((len(self.program.buffers) + place.number, Finding(code, place.field(field), message, fix)))
+        origin = None if self._origins is None else self._origins.statement(place.number)
+        finding = Finding(code, place.field(field), message, fix, origin)
+        self._found.append((len(self.program.buffers) + place.number, finding))
 
     def on_node(self, number: int, code: str, message: str, fix: str) -> None:
         """A finding about the expression with this number, where it is first used."""
@@ -41,11 +44,13 @@ class Report:
     def on_buffer(self, number: int, code: str, message: str, fix: str) -> None:
         """A finding about the buffer with this number."""
         text = f"{self.program.buffers[number].name!r}: {message}"
-        self._found.append((number, Finding(code, f"buffers[{number}]", text, fix)))
+        origin = None if self._origins is None else self._origins.buffer(number)
+        self._found.append((number, Finding(code, f"buffers[{number}]", text, fix, origin)))
 
     def on_program(self, field: str, code: str, message: str, fix: str) -> None:
         """A finding about a field of the program."""
-        self._found.append((-1, Finding(code, field, message, fix)))
+        origin = None if self._origins is None else self._origins.program
+        self._found.append((-1, Finding(code, field, message, fix, origin)))
 
     def has(self, codes: Container[str]) -> bool:
         """Whether there is a finding with one of these codes."""

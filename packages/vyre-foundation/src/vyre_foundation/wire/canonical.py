@@ -1,19 +1,23 @@
 """The canonical form: one program for all spellings of one meaning and one interface.
 
     the program's name              → "canonical"
-    names of locals                 → "v0", "v1", … in the order of the statements that declare them
+    names of locals                 → "v0", "v1", … in the order of the statements that declare or assign them
     regions                         → their statements
     operands of a commutative op    → in the order of `operand_order`; `a + b` beside `b + a` is one expression
     literals that are a NaN         → the canonical NaN, because no program can tell
     buffers                         → by binding, then those without one by name
 
-What the host or a report can see stays: all that buffers say, the workgroup, the tags of traps.
+What the host or a report can see stays: all that buffers say, the workgroup, the tags of traps. In an invalid program
+the names of locals that nothing declares stay, too, and the others get none of these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
+
 from vyre_foundation.ir.code import Code, code
-from vyre_foundation.ir.expr import Apply, Expr, Literal, known_binary
+from vyre_foundation.ir.expr import Apply, Expr, Literal, Local, known_binary
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Region, Stmt
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
@@ -44,7 +48,16 @@ def encode_canonical(program: Program) -> bytes:
     if order.wrong:
         made = code(body.roots, order.wrong)
     head = Program("canonical", buffers, program.workgroup_size, (), program.subgroup_size)
-    return assemble(head, body, made, lambda name: f"v{locals[name]}" if name in locals else f"?{name}")
+    names = canonical_names(locals, {node.name for node in made.of(Local)})
+    return assemble(head, body, made, lambda name: names.get(name, name))
+
+
+def canonical_names(locals: Iterable[str], used: set[str]) -> dict[str, str]:
+    """What `locals` are called, none of them as one of those `used` that are not among them."""
+    given = list(locals)
+    undeclared = used.difference(given)
+    free = (name for number in count() if (name := f"v{number}") not in undeclared)
+    return dict(zip(given, free, strict=False))
 
 
 def without_region(stmt: Stmt) -> Stmt | Body:

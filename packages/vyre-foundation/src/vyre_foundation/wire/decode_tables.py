@@ -14,7 +14,7 @@ from vyre_foundation.wire.reader import Reader, refuse
 DTYPE_TAGS = bytes([dtype.tag for dtype in DTYPES])
 _PLACES = {tag: place for place, tag in f.BUFFERS.items()}
 _PER = {tag: per for per, tag in f.PER.items()}
-_COUNT_TAGS = bytes([f.FIXED, f.RUNTIME_LENGTH, f.LENGTH_OF, *_PER])
+_COUNT_TAGS = bytes([f.FIXED, f.RUNTIME_LENGTH, f.LENGTH_OF, f.LENGTH_LESS, *_PER])
 
 
 class StringTable:
@@ -112,7 +112,10 @@ def read_count(reader: Reader, strings: StringTable) -> Count:
         return reader.number()
     if tag == f.RUNTIME_LENGTH:
         return RUNTIME
-    if tag == f.LENGTH_OF:
+    if tag in (f.LENGTH_OF, f.LENGTH_LESS):
         (name,) = strings.read(reader, 1)
-        return LengthOf(name, *reader.numbers(3))
+        start, (times, over, plus) = reader.at, reader.numbers(3)
+        if tag == f.LENGTH_LESS and not plus:
+            refuse(NotCanonical, start, "a length that is less by 0")
+        return LengthOf(name, times, over, plus if tag == f.LENGTH_OF else -plus)
     return PerLaunch(_PER[tag], reader.number())

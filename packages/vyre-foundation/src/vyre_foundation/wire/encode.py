@@ -84,7 +84,7 @@ def row(buffer: Buffer, strings: Strings) -> bytes:
         out.append(buffer.binding)
     match buffer.count:
         case LengthOf(name, times, over, plus):
-            out += (f.LENGTH_OF, strings.reference(name), times, over, plus)
+            out += (f.LENGTH_OF if plus >= 0 else f.LENGTH_LESS, strings.reference(name), times, over, abs(plus))
         case PerLaunch(per, count):
             out += (f.PER[per], count)
         case int(count):

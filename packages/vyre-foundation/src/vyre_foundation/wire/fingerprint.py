@@ -18,7 +18,7 @@ def digest(data: bytes) -> bytes:
 
 
 def fingerprint(program: Program) -> str:
-    """BLAKE3-256 of the wire form of the canonical program, in hexadecimal.
+    """BLAKE3-256 of the wire form of the canonical `program`, in hexadecimal.
 
     It identifies meaning and interface: equal for programs that differ only in the program's name, the names of locals,
     regions, the order of commutative operands and the order of declarations; different for all others.

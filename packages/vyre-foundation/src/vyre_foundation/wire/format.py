@@ -58,9 +58,10 @@ BUFFERS = MappingProxyType({
 })
 """Where a buffer lives and who may touch it; `Buffer` refuses every other combination."""
 
-FIXED, RUNTIME_LENGTH, LENGTH_OF, PER_WORKGROUP, PER_INVOCATION = 1, 2, 3, 4, 5
+FIXED, RUNTIME_LENGTH, LENGTH_OF, PER_WORKGROUP, PER_INVOCATION, LENGTH_LESS = 1, 2, 3, 4, 5, 6
 PER = MappingProxyType({Per.WORKGROUP: PER_WORKGROUP, Per.INVOCATION: PER_INVOCATION})
-"""Counts: a number; nothing; buffer name · times · over · plus; a number; a number."""
+"""Counts: a number; nothing; buffer name · times · over · plus; a number; a number; as the third, with minus, which is
+at least 1."""
 
 # Tokens of the stack machine; 1 … 191 are the tags of the op table. The comment says what fills the columns.
 REUSE          = 0    # reference

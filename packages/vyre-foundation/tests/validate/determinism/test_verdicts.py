@@ -3,8 +3,15 @@
 Workgroups have 64 invocations unless a program says otherwise; a is an input, o an output, both as long as the launch.
 """
 
+import os
+import subprocess
+import sys
+from random import Random
+
 import pytest
 
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir import Access, Buffer, Memory
 from vyre_foundation.text import parse
 from vyre_foundation.validate import validate
 
@@ -223,3 +230,38 @@ def test_the_texts_of_reasons():
         "D001 body[1]: " + sentence("store to 't'", "the load at body[2]"),
         "D002 body[2]: " + sentence("load from 't'", "the store at body[1]"),
     ]
+
+
+def test_reasons_do_not_depend_on_where_buffers_are_in_memory():
+    """A statement that reads many buffers, whose declarations were made in another order each time."""
+    texts = set()
+    for seed in range(20):
+        names = [f"s{seed}b{n}" for n in range(12)]
+        made = [(name, number) for number, name in enumerate(names)]
+        Random(seed).shuffle(made)
+        alive = [Buffer(name, u32, Access.READ_WRITE, Memory.STORAGE, 8, number) for name, number in made]
+        declared = " ".join(f"read_write {name}: u32[8] @{n};" for n, name in enumerate(names))
+        stores = " ".join(f"{name}[0] = {n};" for n, name in enumerate(names))
+        total = " + ".join(f"{name}[global_id.x * num_workgroups.x * len({name})]" for name in names)
+        body = f"out[global_id.x] = {total}; {stores}"
+        p = parse(f"program p workgroup(8) {{ {declared} write out: u32[8] @12; {body} }}")
+        assert set(alive) < set(p.buffers)
+        texts.add("\n".join(map(str, validate(p).determinism.reasons)).replace(f"s{seed}b", "b"))
+    assert len(texts) == 1
+
+
+def test_reasons_are_the_same_in_every_process():
+    script = """
+from vyre_foundation.testing import DEFAULT, generate
+for seed in range(25):
+    print(*generate(seed, DEFAULT).program.validate().determinism.reasons, sep="\\n")
+"""
+    outputs = set()
+    for hash_seed in ("0", "1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONMALLOC": "malloc" if hash_seed == "2" else ""}
+        run = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+        )
+        outputs.add(run.stdout)
+    assert len(outputs) == 1
+    assert "may meet" in outputs.pop()

@@ -72,7 +72,7 @@ def find_determinism(
 
     identity = Identity(program, axes, forms)
     conflicts = Conflicts(forms, Views(forms, identity, declared, is_fixed), identity)
-    reasons = Reasons()
+    reasons = Reasons(program.origins)
     for cluster in conflicts.find(accesses, find_phases(outline, lambda _: True), Between.LOCALS):
         reasons.add(cluster, Between.LOCALS)
     shared = [a for a in accesses if a.buffer.memory is not Memory.WORKGROUP]

@@ -37,8 +37,10 @@ class Conflicts:
             yield from self.find(accesses, undivided(len(phases.stretch)), between)
             return
         for a, b in meetings:
-            for buffer in stretches[a].keys() & stretches[b].keys():
-                found = stretches[a][buffer] if a == b else [*stretches[a][buffer], *stretches[b][buffer]]
+            for buffer, here in stretches[a].items():  # in program order, and no other: the first reason is kept
+                if buffer not in stretches[b]:
+                    continue
+                found = here if a == b else [*here, *stretches[b][buffer]]
                 for cluster in self._clusters(found):
                     if not _commute(cluster) and not self._are_owned(cluster, between):
                         yield cluster

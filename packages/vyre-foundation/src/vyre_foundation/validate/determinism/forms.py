@@ -32,6 +32,14 @@ GLOBAL = Local("the linear global id", u32)
 GROUP = Local("the linear workgroup id", u32)
 
 
+class Order(dict[Expr, int]):
+    """The order of the leaves in a product: that in which products first have them, the same in every process."""
+
+    def __missing__(self, leaf: Expr) -> int:
+        self[leaf] = number = len(self)
+        return number
+
+
 @record(frozen=True, slots=True)
 class Form:
     """``const + Σ terms[m] · Π m``"""
@@ -45,11 +53,11 @@ class Form:
             terms[monomial] = terms.get(monomial, 0) + factor * coefficient
         return Form(self.const + factor * other.const, {m: c for m, c in terms.items() if c})
 
-    def times(self, other: Form) -> Form:
+    def times(self, other: Form, order: Order) -> Form:
         total = Form(self.const * other.const, {})
         total = total.plus(Form(0, self.terms), other.const).plus(Form(0, other.terms), self.const)
         for (a, x), (b, y) in product(self.terms.items(), other.terms.items()):
-            total = total.plus(Form(0, {tuple(sorted((*a, *b), key=id)): x * y}))
+            total = total.plus(Form(0, {tuple(sorted((*a, *b), key=order.__getitem__)): x * y}))
         return total
 
     def modulo(self, bits: int) -> Form:
@@ -102,7 +110,8 @@ class Forms:
         self._declared = declared
         self._unstable = unstable
         self._known: dict[Expr, Form] = {}
-        self._linear = _linear_ids(program, axes)
+        self._order = Order()
+        self._linear = _linear_ids(program, axes, self._order)
 
     def of(self, root: Expr) -> Form:
         """The form of an integer expression: equal to it modulo 2**bits of its type."""
@@ -182,9 +191,9 @@ class Forms:
             case "neg":
                 return Form(0, {}).plus(x, -1)
             case "mul":
-                return x.times(y)
+                return x.times(y, self._order)
             case "shl" | "raw_shl":
-                return None if y.terms else x.times(Form(1 << y.const % node.dtype.bits, {}))
+                return None if y.terms else x.times(Form(1 << y.const % node.dtype.bits, {}), self._order)
             case _:
                 return x.plus(y) if self._share_no_bits(node, x, y) else None
 
@@ -214,7 +223,7 @@ def _is_below(bounds: Interval, form: Form) -> bool:
     return bounds.low >= 0 and bounds.high < step
 
 
-def _linear_ids(program: Program, axes: AbstractSet[int]) -> list[tuple[Local, Form, Monomial]]:
+def _linear_ids(program: Program, axes: AbstractSet[int], order: Order) -> list[tuple[Local, Form, Monomial]]:
     """The linear ids with what they are sums of, and the term that tells them from other sums; none if x is all."""
     found: list[tuple[Local, Form, Monomial]] = []
     for name, kind in ((GLOBAL, IdKind.GLOBAL_ID), (GROUP, IdKind.WORKGROUP_ID)):
@@ -223,9 +232,9 @@ def _linear_ids(program: Program, axes: AbstractSet[int]) -> list[tuple[Local, F
         for axis in range(3):
             size = program.workgroup_size[axis] if name is GLOBAL else 1
             if axis in axes or size > 1:
-                total = total.plus(Form(0, {(Id(kind, axis),): 1}).times(stride))
+                total = total.plus(Form(0, {(Id(kind, axis),): 1}).times(stride, order))
             extent = Form(0, {(Id(IdKind.NUM_WORKGROUPS, axis),): size}) if axis in axes else Form(size, {})
-            stride = stride.times(extent)
+            stride = stride.times(extent, order)
         if len(total.terms) > 1:
             found.append((name, total, (Id(kind, 0),)))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vyre_foundation.ir.origin import Origins
 from vyre_foundation.validate.determinism.accesses import Access, Kind
 from vyre_foundation.validate.determinism.identity import Between
 from vyre_foundation.validate.facts import Finding
@@ -14,7 +15,8 @@ _SEPARATE = "index it by the id of the invocation, put a barrier between, or use
 class Reasons:
     """Collects reasons, one of a kind for each statement."""
 
-    def __init__(self) -> None:
+    def __init__(self, origins: Origins | None) -> None:
+        self._origins = origins
         self._found: dict[tuple[int, str], Finding] = {}
 
     def add(self, cluster: Sequence[Access], between: Between) -> None:
@@ -24,7 +26,8 @@ class Reasons:
             code, message, fix = _reason(access, other, between)
             if _matters(access, other):
                 place = access.place
-                self._found.setdefault((place.number, code), Finding(code, place.path, message, fix))
+                origin = None if self._origins is None else self._origins.statement(place.number)
+                self._found.setdefault((place.number, code), Finding(code, place.path, message, fix, origin))
 
     def in_order(self) -> tuple[Finding, ...]:
         """The reasons in program order."""

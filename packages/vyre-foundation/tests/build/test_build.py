@@ -480,7 +480,9 @@ def test_collectives() -> None:
         out[subgroup_size()] = 1.0;
         """
     )
-    with pytest.raises(ValueError, match="reduce_sum"):
+    with pytest.raises(
+        BuildError, match=r"got 'reduce_sum', expected a collective of the subgroup\. Fix: use one of reduce_add, "
+    ):
         p.subgroup("reduce_sum", total)
     with pytest.raises(BuildError, match="has no type here"):
         p.subgroup("reduce_add", 1)

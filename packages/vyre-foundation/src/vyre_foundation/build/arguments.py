@@ -1,0 +1,179 @@
+"""What callers pass to the builder, checked: Python's own errors would speak of the builder's insides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from vyre_foundation.dtype import DTYPES, DType, bf16
+from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.buffer import RUNTIME, Count, LengthOf, PerLaunch
+from vyre_foundation.ir.expr import literal
+from vyre_foundation.ir.stmt import SubgroupOp
+from vyre_foundation.ops import OPS, Op
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+DTypeLike: TypeAlias = "DType | type[np.generic] | np.dtype[Any]"
+"""A type of the language, or NumPy's name for it: ``f32`` or ``np.float32``."""
+
+# fmt: off
+_NUMPY_NAMES = {
+    "bool": "bool", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "int8": "i8", "int16": "i16",
+    "int32": "i32", "int64": "i64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+}
+# fmt: on
+_PYTHON_TYPES = {bool: "bool_", int: "i32 or i64", float: "f32 or f64"}
+_BY_NAME = {t.name: t for t in DTYPES}
+
+
+def dtype_of(given: object) -> DType:
+    """The type of the language that `given` names."""
+    if given.__class__ is DType:
+        return given
+    if isinstance(given, type) and given in _PYTHON_TYPES:
+        fix = f"use {_PYTHON_TYPES[given]}"
+        raise BuildError(f"got Python's type {given.__name__}, expected one that says its width", fix=fix)
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        found = np.dtype(given)
+        known = _BY_NAME.get(_NUMPY_NAMES.get(found.name, ""))
+        if known is not None and found == known.numpy:
+            return known
+    names = ", ".join(t.name if t.name != "bool" else "bool_" for t in DTYPES)
+    raise BuildError(f"got {shown(given)}, expected a type", fix=f"use one of {names}, or NumPy's type of one")
+
+
+def optional_dtype(given: object) -> DType | None:
+    return None if given is None else dtype_of(given)
+
+
+def shown(given: object) -> str:
+    """What a message says of an argument: short values as they are, others by their type."""
+    if given is None or isinstance(given, (bool, int, float, str)):
+        text = repr(given)
+        return text if len(text) <= 40 else f"{text[:36]}…{text[-1]}"
+    return f"the type {given.__name__}" if isinstance(given, type) else type(given).__name__
+
+
+def is_value(given: object) -> bool:
+    """Whether it is known only when the program runs."""
+    return hasattr(type(given), "expr")
+
+
+def text(given: object, what: str) -> str:
+    if not isinstance(given, str):
+        raise BuildError(f"got {shown(given)} as {what}, expected a string", fix="pass a string")
+    return given
+
+
+def integer(given: object, what: str, fix: str = "pass a Python integer") -> int:
+    """A whole number that is known while the program is built."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise BuildError(f"got {shown(given)} as {what}, expected an integer", fix=fix)
+    return int(given)
+
+
+def step_of(given: object) -> int:
+    fix = "count the steps in a loop of step 1, and multiply its counter" if is_value(given) else "pass an integer"
+    return integer(given, "the step of a loop", fix)
+
+
+def axis(given: object) -> int:
+    return integer(given, "an axis", "pass 0, 1 or 2, for x, y and z")
+
+
+def count_of(given: object, name: str) -> Count:
+    """The length of the buffer called `name`, from its declaration."""
+    if given is None or given is RUNTIME:
+        return RUNTIME
+    if isinstance(given, (LengthOf, PerLaunch)):
+        return given
+    fix = "pass an integer, like=…, or LengthOf(…)"
+    if is_value(given):
+        fix = "a length is known before the launch: use an integer, like=… or LengthOf(…), and as many as may be needed"
+    return integer(given, f"the length of {name!r}", fix)
+
+
+def byte_range(given: object) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise BuildError(
+            f"got {shown(given)} as output_range, expected two integers", fix="pass (start, stop) in bytes"
+        )
+    start, stop = (integer(bound, "a bound of output_range") for bound in given)
+    return start, stop
+
+
+def workgroup_sizes(given: object) -> tuple[int, int, int]:
+    """x, y and z."""
+    sizes: Sequence[object] = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+    if not 1 <= len(sizes) <= 3:
+        raise BuildError(f"workgroup_size has {len(sizes)} axes", fix="give one, two or three sizes")
+    fix = "pass an integer, or a tuple of up to three"
+    x, y, z = (*(integer(size, "workgroup_size", fix) for size in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+def subgroup_op(given: object) -> SubgroupOp:
+    try:
+        return SubgroupOp(given)
+    except ValueError:
+        names = ", ".join(op.value for op in SubgroupOp)
+        raise BuildError(
+            f"got {shown(given)}, expected a collective of the subgroup", fix=f"use one of {names}"
+        ) from None
+
+
+def op_of(given: object) -> Op:
+    """A row of the op table."""
+    if isinstance(given, Op):
+        return given
+    if isinstance(given, str) and given in OPS:
+        return OPS[given]
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, OPS, 3) if isinstance(given, str) else []
+    fix = f"use {' or '.join(near)}" if near else "use an id of the op table, as `vyre ops` lists them"
+    raise BuildError(f"got {shown(given)}, expected an op", fix=fix)
+
+
+def number(given: object) -> bool | int | float | None:
+    """`given` as a number of Python, if it is one, or NumPy's of one."""
+    if isinstance(given, np.generic):
+        given = given.item() if given.dtype.kind in "biuf" else float(given) if given.dtype.name == "bfloat16" else None
+    return given if isinstance(given, (bool, int, float)) else None
+
+
+def table_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Values for a constant buffer in `dtype`: floats are rounded, integers and bools must keep their values."""
+    try:
+        values = np.asarray(given)
+    except ValueError as error:
+        raise BuildError(f"{name!r} got rows of different lengths ({error})", fix="pass an array") from None
+    plain = values.dtype.kind in "biuf" or values.dtype.name == "bfloat16"
+    if not plain and not (values.dtype.kind == "O" and all(isinstance(v, (int, float)) for v in values.ravel())):
+        raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix="pass an array of numbers")
+    table = _converted(dtype, values)
+    if table is None:
+        raise BuildError(f"the values of {name!r} do not fit {dtype}", fix="use a wider type for the table")
+    return table
+
+
+def _converted(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """None if an integer or bool would not keep its value."""
+    if dtype is bf16 and values.dtype.itemsize > 4:  # its own conversion rounds twice, to f32 first
+        return np.array([literal(bf16, value).bits for value in values.ravel().tolist()], np.uint16).view(dtype.numpy)
+    if dtype.is_float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values.astype(dtype.numpy)
+    if values.dtype.kind == "f" and not ((values >= dtype.lowest) & (values < dtype.highest + 1)).all():
+        return None
+    try:
+        table = values.astype(dtype.numpy)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return table if np.array_equal(table, values) else None

@@ -1,0 +1,385 @@
+"""Values: expressions with Python's operators.
+
+A number takes the type of the value beside it. Types never mix: `Value.cast` converts.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+
+import numpy as np
+
+from vyre_foundation.build import arguments
+from vyre_foundation.build.caller import caller
+from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.errors import BuildError, TypeMismatch
+from vyre_foundation.ir.expr import SMALL_LITERALS, Apply, Bitcast, Cast, Expr, binary, literal
+from vyre_foundation.ir.expr import Select as SelectExpr
+from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ops import Op, arithmetic, bitwise, compare
+
+if TYPE_CHECKING:
+    from vyre_foundation.attributes import AttrValue
+    from vyre_foundation.build.arguments import DTypeLike
+
+Number: TypeAlias = "bool | int | float"
+Operand: TypeAlias = "Operators | Number"
+
+
+def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
+    """The method of an infix operator. Most of a program is made in it, so it does at once what is nearly always so."""
+
+    def method(self: Operators, other: Operand) -> Value:
+        first = self.expr
+        if other.__class__ is Value:
+            second = other.expr
+        elif other.__class__ is int:
+            second = SMALL_LITERALS[first.dtype].get(other) or literal(first.dtype, other)
+        else:
+            second = operand(other, first.dtype)
+        value = _new(Value)  # saves a third of the time of `Value(…)`
+        value.expr = binary(op, first, second)
+        value._born = BLOCKS.opened
+        return value
+
+    return method
+
+
+def _augmented(compute: Callable[[Any, Any], Any]) -> Callable[[Operators, Operand], Value]:
+    """The method of an augmented assignment, which gives a name of Python another value."""
+
+    def method(self: Operators, other: Operand) -> Value:
+        return _renamed(self, compute(self, other), id(sys._getframe(1)))
+
+    return method
+
+
+def _refused(what: str, fix: str) -> Callable[..., NoReturn]:
+    """A method for what a value cannot do: Python's own error would not say what to do instead."""
+
+    def method(self: object, *_: object, **__: object) -> NoReturn:
+        raise BuildError(f"got {what} of {self!r}, which is known only when the program runs", fix=fix)
+
+    return method
+
+
+_new = object.__new__
+
+
+class Operators:
+    """Python's operators. Comparisons build expressions too, so what has them has no truth and no hash."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:
+
+        @property
+        def expr(self) -> Expr:
+            """The expression that the operators take as operand; asking for it reads a mutable local."""
+
+    # fmt: off
+    __add__ = _infix(arithmetic.ADD)
+    __sub__ = _infix(arithmetic.SUB)
+    __mul__ = _infix(arithmetic.MUL)
+    __and__ = _infix(bitwise.AND)
+    __or__ = _infix(bitwise.OR)
+    __xor__ = _infix(bitwise.XOR)
+    __lshift__ = _infix(bitwise.SHL)
+    __rshift__ = _infix(bitwise.SHR)
+    __lt__ = _infix(compare.LT)
+    __le__ = _infix(compare.LE)
+    __gt__ = _infix(compare.GT)
+    __ge__ = _infix(compare.GE)
+    __eq__ = _infix(compare.EQ)  # type: ignore[assignment]
+    __ne__ = _infix(compare.NE)  # type: ignore[assignment]
+    def __radd__(self, other: Number) -> Value: return _reflected(arithmetic.ADD, other, self)
+    def __rsub__(self, other: Number) -> Value: return _reflected(arithmetic.SUB, other, self)
+    def __rmul__(self, other: Number) -> Value: return _reflected(arithmetic.MUL, other, self)
+    def __rand__(self, other: Number) -> Value: return _reflected(bitwise.AND, other, self)
+    def __ror__(self, other: Number) -> Value: return _reflected(bitwise.OR, other, self)
+    def __rxor__(self, other: Number) -> Value: return _reflected(bitwise.XOR, other, self)
+    def __rlshift__(self, other: Number) -> Value: return _reflected(bitwise.SHL, other, self)
+    def __rrshift__(self, other: Number) -> Value: return _reflected(bitwise.SHR, other, self)
+    def __truediv__(self, other: Operand) -> Value: return _divide("/", self, other)
+    def __rtruediv__(self, other: Number) -> Value: return _divide("/", other, self)
+    def __floordiv__(self, other: Operand) -> Value: return _divide("//", self, other)
+    def __rfloordiv__(self, other: Number) -> Value: return _divide("//", other, self)
+    def __mod__(self, other: Operand) -> Value: return _divide("%", self, other)
+    def __rmod__(self, other: Number) -> Value: return _divide("%", other, self)
+    def __pos__(self) -> Value: return Value(self.expr)
+    def __neg__(self) -> Value: return apply("neg", self)
+    def __abs__(self) -> Value: return apply("abs", self)
+    def __invert__(self) -> Value: return apply("not", self)
+
+    __pow__ = __rpow__ = __ipow__ = _refused("a power", "write pow(x, y) of the elementary functions, or x * x")
+    __matmul__ = __rmatmul__ = __imatmul__ = _refused("a matrix product", "write the sum of products as a loop")
+    __divmod__ = __rdivmod__ = _refused("divmod", "write x // y and x % y, or div(x, y) and rem(x, y) of vyre")
+    __int__ = __trunc__ = _refused("the integer", "convert the value with .cast(dtype)")
+    __float__ = __complex__ = _refused("the float", "convert the value with .cast(dtype)")
+    __index__ = _refused("the integer", "index buffers, p.constant(…) for a table; loop with p.range(…)")
+    __round__ = _refused("the rounding", "write round(x), floor(x) or ceil(x) of vyre, not of Python")
+    __floor__ = __ceil__ = _refused("the rounding", "write floor(x) or ceil(x) of vyre, not of Python")
+    __len__ = _refused("the length", "a value is one number; buffers have .length")
+    __iter__ = _refused("the elements", "a value is one number; loop with p.range(…)")
+    __contains__ = _refused("the elements", "compare with each, and join the results with |")
+    __getitem__ = __setitem__ = _refused("an element", "a value is one number; index the buffer itself")
+    __array__ = _refused("the array", "NumPy computes now: pass arrays as inputs, and use vyre's functions")
+    # fmt: on
+
+    def __bool__(self) -> NoReturn:
+        raise BuildError(
+            f"the truth of {self!r} is not known while the program is built",
+            fix="use p.if_(…), select(…), or & and | instead of `and` and `or`",
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's operators with NumPy's scalars on the left are operators of values; its functions are refused."""
+        sign = _SIGNS.get(ufunc.__name__) if method == "__call__" and not options else None
+        operands = [x if isinstance(x, Operators) else arguments.number(x) for x in inputs]
+        if sign is not None and not any(x is None for x in operands):
+            first, second = operands
+            if isinstance(first, Operators):
+                return getattr(first, f"__{sign}__")(second)
+            return getattr(second, f"__{_REFLECTED[sign]}__")(first)
+        raise BuildError(
+            f"got NumPy's {ufunc.__name__}, which computes with arrays now, for a value of the program",
+            fix="use the function of vyre, such as vyre.sqrt; `vyre ops` lists them",
+        )
+
+
+# fmt: off
+_SIGNS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
+    "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
+    "left_shift": "lshift", "right_shift": "rshift", "less": "lt", "less_equal": "le", "greater": "gt",
+    "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
+}
+_REFLECTED = {
+    **{sign: f"r{sign}" for sign in _SIGNS.values()},
+    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne",
+}
+# fmt: on
+
+
+class Value(Operators):
+    """An expression with Python's operators. It is immutable: an operator gives another value.
+
+    Reading a buffer, computing with values and the functions of vyre make values; `dtype` is the type.
+    """
+
+    __slots__ = ("_born", "expr")
+
+    expr: Expr
+    _born: int
+    """How many branches and loops had been opened when it was made."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self._born = BLOCKS.opened
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.expr.dtype
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} {self.expr!r}>"
+
+    __iadd__ = _augmented(operator.add)
+    __isub__ = _augmented(operator.sub)
+    __imul__ = _augmented(operator.mul)
+    __iand__ = _augmented(operator.and_)
+    __ior__ = _augmented(operator.or_)
+    __ixor__ = _augmented(operator.xor)
+    __ilshift__ = _augmented(operator.lshift)
+    __irshift__ = _augmented(operator.rshift)
+    __itruediv__ = _augmented(operator.truediv)
+    __ifloordiv__ = _augmented(operator.floordiv)
+    __imod__ = _augmented(operator.mod)
+
+    def cast(self, dtype: DTypeLike) -> Value:
+        """This value converted to another type.
+
+        Integers wrap, floats to integers truncate and saturate, NaN gives 0, floats are rounded to nearest with ties to
+        even; the table is in docs/language.md, "Conversions".
+
+        Parameters: `dtype`, a type such as `u32`, or NumPy's, as in ``np.uint32``.
+        Returns: a value of that type; this one if it has it already.
+        Raises: `BuildError` if `dtype` is no type.
+        """
+        wanted = arguments.dtype_of(dtype)
+        return self if wanted is self.dtype else Value(Cast(wanted, self.expr))
+
+    def bitcast(self, dtype: DTypeLike) -> Value:
+        """The bits of this value read as another type of the same width. A NaN shows its canonical bits.
+
+        Parameters: `dtype`, a type of as many bits.
+        Returns: a value of that type; this one if it has it already.
+        Raises: `TypeMismatch` if the widths differ, `BuildError` if `dtype` is no type.
+        """
+        wanted = arguments.dtype_of(dtype)
+        return self if wanted is self.dtype else Value(Bitcast(wanted, self.expr))
+
+
+class _BranchValue(Value):
+    """What an augmented assignment in a branch gave a name: of no use behind the branch."""
+
+    __slots__ = ("_block", "_hidden", "_origin")
+
+    def __init__(self, expr: Expr, block: OpenBlock, origin: str) -> None:
+        self._hidden, self._block, self._origin = expr, block, origin
+        self._born = BLOCKS.opened
+
+    @property
+    def expr(self) -> Expr:  # type: ignore[override]
+        if self._block not in BLOCKS:
+            raise refuse_use_behind(self._origin)
+        return self._hidden
+
+    def __repr__(self) -> str:
+        return f"<{self._hidden.dtype} {self._hidden!r}>"
+
+
+def _renamed(old: Operators, new: Value, frame: int) -> Value:
+    """`new`, which takes the name of `old` in the function of this frame."""
+    if isinstance(old, _BranchValue):
+        return _BranchValue(new.expr, old._block, old._origin)
+    assert isinstance(old, Value)
+    blocks = BLOCKS.entered_since(old._born, frame)
+    if any(block.is_loop for block in blocks):
+        raise refuse_accumulation()
+    return _BranchValue(new.expr, blocks[0], str(Origin(*caller()))) if blocks else new
+
+
+def apply(op: Op | str, *operands: Operand) -> Value:
+    """A row of the op table applied to operands.
+
+    Parameters: `op`, a row or its id, as in ``"div"``; `operands`, of which at least one is a value: numbers take its
+    type.
+    Returns: a value of the type that the row gives for its operands.
+    Raises: `BuildError` for an unknown op and for operands that are no values, `TypeMismatch` for operands of types
+    that the op does not take, `LiteralOutOfRange` for a number that the type cannot hold.
+
+    The rows are in docs/language.md, "Ops"; `vyre ops` lists them.
+    """
+    row = arguments.op_of(op)
+    dtype = common_dtype(operands)
+    return Value(Apply(row, *[operand(x, dtype) for x in operands]))
+
+
+def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
+    """One of two values, by a condition. Both are evaluated, which cannot be observed.
+
+    Parameters: `condition`, a bool; `if_true` and `if_false`, of one type; at least one of them is a value.
+    Returns: `if_true` where `condition` holds, else `if_false`.
+    Raises: `TypeMismatch` for a condition that is no bool, or for two types; `BuildError` if neither arm has a type.
+    """
+    dtype = common_dtype((if_true, if_false))
+    return Value(SelectExpr(operand(condition, bool_), operand(if_true, dtype), operand(if_false, dtype)))
+
+
+def constant(dtype: DTypeLike, value: Number) -> Value:
+    """A number as a value of a type.
+
+    Parameters: `dtype`, the type; `value`, a number: floats are rounded to nearest, integers must fit.
+    Returns: the literal.
+    Raises: `LiteralOutOfRange` if the type cannot hold the number, `BuildError` for what is no number or no type.
+    """
+    return Value(operand(value, arguments.dtype_of(dtype)))
+
+
+def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
+    """An op of a registered dialect, such as ``"math.exp"``.
+
+    Parameters: `callee`, the id; `operands`, of which at least one is a value; `attrs`, attributes by name.
+    Returns: a value of the type that the op's signature gives.
+    Raises: `UnknownCallee` if no dialect defines it, `SignatureMismatch` for operands of other types, `BadAttribute`.
+    """
+    from vyre_foundation import dialect  # few programs call
+
+    dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
+    return Value(dialect.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs))
+
+
+def _reflected(op: Op, x: Number, y: Operators) -> Value:
+    second = y.expr
+    return Value(binary(op, operand(x, second.dtype), second))
+
+
+def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
+    dtype = common_dtype((x, y))
+    if (sign == "/") != dtype.is_float or dtype.is_signed:
+        raise BuildError(
+            f"Python's `{sign}` means something else than the program's division of {dtype}",
+            fix='write apply("div", x, y) or apply("rem", x, y), which truncate; / is for floats, // and % unsigned',
+        )
+    return apply("rem" if sign == "%" else "div", x, y)
+
+
+def common_dtype(operands: Sequence[Operand]) -> DType:
+    for x in operands:
+        if isinstance(x, Operators):
+            return x.dtype  # type: ignore[attr-defined, no-any-return]
+    for x in operands:
+        _number(x)
+    raise BuildError("none of the operands has a type", fix="make one of them a value with constant(dtype, number)")
+
+
+def operand(x: Operand, dtype: DType | None) -> Expr:
+    """`x` as an expression; a number becomes a literal of `dtype`."""
+    if dtype is not None and x.__class__ is int:
+        return literal(dtype, x)
+    if isinstance(x, Operators):
+        found = x.expr
+        if dtype is not None and found.dtype is not dtype:
+            fix = "compare it, as in x != 0" if dtype is bool_ else f"convert it with .cast({dtype})"
+            raise TypeMismatch(f"got a value of {found.dtype}, expected {dtype}", fix=fix)
+        return found
+    number = _number(x)
+    if dtype is None:
+        raise BuildError(f"{number!r} has no type here", fix="pass a dtype, or constant(dtype, number)")
+    return literal(dtype, number)
+
+
+def _number(x: object) -> Number:
+    number = arguments.number(x)
+    if number is None:
+        raise BuildError(f"got {type(x).__name__}, expected a value or a number", fix=_remedy(x))
+    return number
+
+
+def _remedy(x: object) -> str:
+    """What to do instead of passing `x` as an operand."""
+    if x is None:
+        return "use what returns a value: .set(…), barriers and stores return nothing"
+    if isinstance(x, np.ndarray):
+        return "pass the array as an input, or embed it with p.constant(…), and index it"
+    if hasattr(x, "decl"):
+        return "index the buffer, as in buffer[i]"
+    if hasattr(x, "__enter__"):
+        return "open the block in a `with` statement; a loop gives its counter there, as in `with p.range(n) as k`"
+    return "pass values of this program or numbers"
+
+
+def index_of(x: object, name: str) -> Expr:
+    """`x`, an operand, as an index of the buffer called `name`."""
+    if isinstance(x, Operators):
+        return x.expr
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        if x < 0:
+            fix = "indices do not count from the end: use buffer.length - 1"
+            raise BuildError(f"index {x} is out of bounds", fix=fix)
+        return literal(u32, int(x))
+    fix = "pass an integer, or a value of an integer type"
+    if isinstance(x, tuple):
+        fix = "buffers have one dimension: compute the index, as in row * columns + column"
+    elif isinstance(x, slice):
+        fix = "load and store one element at a time, in a loop with p.range(…)"
+    elif isinstance(x, float):
+        fix = "pass an integer; a float value becomes one with .cast(u32)"
+    raise BuildError(f"got {arguments.shown(x)} as an index of {name!r}, expected an integer", fix=fix)

@@ -1,0 +1,127 @@
+"""Findings name the line that wrote what they are about."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+from vyre_foundation import Finding, InvalidProgram, Program, parse, print_program, program
+from vyre_foundation.dtype import i32, u32
+from vyre_foundation.ir.stmt import For, If, Store
+
+
+def here(offset: int = 0) -> str:
+    """The line of the caller, and some lines below."""
+    return f"{Path(__file__)}:{sys._getframe(1).f_lineno + offset}"
+
+
+def findings(built: Program) -> list[Finding]:
+    with pytest.raises(InvalidProgram) as caught:
+        built.validate()
+    return list(caught.value.findings)
+
+
+def test_a_finding_names_the_line_of_its_statement_buffer_or_program() -> None:
+    lines = [here(1)]
+    p = program("p", subgroup_size=3)
+    lines += [here(1)]
+    p.workgroup("much", u32, 10_000)
+    with p.range(4) as k:
+        lines += [here(1)]
+        p.trap(k, "")
+        lines += [here(1)]
+        with p.if_(p.local_id(0) == k):
+            lines += [here(1)]
+            p.barrier()
+    with p.region("x"):
+        lines += [here(1)]
+        p.break_()
+    found = findings(p.build_unchecked())
+    assert [f.code for f in found] == ["V011", "V012", "V046", "V050", "V043"]
+    assert [str(f.origin) for f in found] == [lines[n] for n in (0, 1, 2, 4, 5)]
+    assert f"body[0].body[0].tag ({lines[2]}): got an empty tag" in str(found[2])
+
+
+def test_lines_stay_with_their_statements_when_temporaries_are_left_out() -> None:
+    p = program("p")
+    m = p.read_write("m", u32)
+    m.atomic_add(0, 1)
+    expected = [("Atomic", here(-1))]
+    x = m[1]
+    m[2] = x + m[3]
+    expected += [("Store", here(-1))]
+    with p.if_(m[4] > 1):
+        expected += [("If", here(-1)), ("Store", here(1))]
+        m[5] += 1
+    with p.else_():
+        expected += [("Store", here(1))]
+        m[6] = 1
+    with p.range(m[7]) as k:
+        expected += [("For", here(-1)), ("Store", here(1))]
+        m[k] = 2
+    built = p.build()
+    assert built.origins is not None
+    kinds = [type(stmt).__name__ for stmt in built.statements]
+    assert [(kind, str(built.origins.statement(n))) for n, kind in enumerate(kinds)] == expected
+    assert {Store, If, For} <= set(map(type, built.statements))
+
+
+def test_a_function_of_the_user_is_named_and_not_the_builder() -> None:
+    p = program("p")
+    out = p.write("out", u32, 1)
+
+    def store() -> str:
+        out[0] = 1
+        return here(-1)
+
+    line = store()
+    origins = p.build().origins
+    assert origins is not None
+    assert str(origins.statement(0)) == line
+
+
+def test_lines_are_no_part_of_a_program() -> None:
+    def build() -> Program:
+        p = program("p")
+        p.write("out", u32, 1)[0] = 1
+        return p.build()
+
+    first = build()
+    p = program("p")
+    p.write("out", u32, 1)[0] = 1
+    second = p.build()
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first.origins is not None
+    assert second.origins is not None
+    assert first.origins.statement(0) != second.origins.statement(0)
+    assert first.fingerprint() == second.fingerprint()
+    for other in (parse(print_program(first)), pickle.loads(pickle.dumps(first))):  # noqa: S301
+        assert other == first
+        assert other.origins is None
+    assert Finding("V001", "body", "a", "b", None) == Finding("V001", "body", "a", "b", first.origins.program)
+
+
+def test_reasons_against_determinism_name_lines() -> None:
+    p = program("p")
+    out = p.write("out", u32, 1)
+    out[0] = p.global_id(0)
+    line = here(-1)
+    (reason,) = p.build().validate().determinism.reasons
+    assert (reason.code, str(reason.origin)) == ("D001", line)
+
+
+def test_an_error_of_types_is_raised_at_the_line_itself() -> None:
+    p = program("p")
+    out = p.write("out", i32, 1)
+    with pytest.raises(TypeError) as caught:
+        out[0] = p.global_id(0)
+    frames = []
+    trace = caught.value.__traceback__
+    while trace is not None:
+        frames.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    assert here(-6) in frames
