@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -19,14 +20,16 @@ from vyre_driver.lower.legalize import legalize
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import DType, bf16, constant, f16, f32, f64, program, u32
 from vyre_foundation.dialect import SignatureMismatch, lookup
-from vyre_math.dialect import FUNCTIONS, rows
+from vyre_math.dialect import FUNCTIONS, WIDE, rows
 
 UNARY = [name for name in FUNCTIONS if name not in BINARY]
 
 
 def test_the_entry_point_gives_the_rows() -> None:
     (entry,) = entry_points(group="vyre.dialects", name="math")
-    assert [row.id for row in entry.load()()] == [f"math.{name}" for name in FUNCTIONS] == [row.id for row in rows()]
+    names = [f"math.{name}" for name in (*FUNCTIONS, *WIDE)]
+    assert [row.id for row in entry.load()()] == names == [row.id for row in rows()]
+    assert [row.id for row in rows() if row.rare] == [f"math.{name}" for name in WIDE]
 
 
 def test_every_row_has_a_function_of_its_name() -> None:
@@ -78,6 +81,18 @@ def test_a_device_without_f64_refuses() -> None:
     made = p.build()
     with pytest.raises(UnsupportedFeature, match=r"f64(.|\n)*Fix: "):
         legalize(made, vf.validate(made), poor)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_has_a_docstring(name: str) -> None:
+    function = getattr(vyre_math, name)
+    text = inspect.getdoc(function)
+    assert text is not None
+    assert text.lower().startswith(f"{FUNCTIONS[name].summary.lower()}.\n\nparameters: `")
+    assert all(f"`{parameter}`" in text for parameter in inspect.signature(function).parameters)
+    assert f"less than {FUNCTIONS[name].bound} units in the last\nplace" in text
+    assert "correctly rounded" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
 
 
 def test_summaries_say_what_is_computed() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairs_of import BINARY, Pairs, right, rounded
+from pairs_of import BINARY, Pairs, from_midpoint, right, rounded
 
 POW = (
     (nan, 0.0, 1.0), (inf, -0.0, 1.0), (1.0, nan, 1.0), (1.0, inf, 1.0), (-1.0, inf, 1.0), (-1.0, -inf, 1.0),
@@ -48,6 +48,43 @@ def test_special_values_have_their_results(
     assert [(*row[:2], hex(v)) for row, v in zip(rows, found, strict=True)] == [
         (*row[:2], hex(v)) for row, v in zip(rows, wanted, strict=True)
     ]
+
+
+HARD_POWERS = (
+    (0x1D24DB42, 0x3F8A84FB), (0x02D512F8, 0x3F826C72), (0x177A7F93, 0x3F952C20), (0x784AE361, 0x3F8FBB8E),
+    (0x0FE629F4, 0x3F8DDBA9), (0x303B3EB9, 0x3F801404), (0x041748BC, 0x3F8118BC), (0x3996658B, 0x3F85CDE8),
+    (0x0A1E6831, 0x3F99339A), (0x3F60921E, 0x3F93778C), (0x46E605BA, 0x3F983B6F), (0x42CD9AE3, 0x3F829E64),
+    (0x1DC4D5EF, 0x3F8F3C1D), (0x511F259C, 0x3F8EE10D), (0x36949B43, 0x3F842CA7), (0x4BA0E4FB, 0x3F867CB9),
+    (0x474014DF, 0x3F96C609), (0x0C84C65E, 0x3F82FBEF), (0x36933F38, 0x3F8BB630), (0x5FFF4F04, 0x3F8B84E5),
+    (0x701EFDDF, 0x3F8B7DB4), (0x4062EA64, 0x3FE8FC7F),
+)  # fmt: skip
+"""The last is nearer than 2**-69 to a midpoint of two f32, the others, from the list that CORE-MATH publishes
+(`powf.wc`), than 2**-71."""
+HARD_ANGLES = (
+    (0x40400003, 0x4B000003), (0x403FFFFD, 0x4AFFFFFA), (0x4007C934, 0x4A89B82E), (0x4B9F74FA, 0x44BF43E9),
+    (0x3EDC3A46, 0xCB4E7B03), (0x4B4E7B03, 0x3E5C3A46), (0x412F9928, 0xCA04F1F4), (0x4B412623, 0x444B6286),
+    (0x48042F44, 0x4B7169EF), (0x4A642654, 0xCB005925), (0x4210001B, 0x4B000024), (0x420FFFE5, 0x4AFFFFB8),
+    (0x4B49A00B, 0xC7AB25D8),
+)  # fmt: skip
+"""The nearest of all pairs, from `tools/hard_angles.py`: the first two have 2**-89.15, the others less than 2**-74."""
+
+
+def test_the_wide_paths_decide_powers_next_to_midpoints(results: Callable[..., Any]) -> None:
+    check_hard(results, "pow", HARD_POWERS, 2.0**-69)
+
+
+def test_the_wide_paths_decide_angles_next_to_midpoints(results: Callable[..., Any]) -> None:
+    check_hard(results, "atan2", HARD_ANGLES, 2.0**-74)
+
+
+def check_hard(results: Callable[..., Any], name: str, rows: tuple[tuple[int, int], ...], nearness: float) -> None:
+    """Both evaluators give what MPFR does, for pairs that are as near to a midpoint as stated."""
+    x, y = np.array(rows, np.uint32).T.copy().view(np.float32)
+    assert all(from_midpoint(name, float(a), float(b)) < nearness for a, b in zip(x, y, strict=True))
+    wanted = np.array([rounded(name, float(a), float(b)) for a, b in zip(x, y, strict=True)], np.float32)
+    for backend in ("reference", "reference-scalar"):
+        for op in (name, f"{name}_wide"):
+            assert results(op, x, y, backend=backend).view(np.float32).tolist() == wanted.tolist()
 
 
 CASES = [pytest.param(name, kind, id=f"{name}-{kind.__name__}") for name in BINARY for kind in BINARY[name].kinds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
 import gmpy2
@@ -13,8 +14,8 @@ from gmpy2 import mpfr
 
 from vyre_driver import acquire
 from vyre_foundation import Value, f64, program
-from vyre_math.binary32.series import odd_series
-from vyre_math.constants import ATAN2, MINUS_THIRD
+from vyre_math.binary32.wide_angle import arctangent
+from vyre_math.binary32.wide_power import exponential, three_parts
 from vyre_math.pairs import Pair, rounded_to_odd
 from vyre_math.polynomial import by_twos, horner
 
@@ -54,16 +55,35 @@ def test_by_twos_rounds_a_step_once() -> None:
     assert twice.tolist() == [0.0]
 
 
-def test_an_odd_series_has_ten_bits_more_than_f64() -> None:
-    """The arc tangent of a pair below 1/5, whose low part counts with the slope."""
+def test_an_arc_tangent_in_pairs_has_a_hundred_bits() -> None:
     random = np.random.default_rng(1)
     highs = random.uniform(-0.168, 0.168, 2000) * 2.0 ** -random.integers(0, 12, 2000)
     lows = highs * random.uniform(-1, 1, 2000) * 2.0**-54
-    found = computed(lambda high, low: odd_series(Pair(high, low), MINUS_THIRD, ATAN2), list(highs), list(lows))
-    with gmpy2.context(precision=200):
+    found = computed(lambda high, low: arctangent(Pair(high, low)), list(highs), list(lows))
+    with gmpy2.context(precision=300):
         for high, low, z, z_low in zip(highs, lows, *found, strict=True):
             exact = gmpy2.atan(mpfr(float(high)) + mpfr(float(low)))
-            assert abs((mpfr(float(z)) + mpfr(float(z_low))) / exact - 1) < 2.0**-62
+            assert abs((mpfr(float(z)) + mpfr(float(z_low))) / exact - 1) < 2.0**-100
+
+
+def test_an_exponential_in_pairs_has_a_hundred_bits() -> None:
+    random = np.random.default_rng(2)
+    highs = random.uniform(-0.3466, 0.3466, 2000)
+    lows = highs * random.uniform(-1, 1, 2000) * 2.0**-54
+    found = computed(lambda high, low: exponential(Pair(high, low)), list(highs), list(lows))
+    with gmpy2.context(precision=300):
+        for high, low, z, z_low in zip(highs, lows, *found, strict=True):
+            exact = gmpy2.exp(mpfr(float(high)) + mpfr(float(low)))
+            assert abs((mpfr(float(z)) + mpfr(float(z_low))) / exact - 1) < 2.0**-101
+
+
+def test_a_quotient_in_three_parts_has_150_bits() -> None:
+    random = np.random.default_rng(3)
+    above, below = random.integers(-(2**20), 2**20, 2000), random.integers(2**23, 2**25, 2000)
+    found = computed(lambda a, b: three_parts(a, b), list(above), list(below))
+    for a, b, *parts in zip(above, below, *found, strict=True):
+        exact = Fraction(int(a), int(b))
+        assert abs(sum(map(Fraction, parts)) - exact) <= abs(exact) / 2**150
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,17 @@ WIDER = 1 + mpf(2) ** -5
 """The same where a third of an f32's digits has not been looked at when it is reduced."""
 NEAR_ZERO = mpf(2) ** -70
 POW_BITS = 42
-"""Behind the point, of what `pow` multiplies by an exponent of 2, or adds to that."""
+"""Of each exact part of what `pow` multiplies by an exponent of 2, or adds to that."""
 POW_CENTER = mpf(361) / 256
 """Near sqrt(2), of so few bits that its sum with an f32 is exact."""
 POW_WIDEST = mpf("0.0884")
 """The greatest quotient of `pow`."""
-POW_BEYOND = mpf("0.0007")
-"""How much more than ln 2 / 4 the exponent of `pow` may be."""
+POW_LOG_TERMS = 8, 8
+"""Terms of the logarithm of `pow` beyond the linear one: in pairs of f64, and in f64."""
+POW_EXP_TERMS = 12, 10
+"""Terms of its exponential, beyond 1 + z."""
+ATAN2_TERMS = 9, 11
+"""Terms of the arc tangent of `atan2` beyond the linear one."""
 TANGENTS = mpf(11) / 32, mpf(23) / 32
 """Of the directions from which `atan2` turns back, of so few bits that what is turned stays exact."""
 
@@ -63,6 +67,7 @@ def _lines() -> Iterator[str]:
     yield _pair("PI_PAIR", mpmath.pi)
     yield _pair("HALF_PI_PAIR", mpmath.pi / 2)
     yield _pair("TWO_LOG2_E", 2 / ln2)
+    yield _pair("MINUS_SIXTH", -mpf(1) / 6)
     yield _pair("TWO_LOG2_E_3", 2 / ln2 / 3)
     yield f"LN_10 = {float(mpmath.log(10))!r}"
     yield f"LOG2_E = {float(1 / ln2)!r}"
@@ -134,13 +139,26 @@ def _arctangents() -> Iterator[str]:
 
 
 def _pow(ln2: mpf) -> Iterator[str]:
-    """Half of ln 2 and of the logarithm of `POW_CENTER`, in multiples of a small unit and the rest."""
+    """The logarithms of 2 and of `POW_CENTER`: to base 2 in two parts, and natural ones in three, of which the first
+    two are multiples of small units."""
     yield f"POW_CENTER = {float(POW_CENTER)!r}"
-    for name, value in (("POW_LN_2", ln2 / 2), ("POW_TURN", mpmath.log(POW_CENTER) / 2)):
-        high = mpmath.ldexp(mpmath.nint(mpmath.ldexp(value, POW_BITS)), -POW_BITS)
-        yield f"{name} = ({float(high)!r}, {float(value - high)!r})"
-    for name, value in (("THIRD", mpf(1) / 3), ("MINUS_THIRD", -mpf(1) / 3)):
-        yield _pair(name, value)
+    yield _pair("POW_TURN", mpmath.log(POW_CENTER, 2))
+    for name, value in (("POW_LN_2", ln2), ("POW_LN_CENTER", mpmath.log(POW_CENTER))):
+        first, second = (mpmath.ldexp(mpmath.nint(mpmath.ldexp(value, n * POW_BITS)), -n * POW_BITS) for n in (1, 2))
+        yield f"{name} = ({float(first)!r}, {float(second - first)!r}, {float(value - second)!r})"
+    yield from _series("POW_LOG_SERIES", [mpf(2) / (2 * k + 3) for k in range(sum(POW_LOG_TERMS))], POW_LOG_TERMS[0])
+    factorials = [1 / mpmath.factorial(k + 2) for k in range(sum(POW_EXP_TERMS))]
+    yield from _series("POW_EXP_SERIES", factorials, POW_EXP_TERMS[0])
+    odd = [(-1) ** (k + 1) / mpf(2 * k + 3) for k in range(sum(ATAN2_TERMS))]
+    yield from _series("ATAN2_SERIES", odd, ATAN2_TERMS[0])
+
+
+def _series(name: str, values: Sequence[mpf], pairs: int) -> Iterator[str]:
+    """The coefficients of a series: the first `pairs` of them in two parts."""
+    yield f"{name} = ("
+    yield from (f"    ({float(v)!r}, {float(v - mpf(float(v)))!r})," for v in values[:pairs])
+    yield ")"
+    yield from _tuple(f"{name}_REST", [float(v) for v in values[pairs:]])
 
 
 def _directions() -> Iterator[str]:
@@ -165,19 +183,18 @@ def _polynomials(ln2: mpf) -> Iterator[str]:
     fraction = ((mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * SLACK) ** 2
     yield from _fitted("ATANH", artanh, NEAR_ZERO, fraction, 7, lambda u: u)
     yield from _fitted("EXP_64", _beyond_square_of_exp, -half, half, 9, lambda x: x**3)
-    yield from _fitted("SIN_64", sine, NEAR_ZERO, quarter, 7, lambda u: u)
+    yield from _fitted("SIN_64", _even(_beyond_cube_of_sin), NEAR_ZERO, quarter, 6, lambda u: u**2)
     yield from _fitted("COS_64", beyond_square, NEAR_ZERO, quarter, 7, lambda u: u**2)
     yield from _fitted("ATANH_64", artanh, NEAR_ZERO, fraction, 8, lambda u: u)
     yield from _fitted("POW_LOG", _even(lambda x: _beyond_cube(x) * 2 / ln2), NEAR_ZERO, fraction, 7, lambda u: u**2)
-    yield from _fitted("POW_ATANH", _even(_beyond_cube), NEAR_ZERO, (POW_WIDEST * SLACK) ** 2, 5, lambda u: u**2)
-    widest = ln2 / 4 + POW_BEYOND
-    yield from _fitted("POW_EXP", _beyond_square_of_exp, -widest, widest, 7, lambda x: abs(x) ** 3)
+    yield from _fitted("POW_LOG2", lambda u: artanh(u) * 2 / ln2, NEAR_ZERO, (POW_WIDEST * SLACK) ** 2, 5, lambda u: u)
+    yield from _fitted("POW_EXP2", _beyond_one_of_exp2, -SLACK / 2, SLACK / 2, 9, abs)
     sixteenth = (mpmath.tan(mpmath.pi / 16) * SLACK) ** 2
     eighth = (mpmath.tan(mpmath.pi / 8) * SLACK) ** 2
     yield from _fitted("ATAN", arctan, NEAR_ZERO, eighth, 11, lambda u: u)
     yield from _fitted("ASIN", _beyond_linear_of(mpmath.asin), NEAR_ZERO, mpf("0.25"), 13, lambda u: u)
     turned = (TANGENTS[0] / (1 + mpmath.sqrt(1 + TANGENTS[0] ** 2)) * SLACK) ** 2
-    yield from _fitted("ATAN2", _even(_beyond_cube_of_atan), NEAR_ZERO, turned, 6, lambda u: u**2)
+    yield from _fitted("ATAN2", arctan, NEAR_ZERO, turned, 7, lambda u: u)
     yield from _fitted("ATAN_64", arctan, NEAR_ZERO, sixteenth, 9, lambda u: u)
 
 
@@ -201,9 +218,14 @@ def _beyond_cube(x: mpf) -> mpf:
     return (mpmath.atanh(x) / x - 1 - x**2 / 3) / x**4
 
 
-def _beyond_cube_of_atan(x: mpf) -> mpf:
-    """(atan x / x - 1 + x²/3) / x**4."""
-    return (mpmath.atan(x) / x - 1 + x**2 / 3) / x**4
+def _beyond_cube_of_sin(x: mpf) -> mpf:
+    """(sin x / x - 1 + x²/6) / x**4."""
+    return (mpmath.sin(x) / x - 1 + x**2 / 6) / x**4
+
+
+def _beyond_one_of_exp2(x: mpf) -> mpf:
+    """(2**x - 1) / x."""
+    return mpmath.expm1(x * mpmath.log(2)) / x if x else mpmath.log(2)
 
 
 def _even(f: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:

@@ -63,12 +63,12 @@ def main(names: tuple[str, ...], backend: str, like: str | None, evidence: Path)
             check = partial(_compared, name, pipeline) if like is None else partial(_digested, pipeline)
             chunks = kept(name, evidence / f"{name}.{backend}.partial", CHUNKS, progress, check)
             record = _judged(chunks) if like is None else {"like": like}
-            digest = blake3(b"".join(bytes.fromhex(chunk["digest"]) for chunk in chunks)).hexdigest()
-            expected = json.loads((evidence / f"{name}.{like}.json").read_text())["digest"] if like else digest
-            record = {"function": f"math.{name}", "inputs": CHUNKS * CHUNK} | record | {"digest": digest}
+            total = blake3(b"".join(bytes.fromhex(chunk["digest"]) for chunk in chunks)).hexdigest()
+            expected = json.loads((evidence / f"{name}.{like}.json").read_text())["digest"] if like else total
+            record = {"function": f"math.{name}", "inputs": CHUNKS * CHUNK} | record | {"digest": total}
             record |= provenance(backend, engine.device_profile().identity)
             (evidence / f"{name}.{backend}.json").write_text(json.dumps(record, indent=2) + "\n")
-            is_right = not record.get("mismatches") and digest == expected
+            is_right = not record.get("mismatches") and total == expected
             progress.console.print(f"{name}: {'right' if is_right else 'WRONG'}")
             wrong += [] if is_right else [name]
     if wrong:
@@ -106,11 +106,11 @@ def _compared(name: str, pipeline: CompiledPipeline, number: int) -> dict[str, A
     expected, hard = right(name, x)
     wrong = np.flatnonzero(got != expected)
     examples = [[f"{int(a[i]):#010x}" for a in (x.view(np.uint32), got, expected)] for i in wrong[:MAX_SHOWN]]
-    return {"mismatches": len(wrong), "hard_cases": len(hard), "examples": examples, "digest": _digest(got)}
+    return {"mismatches": len(wrong), "hard_cases": len(hard), "examples": examples, "digest": digest(got)}
 
 
 def _digested(pipeline: CompiledPipeline, number: int) -> dict[str, Any]:
-    return {"digest": _digest(_outputs(pipeline, _inputs(number)))}
+    return {"digest": digest(_outputs(pipeline, _inputs(number)))}
 
 
 def _inputs(number: int) -> F32:
@@ -121,14 +121,17 @@ def _outputs(pipeline: CompiledPipeline, x: F32) -> U32:
     return np.frombuffer(pipeline.dispatch([x])[0], np.uint32)
 
 
-def _digest(outputs: U32) -> str:
+def digest(outputs: U32) -> str:
     return blake3(outputs.tobytes()).hexdigest()
 
 
 def provenance(backend: str, identity: tuple[str, ...]) -> dict[str, Any]:
+    return {"backend": backend, "device": list(identity), **origin()}
+
+
+def origin() -> dict[str, Any]:
+    """By which sources a record was made, and when."""
     return {
-        "backend": backend,
-        "device": list(identity),
         "versions": {name: version(name) for name in DISTRIBUTIONS} | {"mpfr": gmpy2.mpfr_version()},
         "sources": SourceProvenance.capture(Path(__file__).parent).source_fingerprint,
         "python": platform.python_version(),

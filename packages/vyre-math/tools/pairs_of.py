@@ -6,6 +6,7 @@ what can not be exhausted.
 The oracle is the C library's function of 80-bit numbers, where both ends of an interval around it round to the same
 f32, and MPFR elsewhere. The structured kinds are those where rounding is hard: results that are numbers of f32 or
 middles between them, or just beside them, bases near 1, subnormal results. A run that was stopped goes on where it was.
+The digest of the outputs is that of `exhaust.py`, over the chunks that all backends run.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ import click
 import gmpy2
 import numpy as np
 import numpy.typing as npt
+from blake3 import blake3
 from rich.progress import Progress
 
 sys.path.insert(0, str(Path(__file__).parent))
-from exhaust import MAX_SHOWN, kept, provenance
+from exhaust import MAX_SHOWN, digest, kept, provenance
 from oracle import F32, Right, decided, once
 
 from vyre_driver import CompiledPipeline, acquire, compile
 from vyre_foundation import Program, call, f32, program
 
 CHUNK = 2**22
+COMMON = 24
+"""Chunks whose outputs the digest is of: as many as the slower backends run, so that the digests are equal."""
 MARGIN = np.longdouble(2) ** -59
 """Half the width of the interval, relative: 32 units in the last place of an 80-bit number."""
 
@@ -141,6 +145,15 @@ def rounded(name: str, x: float, y: float) -> float:
     return once(BINARY[name].mpfr, x, y)
 
 
+def from_midpoint(name: str, x: float, y: float) -> float:
+    """How far the function at a pair is from the nearest midpoint of two f32, of its value."""
+    with gmpy2.context(precision=300, emin=-5000, emax=5000):
+        exact = abs(BINARY[name].mpfr(gmpy2.mpfr(x), gmpy2.mpfr(y)))
+        unit = gmpy2.exp2(max(int(gmpy2.get_exp(exact)) - 24, -149))
+        place = exact / unit
+        return float(abs(place - gmpy2.floor(place) - 0.5) * unit / exact)
+
+
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -175,6 +188,8 @@ def main(name: str, backend: str, pairs: int, seed: int, evidence: Path) -> None
     mismatches = sum(count["mismatches"] for count in kinds.values())
     record = {"function": f"math.{name}", "pairs": len(chunks) * CHUNK, "seed": seed, "mismatches": mismatches}
     record |= {"kinds": kinds, "examples": examples[:MAX_SHOWN]}
+    common = [bytes.fromhex(chunk["digest"]) for chunk in chunks[:COMMON]]
+    record |= {"digest": blake3(b"".join(common)).hexdigest(), "digest_of": len(common) * CHUNK}
     record |= provenance(backend, engine.device_profile().identity)
     (evidence / f"{name}.{backend}.json").write_text(json.dumps(record, indent=2) + "\n")
     if mismatches:
@@ -191,7 +206,7 @@ def _compared(name: str, pipeline: CompiledPipeline, seed: int, number: int) -> 
     shown = (drawn.x.view(np.uint32), drawn.y.view(np.uint32), got, expected)
     examples = [[f"{int(a[i]):#010x}" for a in shown] for i in wrong[:MAX_SHOWN]]
     counts = {"pairs": CHUNK, "mismatches": len(wrong), "hard_cases": len(hard)}
-    return {"kind": kind.__name__} | counts | {"examples": examples}
+    return {"kind": kind.__name__} | counts | {"examples": examples, "digest": digest(got)}
 
 
 if __name__ == "__main__":

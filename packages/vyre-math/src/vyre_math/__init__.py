@@ -5,13 +5,14 @@
     out[i] = exp(x[i]) * sin(x[i])
 
 Each is a call of an op of the dialect `math`, a composition of exact operations of the language, in f64 and integers.
-So a device needs f64 to run them. Operands are values of f32, f16 or bf16; angles are in radians.
+So a device needs f64 to run them. Operands are values of f32, f64, f16 or bf16; angles are in radians.
 """
 
 from __future__ import annotations
 
 from vyre_foundation import Value, call
 from vyre_foundation.build import Operand
+from vyre_math.described import DESCRIPTIONS, docstring
 
 __version__ = "0.1.0"
 
@@ -45,3 +46,9 @@ __all__ = [
     "acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "exp", "exp2", "exp10", "expm1", "hypot", "log", "log1p",
     "log2", "log10", "pow", "rsqrt", "sin", "sinh", "tan", "tanh",
 ]  # fmt: skip
+
+for _name in DESCRIPTIONS:
+    _function = globals()[_name]
+    _function.__doc__ = docstring(
+        _name, [parameter for parameter in _function.__annotations__ if parameter != "return"]
+    )

@@ -14,7 +14,18 @@ from typing import NamedTuple
 from vyre_foundation import DType, Value, bf16, f16, f32, f64
 from vyre_foundation.dialect import Composition, call
 from vyre_foundation.ir import Expr
-from vyre_math.binary32 import exponential, hyperbolic, inverse, logarithm, polar, power, roots, trigonometric
+from vyre_math.binary32 import (
+    exponential,
+    hyperbolic,
+    inverse,
+    logarithm,
+    polar,
+    power,
+    roots,
+    trigonometric,
+    wide_angle,
+    wide_power,
+)
 from vyre_math.binary64 import exponential as exponential64
 from vyre_math.binary64 import hyperbolic as hyperbolic64
 from vyre_math.binary64 import inverse as inverse64
@@ -23,6 +34,7 @@ from vyre_math.binary64 import polar as polar64
 from vyre_math.binary64 import power as power64
 from vyre_math.binary64 import roots as roots64
 from vyre_math.binary64 import trigonometric as trigonometric64
+from vyre_math.described import DESCRIPTIONS
 
 Body = Callable[..., Value]
 
@@ -30,7 +42,7 @@ Body = Callable[..., Value]
 class Function(NamedTuple):
     """What one function computes, and how, for operands of each type.
 
-    `bound`: stated for the error for f64, in units in the last place; samples against MPFR keep it. For f32 it is 0.5.
+    `bound`: stated for the error for f64, in units in the last place. For f32 it is 0.5.
     """
 
     summary: str
@@ -40,39 +52,60 @@ class Function(NamedTuple):
 
 
 # fmt: off
-FUNCTIONS: dict[str, Function] = {
-    "exp":   Function("e**x",                       exponential.exp,   exponential64.exp, 0.8),
-    "exp2":  Function("2**x",                       exponential.exp2,  exponential64.exp2, 0.8),
-    "exp10": Function("10**x",                      exponential.exp10, exponential64.exp10, 0.8),
-    "expm1": Function("e**x - 1",                   exponential.expm1, exponential64.expm1, 0.8),
-    "log":   Function("natural logarithm",          logarithm.log,     logarithm64.log, 0.6),
-    "log2":  Function("logarithm to base 2",        logarithm.log2,    logarithm64.log2, 0.6),
-    "log10": Function("logarithm to base 10",       logarithm.log10,   logarithm64.log10, 0.6),
-    "log1p": Function("natural logarithm of 1 + x", logarithm.log1p,   logarithm64.log1p, 0.6),
-    "sin":   Function("sine of x in radians",       trigonometric.sin, trigonometric64.sin, 0.9),
-    "cos":   Function("cosine of x in radians",     trigonometric.cos, trigonometric64.cos, 0.9),
-    "tan":   Function("tangent of x in radians",    trigonometric.tan, trigonometric64.tan, 0.9),
-    "asin":  Function("arc sine, -pi/2 … pi/2",     inverse.asin,      inverse64.asin, 0.6),
-    "acos":  Function("arc cosine, 0 … pi",         inverse.acos,      inverse64.acos, 0.6),
-    "atan":  Function("arc tangent, -pi/2 … pi/2",  inverse.atan,      inverse64.atan, 0.6),
-    "sinh":  Function("hyperbolic sine",            hyperbolic.sinh,   hyperbolic64.sinh, 0.8),
-    "cosh":  Function("hyperbolic cosine",          hyperbolic.cosh,   hyperbolic64.cosh, 0.8),
-    "tanh":  Function("hyperbolic tangent",         hyperbolic.tanh,   hyperbolic64.tanh, 0.8),
-    "rsqrt": Function("1 / sqrt(x)",                roots.rsqrt,       roots64.rsqrt, 0.51),
-    "cbrt":  Function("cube root",                  roots.cbrt,        roots64.cbrt, 0.51),
-    "pow":   Function("x**y",                       power.pow,         power64.pow, 0.7),
-    "hypot": Function("sqrt(x² + y²)",              polar.hypot,       polar64.hypot, 0.76),
-    "atan2": Function("angle of (x, y), -pi … pi",  polar.atan2,       polar64.atan2, 0.6),
+BODIES: dict[str, tuple[Body, Body]] = {
+    "exp":   (exponential.exp,   exponential64.exp),
+    "exp2":  (exponential.exp2,  exponential64.exp2),
+    "exp10": (exponential.exp10, exponential64.exp10),
+    "expm1": (exponential.expm1, exponential64.expm1),
+    "log":   (logarithm.log,     logarithm64.log),
+    "log2":  (logarithm.log2,    logarithm64.log2),
+    "log10": (logarithm.log10,   logarithm64.log10),
+    "log1p": (logarithm.log1p,   logarithm64.log1p),
+    "sin":   (trigonometric.sin, trigonometric64.sin),
+    "cos":   (trigonometric.cos, trigonometric64.cos),
+    "tan":   (trigonometric.tan, trigonometric64.tan),
+    "asin":  (inverse.asin,      inverse64.asin),
+    "acos":  (inverse.acos,      inverse64.acos),
+    "atan":  (inverse.atan,      inverse64.atan),
+    "sinh":  (hyperbolic.sinh,   hyperbolic64.sinh),
+    "cosh":  (hyperbolic.cosh,   hyperbolic64.cosh),
+    "tanh":  (hyperbolic.tanh,   hyperbolic64.tanh),
+    "rsqrt": (roots.rsqrt,       roots64.rsqrt),
+    "cbrt":  (roots.cbrt,        roots64.cbrt),
+    "pow":   (power.pow,         power64.pow),
+    "hypot": (polar.hypot,       polar64.hypot),
+    "atan2": (polar.atan2,       polar64.atan2),
 }
 # fmt: on
+FUNCTIONS = {
+    name: Function(described.summary, *BODIES[name], described.bound) for name, described in DESCRIPTIONS.items()
+}
+WIDE: dict[str, Body] = {"pow_wide": wide_power.pow_wide, "atan2_wide": wide_angle.atan2_wide}
+"""Slow functions of f32 with the results of those without `_wide`, which call them where f64 does not decide the
+rounding."""
 
 
 def rows() -> list[Composition]:
-    """One composition for each function."""
-    return [
+    """One composition for each function, and those that are hardly ever needed."""
+    usual = [
         Composition(f"math.{name}", _signatures(function), _expansion(f"math.{name}", function), function.summary)
         for name, function in FUNCTIONS.items()
     ]
+    wide = [
+        Composition(
+            f"math.{name}",
+            {(f32, f32): f32},
+            _of_f32(body),
+            f"{FUNCTIONS[name[:-5]].summary}, in pairs of f64",
+            rare=True,
+        )
+        for name, body in WIDE.items()
+    ]
+    return usual + wide
+
+
+def _of_f32(body: Body) -> Callable[..., Expr]:
+    return lambda *operands: body(*map(Value, operands)).expr
 
 
 def _signatures(function: Function) -> dict[tuple[DType, ...], DType]:

@@ -97,6 +97,15 @@ def square_root(a: Pair) -> Pair:
 # ── back to one number ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def rounded_below(power: Value, a: Pair) -> Value:
+    """A pair that is not negative as a multiple of the last place of `power`, a power of two above it.
+
+    So subnormal results are rounded once: `power` times what makes it the least normal number, and the rest exactly.
+    """
+    high, low = ordered_sum(power, a.high)
+    return (high + (low + a.low)) - power
+
+
 def rounded_to_odd(a: Pair) -> Value:
     """A pair that is not negative as one f64: truncated, its last bit set if something was cut off.
 

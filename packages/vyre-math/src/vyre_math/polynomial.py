@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vyre_foundation import Value
+from vyre_foundation import Value, constant, f64
 from vyre_foundation.functions import fma
+from vyre_math.pairs import Pair, ordered_sum, product_of
 
 
 def horner(coefficients: Sequence[float], x: Value) -> Value:
@@ -25,4 +26,16 @@ def by_twos(coefficients: Sequence[float], x: Value, square: Value) -> Value:
     total = total if last is None else fma(square, last, total)
     for c in reversed(lower):
         total = fma(square, total, c)
+    return total
+
+
+def of_pairs(pairs: Sequence[tuple[float, float]], rest: Sequence[float], x: Pair) -> Pair:
+    """c[0] + c[1] x + c[2] x² + …, where the first coefficients are in two parts and the rest in one, for falling
+    terms."""
+    total = Pair(horner(rest, x.high), constant(f64, 0.0))
+    for c in reversed(pairs):
+        high, low = product_of(total.high, x.high)
+        low = fma(total.high, x.low, fma(total.low, x.high, low))
+        high, rounding = ordered_sum(constant(f64, c[0]), high)
+        total = Pair(high, rounding + (low + c[1]))
     return total

@@ -1,42 +1,33 @@
-"""hypot and atan2 of f32: the length and the angle of a point.
+"""hypot and atan2 of f32, correctly rounded: the length and the angle of a point.
 
-hypot is correctly rounded for all pairs, and needs no proof by trial. Squares of f32 are exact in f64, and their sum is
-exact as a pair. The root of that pair is rounded to odd: the rest ``x² + y² - r²`` has the right sign, because r² is
-taken from the sum without an error. So the conversion to f32 rounds the true length, not something rounded before.
+hypot needs no proof by trial. Squares of f32 are exact in f64, and their sum is exact as a pair. The root of that pair
+is rounded to odd: the rest ``x² + y² - r²`` has the right sign, because r² is taken from the sum without an error. So
+the conversion to f32 rounds the true length, not something rounded before.
 
 atan2 takes the smaller of the two parts over the larger one, and turns that direction back by one of two whose tangents
-have so few bits that no number is rounded. What is left is a quotient below 0.168, ``atan s = s - s³/3 + s⁵
-r(s²)`` with the first two terms in pairs and r of degree 6 (`series.py`). The angles are added in pairs, and the sum is
-rounded to odd. It is off by less than 2**-61 of its value (measured: 2**-62.5), so one pair of arguments in 2**36 or so
-has a result that is nearer than that to the middle between two neighbours, and may be rounded to the wrong one. None
-has been found: see `evidence/math`. A small quotient may be such a middle itself, and the angle is below it: there the
-low part is the cubic term, which has the right sign.
+have so few bits that no number is rounded. What is left is a quotient below 0.168, ``atan s = s + s³ p(s²)`` with p of
+degree 7. In f64 the angle is off by less than 2**-50 of its value. Where both ends of a slightly wider interval round
+to the same f32, that is the result. Elsewhere, for one pair of arguments in 2**24, `math.atan2_wide` decides.
 
 Special values: IEEE 754-2019, 9.2.1: an infinite part makes the length +inf, whatever the other is; atan2 takes the
-signs of zeros for the quadrant, and infinities for directions.
+signs of zeros for the quadrant, and infinities for directions. `docs/math.md` has the bounds of the errors.
 """
 
 from __future__ import annotations
 
 from math import inf, nan
+from typing import NamedTuple
 
-from vyre_foundation import Value, constant, f32, f64, select
+from vyre_foundation import Value, call, constant, f32, f64, select
 from vyre_foundation.functions import abs, copysign, fma, is_inf, is_nan
-from vyre_math.binary32.series import odd_series
-from vyre_math.constants import (
-    ATAN2,
-    ATAN2_BOUND,
-    ATAN2_HIGH,
-    ATAN2_LOW,
-    ATAN2_TAN,
-    HALF_PI_PAIR,
-    MINUS_THIRD,
-    PI_PAIR,
-)
-from vyre_math.pairs import Pair, chosen, negated, ordered_sum, rounded_to_odd, square_root, sum_of
+from vyre_math.constants import ATAN2, ATAN2_BOUND, ATAN2_HIGH, ATAN2_TAN, HALF_PI, PI
+from vyre_math.pairs import rounded_to_odd, square_root, sum_of
+from vyre_math.polynomial import by_twos
 
 FAR = 2.0**300
 """In the place of infinity: nothing finite counts beside it, and it has a direction together with itself."""
+MARGIN = 2.0**-49
+"""More than the error of the f64 in front of the rounding, relative."""
 
 
 def hypot(x: Value, y: Value) -> Value:
@@ -45,36 +36,47 @@ def hypot(x: Value, y: Value) -> Value:
     return special_length(x, y, length.cast(f32))
 
 
+class Turned(NamedTuple):
+    """A point (x, y) with the smaller of ``|x|`` and ``|y|`` over the larger one, and then turned back.
+
+    `is_beyond` says by which of the directions that was: the first, the second.
+    """
+
+    across: Value
+    up: Value
+    is_beyond: tuple[Value, Value]
+    is_steep: Value
+    is_left: Value
+
+
 def atan2(y: Value, x: Value) -> Value:
+    point = turned(y, x)
+    s = point.up / point.across
+    u = s * s
+    z = picked(point, ATAN2_HIGH) + fma(s, u * by_twos(ATAN2, u, u * u), s)
+    quadrant = select(point.is_steep, HALF_PI, select(point.is_left, constant(f64, PI), 0.0))
+    angle = quadrant + select(point.is_steep != point.is_left, -z, z)
+    lower, upper = ((angle * end).cast(f32) for end in (1 - MARGIN, 1 + MARGIN))
+    return select(lower != upper, call("math.atan2_wide", y, x), special_angle(x, y, lower))
+
+
+def turned(y: Value, x: Value) -> Turned:
+    """No number is rounded on the way."""
     a, b = (abs(part).cast(f64) for part in (x, y))
     a, b = (select(part > FAR, FAR, part) for part in (a, b))
-    is_steep = b > a
-    is_left = copysign(constant(f32, 1.0), x) < 0.0
-    z = slope_angle(select(is_steep, a, b), select(is_steep, b, a))
-    z = chosen(is_steep != is_left, negated(z), z)
-    turn, turn_low = (
-        select(is_steep, half, select(is_left, constant(f64, whole), 0.0))
-        for half, whole in zip(HALF_PI_PAIR, PI_PAIR, strict=True)
-    )
-    high, low = ordered_sum(turn, z.high)
-    return special_angle(x, y, rounded_to_odd(ordered_sum(high, low + (z.low + turn_low))).cast(f32))
-
-
-def slope_angle(near: Value, far: Value) -> Pair:
-    """atan(near / far), not in order, for ``near <= far``; 0 for zeros."""
+    is_steep, is_left = b > a, copysign(constant(f32, 1.0), x) < 0.0
+    near, far = select(is_steep, a, b), select(is_steep, b, a)
     far = select(far < 1 / FAR, 1 / FAR, far)
-    is_first, is_second = (near > far * bound for bound in ATAN2_BOUND)
+    first, second = (near > far * bound for bound in ATAN2_BOUND)
+    point = Turned(far, near, (first, second), is_steep, is_left)
+    tangent = picked(point, ATAN2_TAN)
+    return point._replace(across=fma(tangent, near, far), up=fma(-tangent, far, near))
 
-    def picked(first: float, second: float) -> Value:
-        return select(is_second, second, select(is_first, constant(f64, first), 0.0))
 
-    tangent = picked(*ATAN2_TAN)
-    up, across = fma(-tangent, far, near), fma(tangent, near, far)
-    inverse = 1.0 / across
-    s = up * inverse
-    z = odd_series(Pair(s, fma(-s, across, up) * inverse), MINUS_THIRD, ATAN2)
-    high, low = ordered_sum(picked(*ATAN2_HIGH), z.high)
-    return Pair(high, low + (z.low + picked(*ATAN2_LOW)))
+def picked(point: Turned, parts: tuple[float, float]) -> Value:
+    """The one of the direction by which the point was turned back; 0 if it was not."""
+    is_first, is_second = point.is_beyond
+    return select(is_second, parts[1], select(is_first, constant(f64, parts[0]), 0.0))
 
 
 def special_length(x: Value, y: Value, length: Value) -> Value:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from vyre_foundation import Value, constant, f64, i32, i64, select, u32, u64
 from vyre_foundation.functions import abs
 from vyre_math.binary32.logarithm import SQRT_HALF_HIGH, special
+from vyre_math.binary64.exponential import SMALLEST_NORMAL
 from vyre_math.constants import ATANH_64, LN_2, LOG2_E_PAIR, LOG10_2, LOG10_E_PAIR
 from vyre_math.pairs import Pair, exactly, ordered_sum, pair, plus, product, quotient, scaled, sum_of
 from vyre_math.polynomial import horner
 
-SMALLEST_NORMAL = 2.0**-1022
 LINEAR = 2.0**-54
 """Below this log(1 + x) is nearest to x."""
 

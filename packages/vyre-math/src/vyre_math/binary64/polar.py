@@ -1,5 +1,4 @@
-"""hypot and atan2 of f64, off by less than 0.51 and 0.6 units in the last place; a subnormal length by less than 0.76,
-because it is rounded twice.
+"""hypot and atan2 of f64, off by less than 0.51 and 0.6 units in the last place.
 
 Both take the point nearer to 1 or away from it, by a power of two, so that squares and products neither over- nor
 underflow. Where y is so much smaller than x that the angle is the quotient, that is taken as it is: it may be
@@ -12,7 +11,8 @@ from vyre_foundation import Value, constant, f64, select
 from vyre_foundation.functions import abs, max
 from vyre_math.angle import angle, corner, mirrored
 from vyre_math.binary32.polar import special_angle, special_length
-from vyre_math.pairs import chosen, exactly, plus, product_of, square_root
+from vyre_math.binary64.exponential import SMALLEST_NORMAL
+from vyre_math.pairs import Pair, chosen, exactly, ordered_sum, plus, product_of, rounded_below, square_root
 
 TINY, HUGE, SCALE = 2.0**-400, 2.0**400, 2.0**600
 FLAT = 2.0**-60
@@ -21,8 +21,11 @@ FLAT = 2.0**-60
 
 def hypot(x: Value, y: Value) -> Value:
     a, b, scale = _near_one(abs(x), abs(y))
-    high, low = square_root(plus(product_of(a, a), product_of(b, b)))
-    return special_length(x, y, (high + low) / scale)
+    length = square_root(plus(product_of(a, a), product_of(b, b)))
+    high, low = ordered_sum(length.high, length.low)
+    nearest = high / scale
+    subnormal = rounded_below(constant(f64, SMALLEST_NORMAL * SCALE), Pair(high, low)) / scale
+    return special_length(x, y, select(nearest < SMALLEST_NORMAL, subnormal, nearest))
 
 
 def atan2(y: Value, x: Value) -> Value:

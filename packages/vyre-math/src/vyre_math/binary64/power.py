@@ -11,7 +11,7 @@ from vyre_foundation import Value, select
 from vyre_foundation.functions import abs
 from vyre_math.binary32.exponential import ROUNDER, clamp
 from vyre_math.binary32.power import special
-from vyre_math.binary64.exponential import exponent, power, times_power_of_two
+from vyre_math.binary64.exponential import exponent, power, with_exponent
 from vyre_math.binary64.logarithm import parts, ratio
 from vyre_math.constants import LN_2, POW_LOG, TWO_LOG2_E, TWO_LOG2_E_3
 from vyre_math.pairs import Pair, ordered_sum, pair, product, scaled, sum_of
@@ -30,7 +30,7 @@ def pow(x: Value, y: Value) -> Value:
     high = clamp(t.high, -LIMIT, LIMIT)
     shifted = high + ROUNDER
     f = ordered_sum(high - (shifted - ROUNDER), select(is_beyond, 0.0, t.low))
-    return special(x, y, times_power_of_two(power(product(f, pair(LN_2))).high, exponent(shifted)))
+    return special(x, y, with_exponent(power(product(f, pair(LN_2))), exponent(shifted)))
 
 
 def log2_of_ratio(s: Pair) -> Pair:

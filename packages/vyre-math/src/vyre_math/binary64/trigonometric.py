@@ -5,9 +5,9 @@ Above pi/4, multiples of pi/2 are removed in integers, as Payne and Hanek do it 
 53 bits of x are a number of quarter turns, of which the upper 128 bits are kept. An f64 can come within 2**-62 of a
 multiple of pi/2, so at least 60 bits of r are right; r is a pair. In
 
-    sin r = r + r³ p(r²),  cos r = 1 - r²/2 + r⁴ q(r²)
+    sin r = r - r³/6 + r⁵ p(r²),  cos r = 1 - r²/2 + r⁴ q(r²)
 
-r² is a pair in the second term of the cosine; what is rounded is less than a tenth of the result.
+the second terms are pairs; what is rounded is less than a fortieth of the result.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from __future__ import annotations
 from math import nan
 
 from vyre_foundation import Value, constant, f64, i32, select, u32, u64
-from vyre_foundation.functions import abs, is_finite, mul_high
-from vyre_math.constants import COS_64, HALF_PI_PAIR, QUARTER_PI, SIN_64, TWO_OVER_PI_64
-from vyre_math.pairs import Pair, chosen, ordered_sum, pair, product, product_of, quotient, sum_of
+from vyre_foundation.functions import abs, fma, is_finite, mul_high
+from vyre_math.constants import COS_64, HALF_PI_PAIR, MINUS_SIXTH, QUARTER_PI, SIN_64, TWO_OVER_PI_64
+from vyre_math.pairs import Pair, chosen, ordered_sum, pair, product, product_of, quotient, scaled, sum_of
 from vyre_math.polynomial import horner
 from vyre_math.table import slice_of
 
@@ -48,8 +48,12 @@ def tan(x: Value) -> Value:
 
 
 def _sin(r: Pair) -> Pair:
-    u = r.high * r.high
-    return ordered_sum(r.high, r.high * (u * horner(SIN_64, u)) + r.low * (1.0 - 0.5 * u))
+    u = product_of(r.high, r.high)
+    cube = scaled(u, r.high)
+    second = product(cube, pair(MINUS_SIXTH))
+    high, low = ordered_sum(r.high, second.high)
+    beyond = fma(cube.high, u.high * horner(SIN_64, u.high), r.low * (1.0 - 0.5 * u.high))
+    return ordered_sum(high, low + (second.low + beyond))
 
 
 def _cos(r: Pair) -> Pair:
