@@ -23,7 +23,7 @@ CATALOGUE = [
      "Fix: ask the backend's capability queries first, or choose another backend")),
     (1003, errors.PoisonedState("mine", "the kernel crashed"),
      ("mine can not go on after an earlier failure: the kernel crashed. "
-     "Fix: call try_recover(), or acquire a fresh backend")),
+     "Fix: compile the program again: its persistent memory begins at zero then")),
     (1004, errors.KernelCompileFailed("mine", "3:1: error: no\n", source="text", where="main body[0]"),
      ("main body[0]: the compiler of mine refused the emitted source: 3:1: error: no. "
      "Fix: report the program with the emitted `source` and the compiler's `log`: valid programs must compile")),

@@ -66,10 +66,10 @@ class UnsupportedFeature(BackendError):
 
 
 class PoisonedState(BackendError):
-    """An earlier failure left the backend in a state in which nothing may run; `reason` is that failure."""
+    """An earlier failure of a pipeline left its persistent memory in an unknown state; `reason` is that failure."""
 
     number = 1003
-    remedy = "call try_recover(), or acquire a fresh backend"
+    remedy = "compile the program again: its persistent memory begins at zero then"
 
     def __init__(self, backend: str, reason: str, *, fix: str = "", where: str = "") -> None:
         message = f"{backend} can not go on after an earlier failure: {reason}"
@@ -155,7 +155,8 @@ class OutputLimitExceeded(BackendError):
 
 
 class DispatchTimeout(BackendError):
-    """The timeout of the configuration has passed. A kernel that runs can not be killed: it ends on its own."""
+    """The timeout of the configuration has passed, so the dispatch has no outputs. A kernel that runs cannot be killed:
+    it ends on its own, and the backend stays usable; `try_recover` gives up a device whose work does not end."""
 
     number = 1009
     remedy = "raise the timeout, or dispatch less at once"

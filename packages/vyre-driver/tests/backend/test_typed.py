@@ -7,11 +7,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.build import program
 from vyre_foundation.dtype import DTYPES, DType, f32, u32
+from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.program import Program
 
 
@@ -41,7 +42,7 @@ def test_every_type_comes_back_as_declared(dtype: DType, shape: tuple[int, ...])
     given = np.ones(shape, dtype.numpy)
     out = run(dtype, given)
     assert out.dtype == np.dtype(dtype.numpy)
-    assert out.tolist() == given.reshape(-1).tolist()
+    assert out.tolist() == given.tolist()
     assert out.flags.writeable
 
 
@@ -75,6 +76,10 @@ def test_whoever_exports_memory_is_understood(value: object) -> None:
     assert run(f32, value).tolist() == [1.5, -2.0]
 
 
+class WithGradient:
+    requires_grad = True
+
+
 class OnADevice:
     def __dlpack__(self, **options: Any) -> Any:
         raise BufferError("the memory is on a device")
@@ -86,12 +91,16 @@ class OnADevice:
 # fmt: off
 REFUSED = [
     (np.zeros(1, np.float64),            "an array of float32", "one of float64"),
-    (np.zeros(1, ">f4"),                 "an array of float32", "one of float32"),
+    (np.zeros(1, ">f4"),                 "an array of float32", "one of float32 in another byte order"),
+    (np.ma.masked_array([1.0, 2.0], [0, 1]), "an array without a mask", "a masked array"),
+    (np.array(["a"]),                    "an array of float32", "one of str32"),
+    (None,                               "an array of f32",     "NoneType"),
     (np.zeros(1, ml_dtypes.bfloat16),    "an array of float32", "one of bfloat16"),
     (b"1234",                            "an array of float32", "one of uint8"),
     ([1.0],                              "an array of f32",     "list"),
     (1.0,                                "an array of f32",     "float"),
-    (OnADevice(),                        "memory of the host",  "a OnADevice that NumPy can not read"),
+    (WithGradient(),                     "plain memory",        "a WithGradient that requires a gradient"),
+    (OnADevice(),                        "memory of the host",  "a OnADevice that NumPy cannot read"),
 ]
 # fmt: on
 
@@ -127,3 +136,61 @@ def test_a_range_of_elements_is_an_array() -> None:
     p = program("range")
     p.write("out", u32, 4, output_range=(4, 12))
     assert MockBackend(lambda plan, memory: None).dispatch_arrays(p.build(), {})["out"].tolist() == [0, 0]
+
+
+def scaling(dtype: DType, count: int | None) -> Program:
+    with program("scaling") as p:
+        by = p.uniform("by", dtype, count)
+        p.write("out", dtype, 1)[0] = by[0]
+    return p.build()
+
+
+def give(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
+    memory["out"][:] = memory["by"][: len(memory["out"])]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [(f32, 2.5), (f32, 7), (u32, 7), (u32, 7.0), (u32, True), (f32, np.float64(0.1))]
+)
+def test_a_number_is_a_uniform_of_one_element(dtype: DType, number: float) -> None:
+    out = MockBackend(give).dispatch_arrays(scaling(dtype, 1), {"by": number})["out"]
+    assert out.tolist() == [np.dtype(dtype.numpy).type(number)]
+
+
+@pytest.mark.parametrize(("count", "number"), [(1, 0.5), (1, -1), (1, 2**32), (None, 7), (2, 7), (1, "7")])
+def test_other_numbers_are_refused(count: int | None, number: object) -> None:
+    with pytest.raises(InvalidInput, match=r"buffer 'by': got .*, expected .* u32\. Fix: "):
+        MockBackend(give).dispatch_arrays(scaling(u32, count), {"by": number})
+
+
+def test_arrays_come_by_name() -> None:
+    with pytest.raises(InvalidLaunch, match=r"arrays: got list, expected a mapping from the names .* Fix: pass a dict"):
+        BACKEND.dispatch_arrays(copying(u32), [np.zeros(1, np.uint32)])  # type: ignore[arg-type]
+
+
+def test_bytes_of_another_type_say_how_to_name_it() -> None:
+    with pytest.raises(InvalidInput, match=r"Fix: say what the bytes are, with numpy\.frombuffer\(data, 'float32'\)"):
+        run(f32, b"12345678")
+
+
+def test_outputs_have_the_shape_of_the_array_that_they_are_declared_like() -> None:
+    with program("shapes") as p:
+        image, other = p.read("image", u32), p.read("other", u32)
+        state = p.read_write("state", f32)
+        same = p.write("same", f32, like=image)
+        p.write("again", u32, like=same)
+        p.write("scaled", u32, LengthOf("image", times=2))
+        p.write("other_count", u32, 6)
+        p.write("like_other", u32, like=other)
+        p.write("part", u32, like=image, output_range=(4, 12))
+        state[0] = 1.0
+    given = {
+        "image": np.zeros((2, 3), np.uint32),
+        "other": memoryview(np.zeros((3, 2), np.uint32)),
+        "state": np.zeros((1, 4, 1), np.float32),
+    }
+    outputs = MockBackend(lambda plan, memory: None).dispatch_arrays(p.build(), given)
+    assert {name: array.shape for name, array in outputs.items()} == {
+        "state": (1, 4, 1), "same": (2, 3), "again": (2, 3), "scaled": (12,), "other_count": (6,), "like_other": (3, 2),
+        "part": (2,),
+    }  # fmt: skip

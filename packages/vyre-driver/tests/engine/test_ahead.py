@@ -1,6 +1,6 @@
 """Code ahead of time: it is loaded instead of compiled, on the device it was made for and on no other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,8 @@ from vyre_driver.errors import BadArtifact, InvalidProgram, KernelCompileFailed,
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.testing.fake_port import Fault
 from vyre_driver.testing.target import generous_profile
-from vyre_foundation.build import program
+from vyre_foundation import dialect
+from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 
@@ -119,3 +120,52 @@ def test_an_invalid_program_is_not_compiled(engine: Engine) -> None:
     invalid = replace(doubling(), workgroup_size=(0, 1, 1))
     with pytest.raises(InvalidProgram):
         compile_ahead(engine().backend, "fake-binary", invalid, DEFAULT_CONFIG)
+
+
+def calling() -> Program:
+    with program("calling", 4) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = Value(dialect.call("ahead.change", x[p.global_id(0)].expr))
+    return p.build()
+
+
+def registered(times: int) -> None:
+    dialect.unregister(["ahead.change"])
+    dialect.register([dialect.Composition("ahead.change", {(u32,): u32}, lambda x: (Value(x) * times).expr)])
+
+
+@pytest.fixture
+def changing() -> Iterator[None]:
+    """A dialect of one op, which multiplies by 2."""
+    registered(2)
+    yield
+    dialect.unregister(["ahead.change"])
+
+
+@pytest.mark.usefixtures("changing")
+def test_a_changed_dialect_is_not_what_the_code_was_made_of(engine: Engine) -> None:
+    earlier = engine(double)
+    data = compile_ahead(earlier.backend, "fake-binary", calling(), DEFAULT_CONFIG).to_bytes()
+    same = engine(double)
+    load_ahead(same.backend, CompiledProgram.from_bytes(data))
+    same.backend.dispatch(calling(), [X])
+    assert same.backend.backend_metric_snapshot()["compiles"] == 0
+
+    registered(3)
+    later = engine(double)
+    with pytest.raises(
+        BadArtifact, match=r"it was compiled with 'ahead of process .*, here is 'ahead of .*\. Fix: compile"
+    ):
+        load_ahead(later.backend, CompiledProgram.from_bytes(data))
+    same.backend.dispatch(calling(), [X])  # loaded before the change
+    assert same.backend.backend_metric_snapshot()["compiles"] == 1
+
+
+def test_a_file_that_does_not_say_its_dialects_is_of_another_version(engine: Engine) -> None:
+    compiled = made(engine)
+    assert compiled.dialects == ()
+    other = replace(compiled, dialects=("math 0.0.1",))
+    assert CompiledProgram.from_bytes(other.to_bytes()) == other
+    with pytest.raises(BadArtifact, match=r"it was compiled with 'math 0\.0\.1', here is no dialect"):
+        load_ahead(engine(double).backend, other)

@@ -374,15 +374,16 @@ def test_an_invalid_program(engine: Engine) -> None:
 # ── capabilities ──
 
 
-def test_capabilities_are_what_the_probe_said(engine: Engine) -> None:
+def test_capabilities_are_what_the_probe_said_and_the_target_spells(engine: Engine) -> None:
+    """The target has no grid barrier, whatever the device has."""
     import dataclasses
 
     profile = dataclasses.replace(
         generous_profile(), supports_f16=True, subgroup_size=16, max_workgroups=(9, 8, 7), supports_grid_sync=True
     )
     backend = engine(profile=profile).backend
-    assert backend.device_profile() is profile
-    assert (backend.supports_f16(), backend.supports_bf16(), backend.supports_grid_sync()) == (True, False, True)
+    assert backend.device_profile() == dataclasses.replace(profile, supports_grid_sync=False)
+    assert (backend.supports_f16(), backend.supports_bf16(), backend.supports_grid_sync()) == (True, True, False)
     assert (backend.supports_subgroup_ops(), backend.supports_tensor_cores()) == (False, False)
     assert (backend.supports_async_compute(), backend.supports_indirect_dispatch()) == (False, False)
     assert (backend.subgroup_size(), backend.max_workgroup_size()) == (16, (1024, 1024, 64))

@@ -9,6 +9,8 @@ from vyre_driver.engine.part import Part
 class Launched:
     """As much of a prepared launch as a part looks at."""
 
+    is_new = False
+
     def __init__(self, straight: tuple[int, ...] | None) -> None:
         self.prepared = SimpleNamespace(straight=straight, enqueue=lambda *_: None)
         self.parts: list[Part] = []
@@ -35,7 +37,7 @@ def play(*orders: tuple[int, ...] | None) -> list[str]:
     launches: list[Any] = [Launched(order) for order in orders]
     steps: list[Any] = [None] * len(orders)
     device: Any = SimpleNamespace(port=Port(), counters=SimpleNamespace(launches=0, fills=0, replays=0, waits=0))
-    Part(steps, launches).play(device, 2, lambda step: launches[0])
+    Part(launches).play(device, steps, 2, lambda step: launches[0])
     asked: list[str] = device.port.asked
     return asked
 

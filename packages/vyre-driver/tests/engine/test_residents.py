@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.backend.resources import HostShimBuffer, ResidentReadRange, Resource
+from vyre_driver.backend.resources import HostShimBuffer, ResidentDispatchStep, ResidentReadRange, Resource
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, InvalidInput, StaleHandle, Trapped
 from vyre_driver.testing.fake_port import FakePort, Fault
@@ -348,3 +348,71 @@ def test_the_port_is_not_asked_to_free_what_it_did_not_allocate() -> None:
     assert ports[0].count("free") == 0
     counts = backend.backend_metric_snapshot()
     assert counts["allocations"] == counts["frees"] == 1
+
+
+# ── the end of handles ──
+
+
+def test_memory_ends_with_the_last_reference_to_its_handle(engine: Engine) -> None:
+    """At the next call, and with it every launch over it; also after all that remembers calls has seen the handle."""
+    e = engine(double)
+    source = doubling()
+    a, out = filled(e.backend, A, np.zeros_like(A))
+    steps = [ResidentDispatchStep(program=source, resources=(a, out))]
+    pipeline = e.backend.compile_native(source)
+    for _ in range(3):
+        e.backend.dispatch_resident_timed(source, [a, out])
+        pipeline.dispatch_resident([a, out])
+        e.backend.dispatch_resident_repeated_sequence_read_ranges_into([], steps, 2, [], [])
+    assert words(e.backend.download_resident(out)) == (2 * A).tolist()
+    held, number = len(e.ports[0].live), out.id
+    del out, steps
+    e.backend.download_resident(a)
+    assert len(e.ports[0].live) < held
+    forged = replace(a, id=number)
+    with pytest.raises(StaleHandle, match="it was freed"):
+        e.backend.download_resident(forged)
+
+
+def test_a_copy_of_a_handle_keeps_nothing_alive(engine: Engine) -> None:
+    backend = engine().backend
+    handle = backend.allocate_resident(4)
+    copy = replace(handle)
+    assert bytes(backend.download_resident(copy)) == bytes(4)
+    del handle
+    with pytest.raises(StaleHandle, match="it was freed"):
+        backend.download_resident(copy)
+
+
+def test_an_object_in_the_place_of_another_is_not_taken_for_it(engine: Engine) -> None:
+    """Copies of handles come and go, perhaps at one address; each dispatch works over what it was given."""
+    e = engine(double)
+    source = doubling()
+    a, b, out = filled(e.backend, A, A + 1, np.zeros_like(A))
+    pipeline = e.backend.compile_native(source)
+    for given, expected in ((a, 2 * A), (b, 2 * (A + 1))) * 4:
+        pipeline.dispatch_resident([replace(given), replace(out)])
+        assert words(e.backend.download_resident(out)) == expected.tolist()
+
+
+def test_the_end_of_a_block_ends_memory(engine: Engine) -> None:
+    backend = engine().backend
+    with backend.allocate_resident(4) as resource, backend.allocate_device_buffer(4) as buffer:
+        backend.download_resident(resource)
+        backend.download_device_buffer(buffer)
+    for use in (lambda: backend.download_resident(resource), lambda: backend.download_device_buffer(buffer)):
+        with pytest.raises(StaleHandle, match="it was freed"):
+            use()
+    resource.end()
+
+
+def test_a_sequence_of_new_steps_is_prepared_again(engine: Engine) -> None:
+    """Steps that are gone are not taken for those that lie where they were."""
+    e = engine(double, records=True)
+    source = doubling()
+    a, b, out = filled(e.backend, A, A + 1, np.zeros_like(A))
+    for given, expected in ((a, 2 * A), (b, 2 * (A + 1))) * 4:
+        steps = [ResidentDispatchStep(program=source, resources=(given, out))]
+        e.backend.dispatch_resident_repeated_sequence_read_ranges_into([], steps, 3, [], [])
+        assert words(e.backend.download_resident(out)) == expected.tolist()
+        del steps

@@ -130,6 +130,14 @@ def test_the_timeout(engine: Engine, way: Any) -> None:
     assert way(e.backend, doubling(), DispatchConfig(timeout=60.0)) == DOUBLED
 
 
+@pytest.mark.parametrize("iterations", [2**31, 2**63 - 1, 2**63, 2**64, 2**100])
+def test_more_iterations_than_a_machine_word_counts(engine: Engine, iterations: int) -> None:
+    e = engine(double)
+    with pytest.raises(DispatchTimeout, match="during launch"):
+        e.backend.dispatch(doubling(), [A], DispatchConfig(fixpoint_iterations=iterations, timeout=0.2))
+    assert e.ports[0].count("launch") > 1
+
+
 @EVERY_WAY
 def test_the_geometry(engine: Engine, way: Any) -> None:
     e = engine(double)

@@ -183,7 +183,7 @@ RICH = replace(
 )
 """All that a target can have: narrow registers, f16, every op, collectives, a grid barrier."""
 
-HIDING = replace(RICH, name="hiding", hides_signs=True)
+HIDING = replace(RICH, name="hiding", hides_signs=True, hides_negations=True)
 """Signs that change do not survive barriers."""
 
 DIALECTS = {

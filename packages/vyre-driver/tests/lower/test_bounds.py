@@ -8,6 +8,7 @@ import pytest
 from vyre_driver.lower import Lowered
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import INTEGERS, i32, i64, u8, u32
+from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.expr import Load
 from vyre_foundation.ir.walk import program_expressions
 
@@ -66,6 +67,19 @@ def test_the_guard_of_a_store_proves_loads_of_buffers_as_long(case, check):
         i = p.global_id(0)
         p.write("out", u32, like=a)[i] = a[i] + b[i]
     assert checked_loads(check(case(p.build(), {"a": range(11), "b": range(5)}), "full")) == {"b"}
+
+
+@pytest.mark.parametrize(("limit", "checked"), [("rows", set()), ("starts", {"rows"})])
+def test_a_rule_that_takes_elements_away_proves_one_direction_only(limit, checked, case, check):
+    with program("rows", 8) as p:
+        starts = p.read("starts", u32)
+        rows = p.read("rows", u32, LengthOf("starts", plus=-1))
+        out = p.write("out", u32, 16)
+        i = p.global_id(0)
+        with p.if_(i < {"rows": rows, "starts": starts}[limit].length):
+            out[i] = starts[i] + rows[i]
+    lowered = check(case(p.build(), {"starts": range(11), "rows": range(10)}), "full")
+    assert checked_loads(lowered) == checked
 
 
 @pytest.mark.parametrize("jump", ["return", "nested"])

@@ -78,7 +78,7 @@ def test_to_a_kernel_all_memory_of_the_device_is_alike(dialects, case):
 @pytest.mark.parametrize("volume", [1, 8, 32])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 33])
 def test_workgroup_memory_is_cleared_by_its_invocations(count, volume, dialects, case, check):
-    """Every element once, whatever the ratio, and a barrier after that; private memory is the printer's."""
+    """Every element once, whatever the ratio; a barrier after that, if others may read. Private memory is for printers."""
     with program("clear", volume) as p:
         w = p.workgroup("w", u16, count)
         out = p.write("out", u16, 40)
@@ -86,7 +86,7 @@ def test_workgroup_memory_is_cleared_by_its_invocations(count, volume, dialects,
         with p.range(0, 40) as k, p.if_(l == 0):
             out[k] = w[k] + 1
     lowered = check(case(p.build(), {}, grid=(1, 1, 1)), "full")
-    assert str(lowered.kernels[0].program).count("barrier") == (count > 0)
+    assert str(lowered.kernels[0].program).count("barrier") == (count > 0 and volume > 1)
 
 
 def test_indirect_dispatch_is_the_hosts(case, check):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vyre_foundation.build import constant, program
-from vyre_foundation.dtype import INTEGERS, i32, u8, u32
+from vyre_foundation.dtype import INTEGERS, i32, i64, u8, u32, u64
 from vyre_foundation.ops.scalar import clamp
 
 
@@ -37,6 +37,22 @@ def test_loops_end_at_the_edges_of_their_type(dtype, step, dialect, case, check)
             count[i] = rounds.get()
             last[i] = seen.get()
     check(case(p.build(), {"b": np.array(bounds, dtype.numpy)}, grid=(3, 1, 1)), dialect)
+
+
+@pytest.mark.parametrize("dialect", ["single", "rich", "loops"])
+@pytest.mark.parametrize(("dtype", "step"), [(u64, 1), (u64, 2**64 - 1), (i64, 1), (i64, 3), (i64, 2**63 - 1)], ids=str)
+def test_literal_bounds_with_more_iterations_than_a_machine_word_counts(dtype, step, dialect, case, check):
+    with program("far", 4) as p:
+        out, table = p.write("out", u64, 4), p.private("table", u32, 8)
+        total, count = p.var(0, u64), p.var(0, u32)
+        with p.range(constant(dtype, dtype.lowest), constant(dtype, dtype.highest), step=step) as k:
+            with p.if_(count == 5):
+                p.break_()
+            count.set(count + 1)
+            table[k] = count
+            total.set(total * 10 + table[k].cast(u64) + k.bitcast(u64) % 7)
+        out[p.global_id(0)] = total
+    check(case(p.build(), {}), dialect)
 
 
 def test_the_safe_form_is_written_only_where_it_is_needed(dialects, case):

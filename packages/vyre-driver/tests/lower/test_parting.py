@@ -19,6 +19,7 @@ def branch(condition, *, nested=True, assigns=True, size=8):
         x, out = p.read("x", u32, 8), p.read_write("out", u32, 8)
         i = p.let(p.global_id(0))
         v = p.var(x[i])
+        v.set(v)
         with p.if_(condition(p, x, i)):
             if nested:
                 with p.if_(x[i] > 5):
@@ -71,6 +72,7 @@ def test_a_local_of_the_branch_itself_needs_no_merging():
         i = p.let(p.global_id(0))
         with p.if_(x[i] > 3):
             v = p.var(x[i])
+            v.set(v)
             with p.if_(v > 5):
                 v.set(2)
             out[i] = v

@@ -62,7 +62,7 @@ def test_the_manifest_has_everything(engine: EngineBackend) -> None:
         "program": manifest["program"],
         "specialization": {"n": "9:u32"},
         "dispatch_policy": "ulp=2 workgroup=4x1x1",
-        "features": "PipelineFeatureFlags.PUSH_CONSTANTS",
+        "features": "PipelineFeatureFlags.F16|BF16|PUSH_CONSTANTS",
         "cache_hit": False,
     }
     assert manifest["program"] != PROGRAM.fingerprint()

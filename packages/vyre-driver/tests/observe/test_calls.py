@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import contract_methods
 from vyre_driver.errors import DeviceLost
 from vyre_driver.observe.calls import Call, Kind, ObservedBackend, observed
+from vyre_driver.observe.live import compile_many
 from vyre_driver.observe.log import log_calls
 from vyre_driver.pipeline.compile import compile
 
@@ -86,8 +88,19 @@ def test_transfers_are_seen(backend, words, recorder) -> None:
 
 def test_every_call_that_does_something_is_watched() -> None:
     seen = {name for name in vars(ObservedBackend) if name in contract_methods(VyreBackend)}
-    doing = {n for n in contract_methods(VyreBackend) if n.startswith(("dispatch", "compile", "upload", "download"))}
+    begins = ("dispatch", "compile", "precompile", "upload", "download")
+    doing = {n for n in contract_methods(VyreBackend) if n.startswith(begins)}
     assert seen == doing
+
+
+def test_programs_that_are_compiled_together_are_seen(backend, doubling, recorder) -> None:
+    compile_many(observed(backend, recorder), [doubling, replace(doubling, name="other")], DispatchConfig(label="both"))
+    assert [(call.method, call.program, call.label) for call in recorder.calls] == [
+        ("precompile", "doubling, other", "both"),
+        ("compile_native", "doubling", "both"),
+        ("compile_native", "other", "both"),
+    ]
+    assert {call.kind for call in recorder.calls} == {Kind.COMPILE}
 
 
 def test_the_first_observer_is_the_outermost(backend, doubling, words) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,15 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig, Preference
 from vyre_driver.errors import BadCapsule, ShadowDiverged, Trapped
-from vyre_driver.observe.capsule import Capsule, read_capsule, write_capsule
+from vyre_driver.observe.capsule import (
+    _COMMENT,
+    _DIGITS,
+    Capsule,
+    _archive,
+    _digest,
+    read_capsule,
+    write_capsule,
+)
 from vyre_driver.observe.replay import replay
 from vyre_driver.observe.shadow import ShadowPolicy
 from vyre_driver.observe.shadowed import ShadowedBackend
@@ -63,16 +74,97 @@ def test_people_can_read_it_with_any_tool(capsule: Capsule, tmp_path: Path) -> N
         assert archive.read("inputs/00") == capsule.inputs["a"]
 
 
-@pytest.mark.parametrize("name", ["program.bin", "inputs/00", "outputs/00", "reference/00"])
-def test_a_byte_that_changed_is_found(name: str, capsule: Capsule, tmp_path: Path) -> None:
+def test_any_byte_that_changed_is_found(capsule: Capsule, tmp_path: Path) -> None:
+    """Of the members, of their names, of what stands between them and behind them."""
     path = write_capsule(tmp_path, capsule)
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x20]) + whole[position + 1 :])
+        with pytest.raises(BadCapsule, match="Fix: "):
+            read_capsule(path)
+    for changed in (whole[:-1], whole + b"x", b"x" + whole, whole[:50] + whole[51:]):
+        path.write_bytes(changed)
+        with pytest.raises(BadCapsule):
+            read_capsule(path)
+    path.write_bytes(whole)
+    assert read_capsule(path) == capsule
+
+
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], object], compression: int = zipfile.ZIP_STORED) -> Path:
+    """The capsule with other members, and the digest that belongs to them."""
     with zipfile.ZipFile(path) as archive:
         members = {member: archive.read(member) for member in archive.namelist()}
-    members[name] = members[name][:-1] + bytes([members[name][-1] ^ 1])
-    with zipfile.ZipFile(path, "w") as archive:
-        for member, data in members.items():
-            archive.writestr(member, data)
-    with pytest.raises(BadCapsule, match=f"{name} is missing or was changed. Fix: "):
+    change(members)
+    with path.open("w+b") as file:
+        if compression == zipfile.ZIP_STORED:
+            _archive(file, members)
+            return path
+        with zipfile.ZipFile(file, "w", compression) as archive:
+            for member, data in members.items():
+                archive.writestr(member, data)
+            archive.comment = _COMMENT + bytes(_DIGITS)
+        digest = _digest(file)
+        file.seek(-_DIGITS, 2)
+        file.write(digest.encode())
+    return path
+
+
+def facts(**changes: object) -> Callable[[dict[str, bytes]], object]:
+    def change(members: dict[str, bytes]) -> None:
+        known = json.loads(members["capsule.json"]) | changes
+        members["capsule.json"] = json.dumps({n: v for n, v in known.items() if v is not ...}).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (facts(), ""),
+        (facts(schema=1), "'schema': got 1, expected a whole number in 2 … 2"),
+        (facts(backend=...), "there is no 'backend'"),
+        (facts(backend=5), "'backend': got 5, expected a text"),
+        (facts(difference=["a"]), "'difference': got a list, expected a text"),
+        (facts(config=[]), "'config': got a list, expected an object"),
+        (facts(config={"timeout": "long"}), "'timeout': got a text, expected a number"),
+        (facts(config={"timeout": float("nan")}), "NaN is no number of JSON"),
+        (facts(config={"timeout": -1}), "a number of seconds above 0"),
+        (facts(config={"label": {}}), "'label': got an object, expected a text"),
+        (facts(config={"grid_override": [1, 2]}), "three integers"),
+        (facts(config={"grid_override": [1, 2, []]}), "three integers"),
+        (facts(config={"speculation": "wild"}), "'wild' is not a valid Preference"),
+        (facts(config={"cooperative": 1}), "'cooperative': got 1, expected true or false"),
+        (facts(config={"colour": 1}), "no configuration has 'colour'"),
+        (lambda members: members.update({"capsule.json": b"[" * 10**6}), "more than 32 brackets"),
+        (lambda members: members.update({"capsule.json": b" " * 2**25}), "expected at most 16777216"),
+        (lambda members: members.update({"capsule.json": b'{"schema": 2, "schema": 2}'}), "a name twice"),
+        (lambda members: members.update({"capsule.json": b"\xff"}), "utf-8"),
+        (lambda members: members.pop("capsule.json"), "capsule.json"),
+        (lambda members: members.pop("program.bin"), "program.bin"),
+        (lambda members: members.pop("inputs/00"), "inputs/00"),
+        (lambda members: members.update({"inputs/01": b""}), "the program has no 'inputs/01'"),
+        (lambda members: members.update({"../../etc/passwd": b""}), "the program has no '../../etc/passwd'"),
+        (lambda members: members.update({"program.bin": b"noise"}), "expected b'VYRE'"),
+    ],
+)
+def test_a_digest_that_was_computed_again_makes_no_capsule(
+    change: Callable[[dict[str, bytes]], object], message: str, capsule: Capsule, tmp_path: Path
+) -> None:
+    path = rewritten(write_capsule(tmp_path, capsule), change)
+    if not message:
+        assert read_capsule(path) == capsule
+        return
+    with pytest.raises(BadCapsule, match=re.escape(message)):
+        read_capsule(path)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_nothing_is_unpacked(compression: int, capsule: Capsule, tmp_path: Path) -> None:
+    """A megabyte that becomes a gigabyte is refused before it does."""
+    path = rewritten(
+        write_capsule(tmp_path, capsule), lambda members: members.update({"inputs/00": bytes(2**24)}), compression
+    )
+    with pytest.raises(BadCapsule, match="is compressed"):
         read_capsule(path)
 
 
@@ -122,3 +214,14 @@ def test_a_capsule_of_a_trap(doubling, words, tmp_path: Path) -> None:
     again = replay(capsule, mine, reference)
     assert again.now == "got invocation 3 trapped with 'bad', code 7, expected 1 outputs"
     assert replay(capsule, mine, MockBackend(trap, "reference")).agrees
+
+
+def test_a_capsule_that_cannot_be_written_hides_no_difference(
+    doubling, words, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    mine, reference = FullBackend(flipped, "mine"), MockBackend(double, "reference")
+    backend = ShadowedBackend(mine, reference, ShadowPolicy(capsules=tmp_path / "file" / "folder"))
+    with pytest.raises(ShadowDiverged):
+        backend.dispatch(doubling, [words])
+    assert any("the capsule cannot be written" in line for line in caplog.messages)

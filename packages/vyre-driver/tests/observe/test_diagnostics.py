@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -22,9 +23,10 @@ from vyre_driver.observe.diagnostics import (
     render,
     summary,
 )
-from vyre_foundation import InvalidProgram, VyreError, parse
+from vyre_foundation import InvalidProgram, VyreError, parse, program, u32
 from vyre_foundation.dialect import Migration
 from vyre_foundation.errors import TypeMismatch
+from vyre_foundation.ir.origin import Origin
 from vyre_foundation.migration import Migrated
 from vyre_foundation.mutation import MutationClass
 from vyre_foundation.text import TextError
@@ -65,6 +67,23 @@ error[V033]: got a value of i32, expected u32, as 'out' has
 def test_without_the_text_the_path_is_the_place() -> None:
     first, _ = diagnose(caught(TEXT, InvalidProgram))
     assert render(first).splitlines()[1] == "  --> body[1].name"
+
+
+def test_a_program_that_was_built_here_shows_the_line_of_python() -> None:
+    with program("p", 4) as p:
+        out = p.write("out", u32, 4)
+        with p.if_(p.local_id(0) == 1):
+            p.barrier()
+        out[0] = 1
+    with pytest.raises(InvalidProgram) as caught:
+        p.build()
+    (diagnostic,) = diagnose(caught.value)
+    line = diagnostic.source
+    assert line is not None
+    assert (line.file, line.column, line.code.strip()) == (__file__, 13, "p.barrier()")
+    assert f"--> {__file__}:{line.line}:13" in render(diagnostic)
+    (far,) = diagnose(InvalidProgram.of("p", [replace(caught.value.findings[0], origin=Origin("<cell 3>", 7))]))
+    assert far.source is None
 
 
 def test_a_text_that_does_not_parse() -> None:

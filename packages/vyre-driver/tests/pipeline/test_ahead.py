@@ -1,16 +1,19 @@
 """Compiled programs as files: the same again, or refused."""
 
+import json
+import re
 from dataclasses import replace
 
 import pytest
+from blake3 import blake3
 
 from vyre_driver.errors import BadArtifact
-from vyre_driver.pipeline.ahead import MAGIC, CompiledProgram
+from vyre_driver.pipeline.ahead import MAGIC, CompiledProgram, _parts
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.executable import Executable
 from vyre_foundation.text import parse
 
-EMPTY = Executable(declared=(), inputs=(), outputs=(), buffers={}, entries=(), schedule=(), traps=())
+EMPTY = Executable(declared=("out",), inputs=(), outputs=("out",), buffers={}, entries=(), schedule=(), traps=())
 MADE = CompiledProgram(
     target="abacus-binary",
     device=("abacus", "ten fingers", "nature", "1", "Python 3"),
@@ -31,7 +34,7 @@ def test_every_byte_is_guarded() -> None:
     for position in range(len(data)):
         changed = bytearray(data)
         changed[position] ^= 1
-        with pytest.raises(BadArtifact, match=r"begin as one|those of its digest"):
+        with pytest.raises(BadArtifact, match=r"begin as one|another version of vyre|those of its digest"):
             CompiledProgram.from_bytes(bytes(changed))
 
 
@@ -39,6 +42,39 @@ def test_every_byte_is_guarded() -> None:
 def test_a_file_that_was_cut(cut: int) -> None:
     with pytest.raises(BadArtifact, match="Fix: "):
         CompiledProgram.from_bytes(MADE.to_bytes()[:cut], "x.vyrec")
+
+
+def with_head(**changes: object) -> bytes:
+    """The file with another head, and the digest that belongs to it."""
+    _, *parts = _parts(MADE.to_bytes()[len(MAGIC) + 32 :])
+    head = {"target": "x", "device": list(MADE.device), "ulp_budget": 2, "queues": ["one", "all"]}
+    head |= {"dialects": []} | changes
+    body = b"".join(len(part).to_bytes(8, "little") + part for part in (json.dumps(head).encode(), *parts))
+    return MAGIC + blake3(body).digest() + body
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": 5}, "'target': got 5, expected a text"),
+        ({"device": ["a"]}, "a device has 5 names, got 1"),
+        ({"device": [1, 2, 3, 4, 5]}, "'device': got a list, expected a list of texts"),
+        ({"ulp_budget": -1}, "'ulp_budget': got -1, expected a whole number"),
+        ({"ulp_budget": True}, "'ulp_budget': got true, expected a whole number"),
+        ({"queues": ["one"]}, "zip"),
+        ({"queues": None}, "'queues': got null, expected a list"),
+    ],
+)
+def test_a_digest_that_was_computed_again_makes_no_artifact(changes: dict[str, object], message: str) -> None:
+    CompiledProgram.from_bytes(with_head())
+    with pytest.raises(BadArtifact, match=re.escape(message)):
+        CompiledProgram.from_bytes(with_head(**changes))
+
+
+def test_code_of_another_program_is_refused() -> None:
+    other = replace(MADE, program=parse("program p workgroup(4, 1, 1) {\n  write other: u32[4] @0;\n}\n"))
+    with pytest.raises(BadArtifact, match="the code for the queue 'one' is of another program"):
+        CompiledProgram.from_bytes(other.to_bytes())
 
 
 def test_another_device_is_told_field_by_field() -> None:

@@ -1,5 +1,10 @@
 """What a dispatch needs survives as bytes: names, declarations, schedules with loops of the host."""
 
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pytest
 
 from vyre_driver.lower.legalize import legalize
@@ -68,3 +73,42 @@ def test_bytes_give_the_same_executable(source: Program) -> None:
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises((ValueError, LookupError, WireError)):
         Executable.from_bytes(data)
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
+    """An executable with another head."""
+    text, _, host = executable(rounds()).to_bytes().partition(b"\0")
+    names = json.loads(text)
+    change(names)
+    return json.dumps(names).encode() + b"\0" + host
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def entry(size: object, buffers: Sequence[str] = (), lengths: Sequence[str] = (), most: object = 1) -> Change:
+    return lambda names: names["entries"].__setitem__(0, ["k", size, buffers, lengths, most])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda names: names.update(declared="x"), "'declared': got a text, expected a list"),
+        (lambda names: names.update(inputs=[5]), "'inputs': got a list, expected a list of texts"),
+        (lambda names: names.update(outputs=["nothing"]), "'nothing' is not declared"),
+        (lambda names: names.update(entries=[]), "there is no kernel 0"),
+        (lambda names: names.update(entries=[5]), "not a list of five parts"),
+        (entry([1, 1]), "the kernel 'k' has no size"),
+        (entry([1, 1, -1]), "the kernel 'k' has no size"),
+        (entry([1, 1, 1.0]), "the kernel 'k' has no size"),
+        (entry([1, 1, 2**32]), "the kernel 'k' has no size"),
+        (entry([1, 1, 1], most=0), "the kernel 'k' has no size"),
+        (entry([1, 1, 1], buffers=["y"]), "takes 'y', which is no buffer"),
+        (entry([1, 1, 1], lengths=["y"]), "takes 'y', which is no buffer"),
+        (lambda names: names.pop("traps"), "there is no 'traps'"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(change: Change, message: str) -> None:
+    assert Executable.from_bytes(changed(lambda names: None)) == executable(rounds())
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Executable.from_bytes(changed(change))

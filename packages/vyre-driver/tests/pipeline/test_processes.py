@@ -80,6 +80,37 @@ def test_a_process_killed_while_it_writes_leaves_a_good_store(tmp_path: Path) ->
         assert store.put(replace(A, key="afterwards"), b"payload", 1)
 
 
+CHURN = """
+import itertools
+for n in itertools.count():
+    one = replace(A, key=str(n % 7))
+    store.get(one)
+    store.put(one, payload(one.key), 10**9)
+    store.remove(replace(A, key=str((n + 3) % 7)))
+    print(n, flush=True)
+"""
+
+
+def test_listing_while_others_write(tmp_path: Path) -> None:
+    """Each list is of one moment: an entry is there with its size, or not."""
+    writers = [begin(CHURN, tmp_path) for _ in range(2)]
+    try:
+        for writer in writers:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+        with closing(Store(CacheSettings(CacheMode.READ, tmp_path))) as store:
+            for _ in range(100):
+                assert all((entry.size, entry.damage) == (20_000, "") for entry in store.entries())
+                assert store.verify() == []
+            assert not store.refusal
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait(60)
+            assert writer.stdout is not None
+            writer.stdout.close()
+
+
 A = EntryIdentity(kind=Kind.CODE, key="", subject="a", text="a")
 
 

@@ -1,12 +1,17 @@
 """The three variables of the store: what each value means, and what means nothing."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from platformdirs import user_cache_path
 
 from vyre_driver.errors import InvalidSetting
+from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings
+from vyre_driver.pipeline.store import Store
 
 
 def test_without_variables_code_is_kept_in_the_user_s_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -17,7 +22,7 @@ def test_without_variables_code_is_kept_in_the_user_s_folder(monkeypatch: pytest
     assert CacheSettings.of({"VYRE_CACHE": "", "VYRE_CACHE_DIR": "", "VYRE_CACHE_SIZE": ""}) == settings
 
 
-@pytest.mark.parametrize("folder", ["/there", " ", None])
+@pytest.mark.parametrize("folder", ["/there", None])
 def test_the_user_s_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, folder: str | None) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     if folder is not None:
@@ -28,6 +33,43 @@ def test_the_user_s_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("mode", CacheMode)
 def test_every_mode_has_its_word(mode: CacheMode) -> None:
     assert CacheSettings.of({"VYRE_CACHE": mode.value.upper(), "VYRE_CACHE_DIR": "/there"}).mode is mode
+
+
+def test_a_relative_folder_is_that_of_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert CacheSettings.of({"VYRE_CACHE_DIR": "here"}).folder == tmp_path / "here"
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    settings = CacheSettings.of({"VYRE_CACHE_DIR": "here"})
+    assert not Store(settings).put(EntryIdentity(kind=Kind.CODE, key="k", subject="s", text="t"), b"payload", 1)
+    assert [". Fix: " in line for line in caplog.messages] == [True]
+
+
+HOMELESS = """
+import logging, os
+lines = []
+logging.getLogger("vyre.cache").addFilter(lambda record: lines.append(record.getMessage()))
+import platformdirs, vyre  # what the user that follows cannot read
+from vyre_driver.pipeline.store import shared_store
+if os.geteuid() == 0:
+    os.setuid(54321)
+assert [shared_store() for _ in range(3)] == [None] * 3
+assert [line.partition(". Fix: ")[0] for line in lines] == [
+    "nothing is kept between processes: this user has no home folder"
+]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes a user without an entry")
+def test_a_user_without_a_home_keeps_nothing() -> None:
+    environment = {"PATH": os.environ["PATH"], "VYRE_CACHE": "rw"}
+    done = subprocess.run(
+        [sys.executable, "-c", HOMELESS], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_folder_may_be_named_from_home() -> None:
@@ -53,9 +95,11 @@ def test_sizes(text: str, size: int) -> None:
         ("VYRE_CACHE_SIZE", "much", "VYRE_CACHE_SIZE: got 'much', expected bytes, such as 64M."),
         ("VYRE_CACHE_SIZE", "-1", "VYRE_CACHE_SIZE: got '-1', expected bytes, such as 64M."),
         ("VYRE_CACHE_SIZE", "1T", "VYRE_CACHE_SIZE: got '1T', expected bytes, such as 64M."),
+        ("VYRE_CACHE_SIZE", "9" * 5000, "VYRE_CACHE_SIZE: got '99"),
+        ("VYRE_CACHE_DIR", "~nobody-here/x", "VYRE_CACHE_DIR: got '~nobody-here/x', expected a folder, or ~ of a user"),
     ],
 )
 def test_what_means_nothing_is_refused(variable: str, value: str, message: str) -> None:
     with pytest.raises(InvalidSetting) as error:
-        CacheSettings.of({variable: value, "VYRE_CACHE_DIR": "/there"})
+        CacheSettings.of({"VYRE_CACHE_DIR": "/there", variable: value})
     assert str(error.value).startswith(message)

@@ -226,6 +226,59 @@ def test_a_damaged_file_is_put_aside(store: Store, how: str, caplog: pytest.LogC
     assert sum("damaged and begins anew" in message for message in caplog.messages) == 1
 
 
+def test_any_byte_of_the_layout_may_flip(store: Store) -> None:
+    """The statements that made the tables are text in the file: they may not decode, or mean something else. The next
+    process puts such a file aside, and keeps again."""
+    store.put(B, b"payload", COST)
+    store.close()
+    path = store.settings.folder / database.FILE
+    whole = path.read_bytes()
+    start = whole.index(b"CREATE TABLE heat")
+    of_header = [16, 18, 19, 20, 44, 47, 52, 56, 59, 60, 68, 96]
+    for position in (*of_header, *range(start, whole.index(b"payload BLOB", start) + 25, 3)):
+        for bits in (0x55, 0x80):
+            path.write_bytes(whole[:position] + bytes([whole[position] ^ bits]) + whole[position + 1 :])
+            with closing(again(store)) as later:
+                assert later.get(B) in (b"payload", None)
+                assert later.put(A, b"made", COST), (position, bits)
+                assert later.get(A) == b"made"
+                later.prune()
+                assert later.verify() == []
+
+
+@pytest.mark.parametrize("rest", [b"", b"rubbish" * 1000])
+def test_a_log_of_nothing_is_passed_over(store: Store, rest: bytes) -> None:
+    store.put(A, b"payload", COST)
+    store.close()
+    for kind in ("-wal", "-shm", "-journal"):
+        path = store.settings.folder / (database.FILE + kind)
+        path.write_bytes(rest)
+        path.chmod(0o600)
+        with closing(again(store)) as later:
+            assert later.get(A) == b"payload"
+            assert later.put(B, b"payload", COST)
+            assert later.verify() == []
+
+
+def test_a_file_that_is_damaged_again_and_again_is_left(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_create", lambda path: path.write_bytes(b"this is no database" * 1000))
+    for _ in range(10):
+        assert not store.put(A, b"payload", COST)
+    assert store.refusal
+    assert not store.keeps
+    assert len(caplog.messages) == 4
+    assert "is not used: file is not a database. Fix: " in caplog.messages[-1]
+
+
+def test_what_has_no_bytes_damages_nothing(store: Store) -> None:
+    store.put(A, b"payload", COST)
+    assert not store.put(replace(B, subject="\ud800"), b"payload", COST)
+    assert store.get(A) == b"payload"
+    assert store.damaged == 0
+
+
 def test_any_byte_of_the_file_may_flip(store: Store) -> None:
     """Wherever it is, what comes out is right or nothing."""
     payloads = {f"{n:02}": os.urandom(700) for n in range(12)}
@@ -244,7 +297,7 @@ def test_any_byte_of_the_file_may_flip(store: Store) -> None:
 # ── places that can not be used ──
 
 
-def test_a_folder_that_can_not_be_made_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path / "file" / "cache"))
     for _ in range(3):
@@ -252,13 +305,17 @@ def test_a_folder_that_can_not_be_made_keeps_nothing(tmp_path: Path, caplog: pyt
         assert not store.put(A, b"payload", COST)
     assert not store.keeps
     assert len(caplog.messages) == 1
-    assert "nothing is kept in" in caplog.messages[0]
+    assert caplog.messages[0].startswith("nothing more is kept in")
+    assert "Fix: " in caplog.messages[0]
 
 
-def test_a_read_only_file_is_read(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_read_only_file_is_read(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.put(A, b"payload", COST)
     store.close()
     reader = again(store)
+    monkeypatch.setattr(os, "access", lambda *_: False)
     with closing(reader):
         reader._open().execute("PRAGMA query_only = ON")
         assert reader.get(A) == b"payload"
@@ -304,6 +361,75 @@ def test_a_busy_file_is_passed_over(store: Store, monkeypatch: pytest.MonkeyPatc
         assert store.get(A) == b"payload"
         other.execute("ROLLBACK")
     assert store.put(B, b"payload", COST)
+
+
+def test_a_lock_that_is_held_for_ever_is_not_waited_for_again_and_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.put(A, b"payload", COST)
+    store.close()
+    monkeypatch.setattr(database, "PATIENCE_S", 0.2)
+    with closing(sqlite3.connect(store.settings.folder / database.FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        assert not any(store.put(replace(A, key=str(n)), b"payload", COST) for n in range(50))
+        assert time.monotonic() - started < 5  # 3 waits of 0.2 s, not 50
+        other.execute("ROLLBACK")
+    assert [line.partition(" is not used: ")[2][:18] for line in caplog.messages] == ["database is locked"]
+
+
+@pytest.mark.parametrize("years", [-100, -1, 1, 100, 1e9])
+def test_any_clock_will_do(store: Store, monkeypatch: pytest.MonkeyPatch, years: float) -> None:
+    """Entries of another time are found, listed and evicted; what is used then counts afterwards."""
+    store.put(A, b"payload", COST)
+    store.close()
+    now = time.time() + years * 365 * 24 * 3600
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: now)
+        with closing(again(store)) as then:
+            assert then.get(A) == b"payload"
+            assert then.put(B, b"payload", COST)
+            assert {entry.key for entry in then.entries()} == {"aa", "bb"}
+    with closing(again(store)) as back:
+        assert back.get(A) == back.get(B) == b"payload"
+        assert back.prune(10) == 1
+        assert back.verify() == []
+
+
+# ── other processes, as other connections of this one ──
+
+
+def test_what_another_process_has_cleared_is_left(store: Store) -> None:
+    """Not written on into a file without a name, nor with the log of another file."""
+    store.put(A, b"payload", COST)
+    with closing(again(store)) as other, closing(again(store)) as third:
+        for one in (store, other):
+            assert one.get(A) == b"payload"
+        third.clear()
+        assert store.get(A) is None
+        assert store.put(B, b"payload", COST)
+        assert other.get(B) == b"payload"
+        assert {entry.key for entry in third.entries()} == {"bb"}
+        third.clear()
+        assert other.entries() == []
+        assert other.put(A, b"payload", COST)
+        assert store.get(A) == b"payload"
+        assert store.damaged == other.damaged == 0
+        assert not store.refusal
+
+
+def test_what_another_process_has_put_aside_is_left(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.put(A, b"payload", COST)
+    assert store.get(A) == b"payload"
+    with closing(again(store)) as other:
+        path = store.settings.folder / database.FILE
+        path.replace(path.with_name("elsewhere"))
+        path.write_bytes(b"this is no database" * 1000)
+        path.chmod(0o600)
+        assert other.put(B, b"payload", COST)
+        assert store.get(B) == b"payload"
+        assert store.get(A) is None
+    assert sum("damaged and begins anew" in line for line in caplog.messages) == 1
 
 
 # ── one store for a process ──

@@ -1,9 +1,13 @@
 """Estimates: numbers that follow from the tables by hand."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from vyre_driver.plan.cost import ATOMIC, OPS, ROUND, estimate
 from vyre_driver.plan.launch import plan_launch
+from vyre_driver.policy.queue import LONGEST_BLOCKING, longest_seconds
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u8, u32, u64
 from vyre_foundation.ir.program import Program
@@ -54,6 +58,63 @@ ROUND_UNITS = ROUND + 2
 def test_a_loop_costs_its_greatest_number_of_rounds(stop: str, rounds: int, extra: int, is_certain: bool) -> None:
     cost = cost_of(looping(stop), 7 * 4, 4)
     assert (cost.units, cost.is_certain) == (extra + rounds * ROUND_UNITS, is_certain)
+
+
+def nested_by_data(p: Any, n: Any, out: Any) -> None:
+    with p.range(0, 3), p.range(0, n[0]) as j:
+        out[0] = j
+
+
+def by_a_variable(p: Any, n: Any, out: Any) -> None:
+    bound = p.var(1, u32)
+    bound.set(n[0])
+    with p.range(0, bound) as i:
+        out[0] = i
+
+
+def by_what_a_loop_leaves(p: Any, n: Any, out: Any) -> None:
+    bound = p.var(1, u32)
+    with p.range(0, 31):
+        bound.set(bound * 2)
+    with p.range(0, bound) as i:
+        out[0] = i
+
+
+def in_one_arm(p: Any, n: Any, out: Any) -> None:
+    with p.if_(n[0] > 5), p.range(0, n[0]) as i:
+        out[0] = i
+
+
+def by_an_atomic(p: Any, n: Any, out: Any) -> None:
+    with p.range(0, out.atomic_add(0, 1)) as i:
+        out[0] = i
+
+
+def by_what_is_stored(p: Any, n: Any, out: Any) -> None:
+    out[0] = 5
+    with p.range(0, out[0]) as i:
+        out[0] = i
+
+
+def between_data(p: Any, n: Any, out: Any) -> None:
+    with p.range(n[0], n[1]) as i:
+        out[0] = i
+
+
+@pytest.mark.parametrize(
+    "body",
+    [nested_by_data, by_a_variable, by_what_a_loop_leaves, in_one_arm, by_an_atomic, by_what_is_stored, between_data],
+    ids=lambda body: body.__name__,
+)
+def test_work_that_data_bound_is_never_known_to_be_short(body: Callable[..., None]) -> None:
+    """A host that waits for short work cannot be interrupted: the bound holds whatever the data are."""
+    with program("bounded", workgroup_size=1) as p:
+        n = p.read("n", u32, 2)
+        out = p.read_write("out", u32, 1)
+        body(p, n, out)
+    cost = cost_of(p.build(), 8, 4)
+    assert cost.units > 2**30
+    assert longest_seconds(cost) > LONGEST_BLOCKING
 
 
 def test_an_expression_is_paid_once_in_a_block_and_the_dearer_arm_counts() -> None:

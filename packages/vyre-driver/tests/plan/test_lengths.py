@@ -4,6 +4,7 @@ import pytest
 
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.launch import plan_launch
+from vyre_driver.plan.lengths import least_lengths
 from vyre_foundation.build import ProgramBuilder, program
 from vyre_foundation.dtype import u8, u32, u64
 from vyre_foundation.ir.buffer import LengthOf, Per, PerLaunch
@@ -31,6 +32,35 @@ def test_a_rule_rounds_up(length: int, count: int) -> None:
     p.read("a", u8)
     p.write("out", u8, LengthOf("a", 1, 256, 1))
     assert lengths(p, length)["out"] == count
+
+
+@pytest.mark.parametrize(("length", "count"), [(1, 0), (2, 1), (2**16, 2**16 - 1)])
+def test_a_rule_may_take_elements_away(length: int, count: int) -> None:
+    p = builder()
+    p.read("row_starts", u8)
+    p.write("rows", u8, LengthOf("row_starts", plus=-1))
+    assert lengths(p, length)["rows"] == count
+
+
+def test_a_rule_cannot_take_away_what_is_not_there() -> None:
+    p = builder()
+    p.read("row_starts", u8)
+    p.write("rows", u8, LengthOf("row_starts", plus=-1))
+    with pytest.raises(InvalidInput) as caught:
+        lengths(p, 0)
+    assert str(caught.value) == (
+        "buffer 'rows': got -1 elements by the rule of its length, expected a longer 'row_starts'. "
+        "Fix: pass at least as many elements as the rule takes away"
+    )
+
+
+@pytest.mark.parametrize(("over", "plus"), [(1, -1), (3, -5), (1, -1000)])
+def test_the_least_lengths_satisfy_the_rules(over: int, plus: int) -> None:
+    p = builder()
+    p.read("a", u32)
+    p.write("b", u8, LengthOf("a", over=over, plus=plus))
+    p.write("c", u8, LengthOf("b", plus=plus))
+    assert min(lengths(p, *least_lengths(p.build())).values()) >= 0
 
 
 def test_rules_may_follow_each_other_in_any_order() -> None:

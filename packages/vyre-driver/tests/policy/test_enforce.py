@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from inspect import signature
+from typing import Any, ClassVar
+
 import pytest
 
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.delegate import contract_methods
+from vyre_driver.backend.delegate import contract_methods, takes_programs
 from vyre_driver.backend.resources import ResidentDispatchStep
 from vyre_driver.errors import InvalidProgram, PolicyDenied
+from vyre_driver.observe.live import compile_many
 from vyre_driver.policy.enforce import (
     AllowedOps,
     Chain,
@@ -22,6 +29,7 @@ from vyre_driver.testing.full import FullBackend
 from vyre_foundation import dialect, parse
 from vyre_foundation.dialect import Composition
 from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Feature
 
 
@@ -96,13 +104,48 @@ def test_a_denied_program_does_not_run() -> None:
     assert len(ran) == 1
 
 
-@pytest.mark.parametrize("name", [n for n in contract_methods(VyreBackend) if n.startswith(("dispatch", "compile"))])
-def test_no_form_of_dispatch_goes_round_the_gate(name: str) -> None:
-    backend = GatedBackend(FullBackend(lambda plan, memory: None), ProvenDeterminism())
-    step = ResidentDispatchStep(program=RACING, resources=())
-    arguments = {True: ([step], [step], 1, [], []), False: (RACING, [b""])}["sequence" in name]
+TAKING = [name for name in contract_methods(VyreBackend) if takes_programs(name)]
+
+
+def test_what_takes_programs() -> None:
+    named = {n for n in contract_methods(VyreBackend) if n.startswith(("dispatch", "compile", "precompile"))}
+    assert set(TAKING) == named
+
+
+@pytest.mark.parametrize("name", TAKING)
+@pytest.mark.parametrize("wrapped", [list, tuple, iter, deque], ids=lambda kind: kind.__name__)
+def test_no_method_goes_round_the_gate(name: str, wrapped: Any) -> None:
+    ran: list[object] = []
+    backend = GatedBackend(FullBackend(lambda plan, memory: ran.append(plan)), ProvenDeterminism())
+    allowed, denied = (ResidentDispatchStep(program=p, resources=()) for p in (PLAIN, RACING))
+    values = {
+        "Program": lambda: RACING,
+        "Sequence[Program]": lambda: wrapped([PLAIN, RACING]),
+        "Sequence[ResidentDispatchStep]": lambda: wrapped([allowed, denied]),
+        "int": lambda: 1,
+    }
+    parameters = [p for p in signature(getattr(VyreBackend, name)).parameters.values() if p.name != "self"]
+    given = {p.name: values.get(str(p.annotation), list)() for p in parameters if p.default is p.empty}
+    for positional in (True, False):
+        with pytest.raises(PolicyDenied):
+            getattr(backend, name)(*given.values()) if positional else getattr(backend, name)(**given)
+        given = {p.name: values.get(str(p.annotation), list)() for p in parameters if p.default is p.empty}
+    assert not ran
+
+
+def test_programs_that_are_compiled_together_pass_the_gate_together() -> None:
+    class Noting(FullBackend, contract=1):
+        compiled: ClassVar[list[object]] = []
+
+        def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
+            self.compiled.extend(programs)
+
+    backend = GatedBackend(Noting(lambda plan, memory: None), ProvenDeterminism())
     with pytest.raises(PolicyDenied):
-        getattr(backend, name)(*arguments)
+        compile_many(backend, [PLAIN, RACING])
+    assert Noting.compiled == []
+    backend.precompile(iter([PLAIN, PLAIN]))  # type: ignore[arg-type]
+    assert Noting.compiled == [PLAIN, PLAIN]
 
 
 def test_an_invalid_program_is_invalid_first() -> None:

@@ -1,10 +1,12 @@
 from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
-from vyre_driver.policy.queue import LONGEST_BLOCKING, choose_queue, review_queue
+from vyre_driver.policy.queue import LONGEST_BLOCKING, WORST_NS_PER_UNIT, choose_queue, longest_seconds, review_queue
 
 CALLER = Queue(name="caller", workers=1, launch_ns=1_000, is_interruptible=False)
 POOL = Queue(name="pool", workers=2, launch_ns=40_000)
 BOTH = (CALLER, POOL)
+MOST_UNITS = LONGEST_BLOCKING / (1e-9 * WORST_NS_PER_UNIT)
+"""Of work that may block the host."""
 
 
 def cost(units: float, groups: int = 1000, is_certain: bool = True) -> Cost:
@@ -35,9 +37,11 @@ def test_one_workgroup_has_one_worker() -> None:
 
 
 def test_what_may_take_long_must_be_interruptible() -> None:
-    verdict = choose_queue(BOTH, cost(LONGEST_BLOCKING + 1, groups=1, is_certain=False), 1e-6)
+    assert longest_seconds(cost(MOST_UNITS)) <= LONGEST_BLOCKING
+    assert choose_queue(BOTH, cost(MOST_UNITS, groups=1), 1e-6).queue == 0
+    verdict = choose_queue(BOTH, cost(MOST_UNITS + 1, groups=1, is_certain=False), 1e-6)
     assert verdict.queue == 1
-    assert verdict.reason.startswith("at most, by an estimate, 20 ns of work for one worker, 1 workgroups: ")
+    assert verdict.reason.startswith("at most, by an estimate, 2 ns of work for one worker, 1 workgroups: ")
     assert verdict.reason.endswith("so much must be interruptible")
 
 
@@ -63,4 +67,4 @@ def test_of_two_measurements_the_shorter_wins() -> None:
 
 
 def test_a_measurement_does_not_make_long_work_uninterruptible() -> None:
-    assert review_queue(BOTH, cost(LONGEST_BLOCKING * 2), {1: 50_000.0}).queue == 1
+    assert review_queue(BOTH, cost(2 * MOST_UNITS), {1: 50_000.0}).queue == 1

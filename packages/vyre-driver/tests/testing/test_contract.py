@@ -7,25 +7,28 @@ from vyre_driver.errors import InvalidInput, Trapped
 from vyre_driver.testing.contract import BackendContract, refused, require
 from vyre_driver.testing.full import FullBackend
 from vyre_driver.testing.mock import MockBackend
-from vyre_driver.testing.witnesses import WITNESSES, doubling, evaluate_witness
+from vyre_driver.testing.witnesses import WITNESSES, doubling
+from vyre_reference.vector import evaluate
 
 
 class TestMock(BackendContract):
     """Every default."""
 
-    ignores_demands = True
+    ignores_timeouts = True
+    states_its_ops = False
 
     def make(self) -> VyreBackend:
-        return MockBackend(evaluate_witness)
+        return MockBackend(evaluate)
 
 
 class TestFull(BackendContract):
     """Every override."""
 
-    ignores_demands = pipelines_forget = True
+    pipelines_forget = ignores_timeouts = True
+    states_its_ops = False
 
     def make(self) -> VyreBackend:
-        return FullBackend(evaluate_witness)
+        return FullBackend(evaluate)
 
 
 def test_a_wrong_result_is_found() -> None:

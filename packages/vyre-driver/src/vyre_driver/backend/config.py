@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from types import NoneType
 from typing import Any
 
 from vyre_driver.device.profile import Extent as Extent
@@ -26,11 +27,12 @@ class DispatchConfig:
     """Options of a dispatch; every field is honoured by every path or refused with a typed error.
 
     `ulp_budget`: greatest error in units in the last place that elementary functions may have; 0 means exact.
-    `timeout`: seconds. `max_output_bytes`: refuse dispatches whose outputs are larger. `workgroup_override` replaces
-    the program's workgroup size, `grid_override` the inferred grid (workgroups per axis). `fixpoint_iterations` runs
-    the whole program that many times over the same buffers. `cooperative`: all workgroups of a launch run at the same
-    time, and grid barriers are inside of it, or the dispatch is refused; without it the backend does so where it can,
-    and ends launches at grid barriers where not. `label` and `profile` name the dispatch in reports.
+    `timeout`: seconds from the call, at most 10**9; None: as long as it takes. `max_output_bytes`: refuse dispatches
+    whose outputs are larger. `workgroup_override` replaces the program's workgroup size, `grid_override` the inferred
+    grid (workgroups per axis). `fixpoint_iterations` runs the whole program that many times over the same buffers.
+    `cooperative`: all workgroups of a launch run at the same time, and grid barriers are inside of it, or the dispatch
+    is refused; without it the backend does so where it can, and ends launches at grid barriers where not. `label` and
+    `profile` name the dispatch in reports.
     """
 
     profile: str | None = None
@@ -48,12 +50,16 @@ class DispatchConfig:
     def __post_init__(self) -> None:
         _at_least(0, "ulp_budget", self.ulp_budget)
         _at_least(1, "fixpoint_iterations", self.fixpoint_iterations)
-        if self.timeout is not None and not self.timeout > 0:
-            raise InvalidLaunch("timeout", needed="more than 0 seconds", got=repr(self.timeout))
+        _seconds("timeout", self.timeout)
         if self.max_output_bytes is not None:
             _at_least(0, "max_output_bytes", self.max_output_bytes)
         _extent(1, "workgroup_override", self.workgroup_override)
         _extent(0, "grid_override", self.grid_override)
+        for field in ("profile", "label"):
+            _of((str, NoneType), field, getattr(self, field), "a string or None")
+        for field in ("speculation", "persistent_thread"):
+            _of(Preference, field, getattr(self, field), "a Preference")
+        _of(bool, "cooperative", self.cooperative, "True or False")
 
     def replace(self, **changes: Any) -> DispatchConfig:
         """This configuration with some fields changed."""
@@ -68,9 +74,23 @@ class DispatchConfig:
         )  # fmt: skip
 
 
+def _seconds(field: str, value: object) -> None:
+    if value is None:
+        return
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= MAX_TIMEOUT:  # type: ignore[operator]
+        needed = f"a number of seconds above 0 and up to {MAX_TIMEOUT}, or None for no timeout"
+        raise InvalidLaunch(field, needed=needed, got=repr(value))
+
+
 def _at_least(least: int, field: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidLaunch(field, needed=f"an integer of at least {least}", got=repr(value))
+
+
+def _of(kinds: type | tuple[type, ...], field: str, value: object, needed: str) -> None:
+    if not isinstance(value, kinds):
+        raise InvalidLaunch(field, needed=needed, got=repr(value))
 
 
 def _extent(least: int, field: str, extent: object) -> None:
@@ -82,6 +102,9 @@ def _extent(least: int, field: str, extent: object) -> None:
     if not sizes:
         raise InvalidLaunch(field, needed=f"three integers in {least} … {2**32 - 1}", got=repr(extent))
 
+
+MAX_TIMEOUT = 10**9
+"""Seconds, about 30 years: what every clock and every wait of a system can take."""
 
 DEFAULT_CONFIG = DispatchConfig()
 """Exact, no limits, the program's own geometry."""

@@ -104,7 +104,8 @@ class VyreBackend(TypedDispatchExt):
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_resident(self, byte_len: int) -> Resource:
-        """Memory on the device that lives until `free_resident`, zero at first."""
+        """Memory on the device, zero at first. It lives until `free_resident`, the end of the handle's ``with`` block,
+        or its last reference."""
         raise self._unsupported("resident buffer allocation")
 
     def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
@@ -370,17 +371,22 @@ class VyreBackend(TypedDispatchExt):
         """Open the device and warm up what the first dispatch would otherwise pay for."""
 
     def flush(self) -> None:
-        """Wait for everything that was begun."""
+        """Wait until every dispatch that was begun has ended, awaited or not. What failed is raised by its own wait.
+
+        Here dispatches end before their handles are made, so there is nothing to wait for.
+        """
 
     def shutdown(self) -> None:
-        """Give back the device; the backend must not be used afterwards."""
+        """Give back the device; the backend must not be used afterwards. Work that does not end is not waited for: it
+        keeps the memory that it uses until then."""
 
     def device_lost(self) -> bool:
         """Whether the device went away since the last dispatch that succeeded."""
         return False
 
     def try_recover(self) -> None:
-        """Open the device again; every pipeline and handle made before is stale. Never done silently."""
+        """Close the device, as `shutdown` does, and open it again; every pipeline and handle made before is stale.
+        Never done silently."""
         raise self._unsupported("device recovery")
 
     def _unsupported(self, name: str) -> UnsupportedFeature:

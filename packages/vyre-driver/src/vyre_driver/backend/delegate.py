@@ -6,12 +6,13 @@ contract gains is never forgotten. `dispatch_arrays` is not handed on: it calls 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.resources import ResidentDispatchStep
 from vyre_driver.backend.results import Inputs, Outputs
 from vyre_foundation.ir.program import Program
 
@@ -47,6 +48,24 @@ def innermost(backend: VyreBackend) -> VyreBackend:
     while isinstance(backend, DelegatingBackend):
         backend = backend.inner
     return backend
+
+
+def programs_of(arguments: Iterable[object]) -> list[Program]:
+    """The programs among the arguments of a call, also those in a sequence, and in the steps of one."""
+    found: list[Program] = []
+    for argument in arguments:
+        for item in argument if isinstance(argument, (list, tuple)) else (argument,):
+            if isinstance(item, Program):
+                found.append(item)
+            elif isinstance(item, ResidentDispatchStep):
+                found.append(item.program)
+    return found
+
+
+def takes_programs(method: str) -> bool:
+    """Whether a method of the contract is given programs, or steps, which have some."""
+    given = vars(VyreBackend)[method].__annotations__.values()
+    return any(name in str(kind) for kind in given for name in ("Program", "ResidentDispatchStep"))
 
 
 def contract_methods(contract: type[VyreBackend] | type[CompiledPipeline]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -16,20 +17,36 @@ DEVICE_BUFFER_FEATURE = "DeviceBuffer"
 """The feature's name in `UnsupportedFeature`."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Resource:
-    """A handle to resident memory: meaningful only to the backend that made it, and only in its generation."""
+    """A handle to resident memory: meaningful only to the backend that made it, and only in its generation.
+
+    The memory lives until `free_resident`, the end of a ``with`` block of the handle, or the last reference to the
+    handle, whichever comes first. A copy of a handle keeps nothing alive.
+    """
 
     backend: str
     id: int
     generation: int
     byte_len: int
+    _end: Callable[[], object] | None = field(default=None, repr=False, compare=False)
 
     def __hash__(self) -> int:
         return self.id
 
+    def __enter__(self) -> Resource:
+        return self
 
-@record(frozen=True, slots=True, kw_only=True)
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End its life, if it has not ended. The memory is free after the next call of the backend."""
+        if self._end is not None:
+            self._end()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class ResidentDispatchStep:
     """One dispatch of a sequence: the program over resources, one for each input and output in binding order."""
 
@@ -61,6 +78,15 @@ class DeviceBuffer(ABC):
     def debug_label(self) -> str | None:
         """A name for reports."""
         return None
+
+    def __enter__(self) -> DeviceBuffer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def end(self) -> None:  # noqa: B027 - a buffer of the host ends with its last reference
+        """End its life, where its backend frees memory."""
 
 
 class HostShimBuffer(DeviceBuffer):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
-from vyre_driver.errors import InvalidInput
-from vyre_foundation.ir.buffer import Buffer
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_foundation.errors import LiteralOutOfRange
+from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
+from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -29,18 +32,23 @@ class TypedDispatchExt(ABC):
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
-        """Run `program` over arrays by buffer name; the outputs by name, one-dimensional, in the declared types.
+        """Run `program` over arrays by buffer name.
 
-        An input is a NumPy array, or anything that exports DLPack, the array interface or the buffer protocol, of the
-        declared type and any shape. Python numbers and lists are refused: they carry no type. `InvalidInput` names the
-        buffer that is missing, unknown, or of another type.
+        Parameters: `arrays`, one for each input, of the declared type and any shape: NumPy arrays, or what exports
+        DLPack, the array interface or the buffer protocol. A uniform of one element also takes a number of Python;
+        other numbers and lists are refused: they carry no type. `config`, options of the dispatch.
+        Returns: the outputs by name, in the declared types. An output that is declared `like` an input, or that is one,
+        has the shape of the array that came for it; the others are one-dimensional.
+        Raises: `InvalidInput`, which names the buffer that is missing, unknown, or of another type.
         """
         require_whole_elements(program)
-        return as_arrays(program, self.dispatch(program, ordered_inputs(program, arrays), config))
+        outputs = as_arrays(program, self.dispatch(program, ordered_inputs(program, arrays), config))
+        return shaped(program, arrays, outputs)
 
 
 def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array]:
     """The inputs of `program` in binding order as contiguous arrays of bytes, checked by name and type."""
+    _require_mapping(arrays)
     declared = {buffer.name: buffer for buffer in program.inputs}
     for name in arrays:
         if name not in declared:
@@ -54,6 +62,12 @@ def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array
     return [_bytes_of(buffer, arrays[name]) for name, buffer in declared.items()]
 
 
+def _require_mapping(given: object) -> None:
+    if not isinstance(given, Mapping):
+        got, fix = type(given).__name__, "pass a dictionary, or one keyword for each input"
+        raise InvalidLaunch("arrays", needed="a mapping from the names of inputs to arrays", got=got, fix=fix)
+
+
 def _listed(declared: Mapping[str, Buffer]) -> str:
     return ", ".join(declared) or "no names: the program has no inputs"
 
@@ -61,46 +75,89 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
 def _bytes_of(buffer: Buffer, value: object) -> Array:
     import numpy as np
 
-    array = _import(buffer, value)
     expected = np.dtype(buffer.dtype.numpy)
+    if isinstance(value, (bool, int, float)) and buffer.memory is Memory.UNIFORM and buffer.count == 1:
+        return _number(buffer, value)
+    array = _import(buffer, value)
     if array.dtype != expected:
-        fix = f"convert it with .astype({expected.name!r}), or declare the buffer with its type"
-        raise InvalidInput(
-            buffer.name, needed=f"an array of {expected.name}", got=f"one of {array.dtype.name}", fix=fix
-        )
+        got, fix = f"one of {array.dtype.name}", f"convert it with .astype({expected.name!r})"
+        if array.dtype.name == expected.name:
+            got += " in another byte order"
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            fix = f"say what the bytes are, with numpy.frombuffer(data, {expected.name!r})"
+        else:
+            fix += ", or declare the buffer with its type"
+        raise InvalidInput(buffer.name, needed=f"an array of {expected.name}", got=got, fix=fix)
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _number(buffer: Buffer, value: bool | int | float) -> Array:
+    import numpy as np
+
+    try:
+        bits = literal(buffer.dtype, value).bits
+    except LiteralOutOfRange as error:
+        raise InvalidInput(buffer.name, needed=f"a value of {buffer.dtype}", got=repr(value), fix=error.fix) from None
+    return np.frombuffer(bits.to_bytes(buffer.dtype.size, "little"), np.uint8)
 
 
 def _import(buffer: Buffer, value: object) -> Array:
     """`value` as a NumPy array without a copy where its exporter allows it."""
     import numpy as np
 
+    if isinstance(value, np.ma.MaskedArray):
+        fix = "pass .filled(value), or .data for all elements"
+        raise InvalidInput(buffer.name, needed="an array without a mask", got="a masked array", fix=fix)
     if isinstance(value, np.ndarray):
         return value
+    if getattr(value, "requires_grad", False):
+        got, fix = f"a {type(value).__name__} that requires a gradient", "pass tensor.detach()"
+        raise InvalidInput(buffer.name, needed="plain memory", got=got, fix=fix)
     if hasattr(value, "__dlpack__"):
-        return _from_dlpack(buffer, value)
+        return _exported(buffer, value, np.from_dlpack)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
-        return np.asarray(value)
+        return _exported(buffer, value, np.asarray)
     try:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except TypeError:
-        got = type(value).__name__
-        needed = f"an array of {buffer.dtype}"
-        raise InvalidInput(
-            buffer.name, needed=needed, got=got, fix="pass a NumPy array, which carries a type"
-        ) from None
+        got, name = type(value).__name__, np.dtype(buffer.dtype.numpy).name
+        fix = f"pass a NumPy array, which carries a type: numpy.asarray(…, {name!r})"
+        raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=got, fix=fix) from None
 
 
-def _from_dlpack(buffer: Buffer, value: Any) -> Array:
-    import numpy as np
-
+def _exported(buffer: Buffer, value: Any, read: Callable[[Any], Array]) -> Array:
     try:
-        return np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError) as error:
-        got = f"a {type(value).__name__} that NumPy can not read ({error})"
+        return read(value)
+    except Exception as error:  # an exporter raises what it likes
+        got = f"a {type(value).__name__} that NumPy cannot read ({error})"
         raise InvalidInput(
             buffer.name, needed="memory of the host", got=got, fix="copy it to the host first"
         ) from error
+
+
+def shaped(program: Program, arrays: Mapping[str, object], outputs: dict[str, Array]) -> dict[str, Array]:
+    """`outputs` by name, each in the shape of the array for the input that it is declared like."""
+    for array in arrays.values():
+        if getattr(array, "ndim", 1) != 1:
+            break
+    else:
+        return outputs
+    return {name: _in_shape(outputs[name], arrays.get(_model(program, program.buffer(name)))) for name in outputs}
+
+
+def _in_shape(output: Array, model: object) -> Array:
+    shape = getattr(model, "shape", output.shape)
+    return output.reshape(shape) if math.prod(shape) == output.size else output
+
+
+def _model(program: Program, buffer: Buffer) -> str:
+    """The input whose elements those of `buffer` belong to one to one, "" if there is none."""
+    while not buffer.is_input:
+        rule = buffer.count
+        if not isinstance(rule, LengthOf) or rule != LengthOf(rule.buffer):
+            return ""
+        buffer = program.buffer(rule.buffer)
+    return buffer.name
 
 
 def require_whole_elements(program: Program) -> None:

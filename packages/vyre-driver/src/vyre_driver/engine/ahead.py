@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.admission import admit_program
 from vyre_driver.engine.bind import bind
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
@@ -14,6 +13,8 @@ from vyre_driver.errors import BadArtifact, KernelCompileFailed, UnsupportedFeat
 from vyre_driver.lower.lowered import RUNS, Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
+from vyre_driver.pipeline.key import called_dialects
+from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import plan_launch, validated, with_workgroup_size
 from vyre_driver.plan.lengths import least_lengths
 from vyre_foundation.ir.program import Program
@@ -27,7 +28,7 @@ def source_ahead(backend: EngineBackend, program: Program, config: DispatchConfi
     """What the device's compiler would get, headed by how its kernels are called; for people and for other tools."""
     facts = validated(with_workgroup_size(program, config.workgroup_override))
     with backend.session() as device:
-        admit_program(facts, config, device.target, device.profile)
+        admit_program(facts, config, device.profile)
         lowered, unit = device.emit(facts, config)
     return described(facts.program, lowered, unit)
 
@@ -53,7 +54,7 @@ def compile_ahead(backend: EngineBackend, target: str, program: Program, config:
     """
     facts = validated(with_workgroup_size(program, config.workgroup_override))
     with backend.session() as device:
-        admit_program(facts, config, device.target, device.profile)
+        admit_program(facts, config, device.profile)
         source = device.emit(facts, config)[1].text
         queues = [queue.name for queue in device.profile.queues] or [""]
         codes = [(name, _compiled(device, facts, config, n, source)) for n, name in enumerate(queues)]
@@ -63,15 +64,18 @@ def compile_ahead(backend: EngineBackend, target: str, program: Program, config:
             program=facts.program,
             ulp_budget=config.ulp_budget,
             codes=tuple(codes),
+            dialects=called_dialects(facts.program),
         )
 
 
 def load_ahead(backend: EngineBackend, made: CompiledProgram) -> None:
     """From now on dispatches and pipelines of ``made.program`` on this backend compile nothing.
 
-    `BadArtifact` if it was made for another device, driver or compiler, or the runtime refuses it.
+    `BadArtifact` if it was made for another device, driver or compiler, with other dialects than are installed, or the
+    runtime refuses it. A dialect that is registered anew later is met by compiling again.
     """
     validated(made.program)
+    made.require_dialects(called_dialects(made.program))
     with backend.session() as device:
         made.require_device(device.profile.identity)
         queues = [queue.name for queue in device.profile.queues] or [""]

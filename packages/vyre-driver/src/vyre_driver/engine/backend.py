@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,21 +12,19 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.admission import admit_program
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.capabilities import ProfiledBackend
 from vyre_driver.engine.cooperative import before_its_grid_is_known
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
-from vyre_driver.engine.gate import Gate
+from vyre_driver.engine.gate import PAUSE, SLICE, Gate
 from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.residents import Residents
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.observe.metrics import Counters
-from vyre_driver.pipeline.store import shared_store
+from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
@@ -48,10 +47,9 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     """
 
     def __init__(self, id: str, open_port: OpenPort, *, version: str = "unspecified") -> None:
-        self._id, self._open_port, self._version = id, open_port, version
+        self._id, self._version = id, version
         self._counters = Counters()
-        self._gate = Gate(id, self._opened)
-        self._dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+        self._gate = Gate(id, open_port, self._counters)
         self._dispatcher = self._new_dispatcher()
         self._shadows: dict[str, VyreBackend] = {}
         self._sequencer: Sequences | None = None
@@ -137,9 +135,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             yield device.residents
 
     def _about_to_free(self, resource: Resource) -> None:
-        device = self._gate.require()
-        for dispatcher in tuple(self._dispatchers):
-            dispatcher.launches.forget(device, resource.id)
+        self._gate.forget_resource(self._gate.require(), resource.id)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -149,7 +145,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._gate.session(deadline) as device:
-            admit_program(facts, config, device.target, device.profile)
+            admit_program(facts, config, device.profile)
             code = device.compile(facts, before_its_grid_is_known(device, facts, config), deadline=deadline)
             dispatcher = self._new_dispatcher(device, persistent={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
@@ -158,19 +154,21 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
         wanted = [validated(with_workgroup_size(program, config.workgroup_override)) for program in programs]
-        with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
+        deadline = Deadline(config.timeout, self._id, config.label)
+        with self._gate.session(deadline) as device:
             for facts in wanted:
-                admit_program(facts, config, device.target, device.profile)
+                admit_program(facts, config, device.profile)
             chosen = [(facts, before_its_grid_is_known(device, facts, config)) for facts in wanted]
             for each in dict.fromkeys(found for _, found in chosen):
-                device.compile_many([facts for facts, found in chosen if found == each], each)
+                device.compile_many([facts for facts, found in chosen if found == each], each, deadline=deadline)
 
     def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
         """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""
         facts = validated(with_workgroup_size(program, config.workgroup_override))
-        with self._gate.session(Deadline(config.timeout, self._id, config.label)) as device:
-            admit_program(facts, config, device.target, device.profile)
-            return device.emit(facts, before_its_grid_is_known(device, facts, config))[1]
+        deadline = Deadline(config.timeout, self._id, config.label)
+        with self._gate.session(deadline) as device:
+            admit_program(facts, config, device.profile)
+            return device.emit(facts, before_its_grid_is_known(device, facts, config), deadline)[1]
 
     def session(self) -> AbstractContextManager[Device]:
         """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""
@@ -180,6 +178,15 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""
         with self._gate.session() as device:
             found: tuple[Candidate, ...] = device.port.spellings()
+            return found
+
+    def measure_spellings(self) -> tuple[Candidate, ...]:
+        """Prove and time every spelling: seconds. Backends that are acquired later print the fastest exact ones.
+
+        Not part of the contract: for people.
+        """
+        with self._gate.session() as device:
+            found: tuple[Candidate, ...] = device.port.measure_spellings()
             return found
 
     def natives(self, ulp_budget: int = 0) -> dict[str, tuple[Measured | None, NativeVerdict]]:
@@ -224,18 +231,33 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     def device_profile(self) -> DeviceProfile:
         with self._gate.session() as device:
+            device.show_everything()
             return device.profile
 
     def prepare(self) -> None:
         """Open the device."""
         self.device_profile()
 
+    def flush(self) -> None:
+        """Wait until all work in flight has ended, that of dropped handles and of timeouts too. Interrupts get through.
+
+        It opens no device, and keeps the device from other threads for a short time only, again and again. What fails
+        on the device is raised by the wait for the dispatch that failed, not here.
+        """
+        while self._gate.device is not None:
+            with self._gate.session() as device:
+                if device.port.finish(SLICE):
+                    return
+            time.sleep(PAUSE)
+
     def shutdown(self) -> None:
-        """Free everything and close the device. Calling it again does nothing."""
-        with self._gate.lock:
-            self._gate.is_shut_down = True
-            self._close()
-            shadows, self._shadows = self._shadows, {}
+        """Free everything and close the device. Calling it again does nothing.
+
+        It takes a few seconds at most. Waits of other threads end with `StaleHandle`. Work that does not end goes on,
+        and keeps the memory that it uses until then.
+        """
+        self._gate.shut_down()
+        shadows, self._shadows = self._shadows, {}
         for shadowed in shadows.values():
             if shadowed is not self:
                 shadowed.shutdown()
@@ -244,10 +266,9 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         return self._gate.lost is not None
 
     def try_recover(self) -> None:
-        """Close what is left of the device and open it again. Pipelines made before are stale; later ones are not."""
-        with self._gate.lock:
-            self._close()
-            self._gate.lost = None
+        """Close what is left of the device, as `shutdown` does, and open it again. Pipelines made before are stale;
+        later ones are not."""
+        self._gate.reopen()
         self.prepare()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,32 +290,9 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
                     found = self._shadows[profile] = by_profile(self, config)
         return self._dispatcher if found is self else found
 
-    @rare_collections()
-    def _opened(self) -> Device:
-        port = self._open_port()
-        try:
-            return Device(port, self._counters, self._reclaim, shared_store(), self._open_port)
-        except BaseException:
-            port.close()
-            raise
-
-    def _close(self) -> None:
-        """Free what every dispatcher holds, then the device itself."""
-        device, self._gate.device = self._gate.device, None
-        if device is not None:
-            for dispatcher in tuple(self._dispatchers):
-                dispatcher.launches.release(device)
-            device.close()
-
-    def _reclaim(self) -> None:
-        """The device is full: free every launch that is kept for speed."""
-        if self._gate.device is not None:
-            for dispatcher in tuple(self._dispatchers):
-                dispatcher.launches.reclaim(self._gate.device)
-
     def _new_dispatcher(
         self, expected: Device | None = None, persistent: dict[str, Allocation] | None = None
     ) -> Dispatcher:
         dispatcher = Dispatcher(self._id, self._gate, expected, persistent)
-        self._dispatchers.add(dispatcher)
+        self._gate.dispatchers.add(dispatcher)
         return dispatcher

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,11 +34,13 @@ def bind(
     code: Code,
     kept: dict[str, Allocation] | None,
     places: Mapping[str, Allocation] | None = None,
+    longest: float = math.inf,
 ) -> Prepared:
     """`plan` with memory on `device`. `kept` is a pipeline's persistent memory, which grows here; None: no pipeline.
 
-    `places` is the memory of the inputs and outputs, if they are on the device and stay there. Refuses before it
-    allocates, and when the device has no room, what was allocated is freed again.
+    `places` is the memory of the inputs and outputs, if they are on the device and stay there; `longest` bounds the
+    seconds of each launch. Refuses before it allocates, and when the device has no room, what was allocated is freed
+    again.
     """
     lengths = _lengths(code, plan)
     buffers = code.executable.buffers
@@ -57,7 +60,7 @@ def bind(
         allocations, lasting = {**held, **fresh}, frozenset((*held, *persistent))
         binding = Binding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
-        prepared = _prepared(device, plan, code, lengths, transfer, allocations)
+        prepared = _prepared(device, plan, code, lengths, transfer, allocations, longest)
     except BaseException:
         device.free(tuple(fresh.values()))
         raise
@@ -114,6 +117,7 @@ def _prepared(
     lengths: Mapping[str, int],
     transfer: Transfer,
     allocations: Mapping[str, Allocation],
+    longest: float,
 ) -> Prepared:
     executable = code.executable
     order = straight(executable.schedule) if plan.num_workgroups else ()
@@ -131,7 +135,8 @@ def _prepared(
         kernels=kernels,
         lengths=lengths,
         straight=order,
-        once=device.port.runner(code.module, *kernels[0], *transfer.lasting()) if is_one else None,
+        longest=longest,
+        once=device.port.runner(code.module, *kernels[0], *transfer.lasting(), longest) if is_one else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
     )

@@ -26,6 +26,9 @@ class EngineBuffer(DeviceBuffer):
     def debug_label(self) -> str | None:
         return self._label
 
+    def end(self) -> None:
+        self.resource.end()
+
 
 def owned_buffer(buffer: DeviceBuffer) -> EngineBuffer:
     """`buffer`, whose backend id is this engine's, as one that an engine made."""

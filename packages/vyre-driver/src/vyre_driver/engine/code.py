@@ -22,16 +22,17 @@ from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.cache import PipelineCache
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.executable import Executable
-from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey
+from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey, called_dialects
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import GuardSettings
 from vyre_foundation.ir.program import Program
 from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Facts
 
-Ahead = tuple[str, Extent, int, str]
-"""What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue."""
-Emit = Callable[[Facts, DispatchConfig], tuple[Lowered, SourceUnit]]
+Ahead = tuple[str, Extent, int, str, tuple[str, ...]]
+"""What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue, and
+the dialects that it calls."""
+Emit = Callable[[Facts, DispatchConfig, Deadline | None], tuple[Lowered, SourceUnit]]
 EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit]]
 TOGETHER = 10
 """Programs in one unit: each binary that is kept has all of them."""
@@ -63,10 +64,9 @@ class CodeCache:
         port: DevicePort[Any, Any, Any],
         counters: Counters,
         disk: DiskPipelineCache,
-        emit: Emit,
         open_port: OpenPort | None = None,
     ) -> None:
-        self._port, self._counters, self._disk, self._emit = port, counters, disk, emit
+        self._port, self._counters, self._disk = port, counters, disk
         self._open_port, self._guard = open_port, GuardSettings.of()
         self._memory: PipelineCache[Code] = PipelineCache()
         self._unsaved: dict[PipelineCacheKey, Unsaved] = {}
@@ -78,14 +78,17 @@ class CodeCache:
         identity: PipelineCacheIdentity,
         facts: Facts,
         config: DispatchConfig,
+        emit: Emit,
         queue: int = 0,
         deadline: Deadline | None = None,
     ) -> Code:
-        """Code of this identity, which is that of the program of `facts`. The deadline ends a guarded compilation."""
+        """Code of this identity, which is that of the program of `facts`. The deadline ends lowering and a guarded
+        compilation."""
         key = identity.key()
         code = self._memory.get(key)
         if code is None:
-            code = self._loaded(key, identity, queue) or self._compiled(key, identity, facts, config, queue, deadline)
+            code = self._loaded(key, identity, queue)
+            code = code or self._compiled(key, identity, facts, config, emit, queue, deadline)
             self._memory.put(key, code)
         return code
 
@@ -146,7 +149,7 @@ class CodeCache:
 
         `KernelCompileFailed` if the device refuses it.
         """
-        ahead = (program.fingerprint(), program.workgroup_size, ulp_budget, queue_name)
+        ahead = (program.fingerprint(), program.workgroup_size, ulp_budget, queue_name, called_dialects(program))
         self._adopted[ahead] = artifact.executable, self._port.load(artifact.binary, queue)
         self._counters.loads += 1
 
@@ -184,7 +187,7 @@ class CodeCache:
         self._adopted.clear()
 
     def _loaded(self, key: PipelineCacheKey, identity: PipelineCacheIdentity, queue: int) -> Code | None:
-        ahead = (identity.program, identity.workgroup_size, identity.ulp_budget, identity.queue)
+        ahead = (identity.program, identity.workgroup_size, identity.ulp_budget, identity.queue, identity.dialects)
         if ahead in self._adopted:
             self._loads += 1
             return Code(key, *self._adopted[ahead])
@@ -211,11 +214,12 @@ class CodeCache:
         identity: PipelineCacheIdentity,
         facts: Facts,
         config: DispatchConfig,
+        emit: Emit,
         queue: int,
         deadline: Deadline | None,
     ) -> Code:
         started = time.perf_counter_ns()
-        lowered, unit = self._emit(facts, config)
+        lowered, unit = emit(facts, config, deadline)
         self._counters.compiles += 1
         executable = Executable.of(lowered, unit.kernels)
         if self._open_port is not None and self._guard.takes(was_fatal=self._disk.was_fatal(identity)):

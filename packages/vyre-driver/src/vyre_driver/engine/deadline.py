@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from vyre_driver.errors import DispatchTimeout
+from vyre_driver.errors import BackendError, DispatchTimeout
 
 
 class Deadline:
@@ -33,3 +33,30 @@ class Deadline:
         """The error that says in which stage the time ran out."""
         assert self._seconds is not None
         return DispatchTimeout(self._seconds, stage, backend=self._backend, where=self._label or "")
+
+
+class Patience:
+    """How long the calls of a port may wait.
+
+    `deadline` is that of the dispatch which the engine is in, None without one. `stopped` is the error that ends every
+    wait, because another thread closes the device. A port asks before each part of a wait.
+    """
+
+    __slots__ = ("deadline", "stopped")
+
+    def __init__(self) -> None:
+        self.deadline: Deadline | None = None
+        self.stopped: BackendError | None = None
+
+    def part(self, longest: float, stage: str = "the kernels") -> float:
+        """How many seconds to wait now for `stage`, at most `longest`; raises when nothing is left to wait for."""
+        if self.stopped is not None:
+            raise self.stopped
+        if self.deadline is None:
+            return longest
+        remaining = self.deadline.remaining()
+        if remaining is None:
+            return longest
+        if not remaining:
+            raise self.deadline.passed(stage)
+        return min(longest, remaining)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.engine import in_flight
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.deadline import Deadline
@@ -29,6 +33,8 @@ from vyre_driver.pipeline.store import Store
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.policy.queue import choose_queue
+from vyre_foundation.dtype import f64, i64, u64
+from vyre_foundation.ir.stmt import AtomicOp
 from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
@@ -36,10 +42,13 @@ if TYPE_CHECKING:
 
 
 class Device:
-    """One port that is open. The backend's lock is held for every call but `abandon`. `abandoned` waits for a `sweep`.
+    """One port that is open. The backend's lock is held for every call but `abandon`.
 
-    `reclaim` gives back memory that is only kept for speed; it is asked when the device is full. `store` keeps code for
-    later processes, `open_port` opens the device in another one, for a compiler that is not trusted in this.
+    `abandoned` memory and `dropped` resources wait for a `sweep`.
+
+    No reference cycle leads through it: a backend that is dropped gives everything back at once. `reclaim` gives back
+    memory that is only kept for speed; it is asked when the device is full. `store` keeps code for later processes,
+    `open_port` opens the device in another one, for a compiler that is not trusted in this.
     """
 
     def __init__(
@@ -52,21 +61,37 @@ class Device:
     ) -> None:
         self.port, self.counters = port, counters
         self.generation = next_generation()
-        self.profile = port.probe()
-        self.target = port.target()
-        known = DeviceSignatureTable(store)
-        self.natives = Natives(port.natives(), self.profile.identity, known)
-        self._emitter = _emitter(port)
+        self._known = known = DeviceSignatureTable(store)
+        self._ask()
         self.rate = Rate.of(known, self.profile.identity)
-        self.code = CodeCache(port, counters, DiskPipelineCache(store), self.emit, open_port)
+        self.code = CodeCache(port, counters, DiskPipelineCache(store), open_port)
         self._reclaim = reclaim
-        self.residents = Residents(self.profile.backend, self)
+        self.residents = Residents(self.profile.backend, weakref.proxy(self))
         self._live: set[Allocation] = set()
         self.abandoned: deque[Allocation] = deque()
+        self.dropped = self.residents.dropped
 
-    def choose_queue(self, plan: LaunchPlan) -> QueueChoice | None:
-        """Which of several queues the launches of `plan` take; None where there is nothing to choose."""
-        return QueueChoice(self.profile.queues, estimate(plan), self.rate) if len(self.profile.queues) > 1 else None
+    def _ask(self) -> None:
+        """Take the port's answers about the device."""
+        profile, self.target = self.port.probe(), self.port.target()
+        self.profile = _with_what_is_spelled(profile, self.target)
+        self.natives = Natives(self.port.natives(), self.profile.identity, self._known)
+        self._emitter = _emitter(self.port)
+
+    def show_everything(self) -> None:
+        """Have the device prove all capabilities: afterwards `profile` and `target` hold proven ones alone."""
+        if not self.port.show_everything():
+            self._ask()
+
+    def cost(self, plan: LaunchPlan) -> Cost | None:
+        """The work of a launch; None where nothing depends on it."""
+        return estimate(plan) if self.profile.queues else None
+
+    def choose_queue(self, cost: Cost | None) -> QueueChoice | None:
+        """Which of several queues launches of this cost take; None where there is nothing to choose."""
+        if cost is None or len(self.profile.queues) == 1:
+            return None
+        return QueueChoice(self.profile.queues, cost, self.rate)
 
     def works_at_once(self, queue: int) -> bool:
         """Whether the thread that launches does the work: nothing is ever in flight then."""
@@ -80,33 +105,45 @@ class Device:
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
-        return self.code.get(self._identity(facts, config, queue), facts, config, queue, deadline)
+        return self.code.get(self._identity(facts, config, queue), facts, config, self.emit, queue, deadline)
 
-    def compile_many(self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0) -> None:
+    def compile_many(
+        self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
+    ) -> None:
         """The same for several programs, which `compile` finds then: a compiler starts once for ten of them. Those that
         may keep subgroups are left to `compile`: such words are chosen for a whole unit."""
         alone = self.target.subgroup_sizes
         wanted = [(self._identity(f, config, queue), f) for f in programs if f.program.subgroup_size not in alone]
-        self.code.prepare(wanted, config, self._emit_many, queue)
+        self.code.prepare(wanted, config, partial(self._emit_many, deadline), queue)
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
         target = self._target_for(config)
         return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
 
-    def emit(self, facts: Facts, config: DispatchConfig) -> tuple[Lowered, SourceUnit]:
+    def emit(
+        self, facts: Facts, config: DispatchConfig, deadline: Deadline | None = None
+    ) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
         from vyre_driver.engine.lowering import lowered_for  # not needed by those who find their code in the store
 
-        lowered = lowered_for(self._target_for(config), facts)
+        lowered = lowered_for(self._target_for(config), facts, deadline)
+        while not self.port.show(lowered):
+            self._ask()
+            lowered = lowered_for(self._target_for(config), facts, deadline)
         return lowered, self.port.emit(lowered)
 
-    def _emit_many(self, programs: Sequence[Facts], config: DispatchConfig) -> tuple[Sequence[Lowered], SourceUnit]:
+    def _emit_many(
+        self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
+    ) -> tuple[Sequence[Lowered], SourceUnit]:
         """Several programs lowered, and as one unit."""
         from vyre_driver.engine.lowering import lowered_for
         from vyre_driver.lower.joined import joined
 
-        parts = [lowered_for(self._target_for(config), facts) for facts in programs]
-        return parts, self.port.emit(joined(parts))
+        parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
+        while not self.port.show(together := joined(parts)):
+            self._ask()
+            parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
+        return parts, self.port.emit(together)
 
     def side_by_side(self, code: Code) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""
@@ -175,9 +212,10 @@ class Device:
         self.abandoned.extend(allocations)
 
     def sweep(self) -> None:
-        """Free what finalizers have left."""
+        """Free what finalizers have left, and what only work used that has ended."""
         while self.abandoned:
             self.free((self.abandoned.popleft(),))
+        in_flight.sweep()
 
     def close(self) -> None:
         """Give back all memory and the device."""
@@ -233,3 +271,14 @@ def _emitter(port: DevicePort[Any, Any, Any]) -> str:
     """What the code of a program depends on beside the program, the target and the device."""
     stamp = source_stamp("vyre_foundation", "vyre_driver", type(port).__module__.partition(".")[0])
     return f"{port.emitter()} {stamp}".rstrip()
+
+
+def _with_what_is_spelled(profile: DeviceProfile, target: Target) -> DeviceProfile:
+    """A capability is true only where the device has it and the emitter can write it."""
+    return replace(
+        profile,
+        supports_f64=profile.supports_f64 and f64 in target.arithmetic,
+        supports_int64=profile.supports_int64 and {u64, i64} <= target.arithmetic,
+        supports_atomic64=profile.supports_atomic64 and target.has_atomic(AtomicOp.ADD, u64),
+        supports_grid_sync=profile.supports_grid_sync and target.grid_barrier,
+    )

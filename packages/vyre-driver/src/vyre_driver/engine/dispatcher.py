@@ -22,7 +22,7 @@ from vyre_driver.backend.results import (
     TimedDispatchResult,
     replace_output_buffers_preserving_slots,
 )
-from vyre_driver.backend.typed import ordered_inputs, require_whole_elements
+from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.gate import Gate
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 
 SMALL = 2**16
 """Bytes of all outputs of a dispatch."""
-LastResident = tuple[tuple[Resource, ...], Program, DispatchConfig, Kept]
-"""Of the last dispatch over resident memory: its resources, program and configuration, and what is kept of it."""
+LastResident = tuple[tuple[int, ...], Program, DispatchConfig, Kept]
+"""Of the last dispatch over resident memory: the identities of its handles, program and configuration, and what is kept
+of it. Handles themselves are not kept: their last reference ends their memory, and with it whatever is kept here."""
 
 
 class Dispatcher:
@@ -91,11 +92,11 @@ class Dispatcher:
                 if outputs is not None:
                     names = recent.names
                     if len(names) == 1:
-                        return {names[0]: outputs[0]}
-                    return dict(zip(names, outputs, strict=True))
+                        return shaped(program, arrays, {names[0]: outputs[0]})
+                    return shaped(program, arrays, dict(zip(names, outputs, strict=True)))
         require_whole_elements(program)
         outputs = self._dispatch(program, ordered_inputs(program, arrays), config, ARRAYS)
-        return {buffer.name: array for buffer, array in zip(program.outputs, outputs, strict=True)}
+        return shaped(program, arrays, {b.name: array for b, array in zip(program.outputs, outputs, strict=True)})
 
     dispatch_borrowed = dispatch
 
@@ -183,7 +184,7 @@ class Dispatcher:
 
     def dispatch_resident(self, program: Program, resources: Sequence[Resource], config: DispatchConfig) -> None:
         """One dispatch over memory that stays on the device."""
-        given, last = tuple(resources), self._last_resident
+        given, last = tuple(map(id, resources)), self._last_resident
         if last is not None and last[2] is config and last[1] is program and last[0] == given:
             kept: Kept | None = last[3]
         else:
@@ -193,7 +194,7 @@ class Dispatcher:
         if kept is not None and self._again(kept, (), BYTES) is not None:
             self._last_resident = given, program, config, kept
             return
-        self._over_residents(program, given, config, timed=False)
+        self._over_residents(program, resources, config, timed=False)
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig
@@ -210,8 +211,9 @@ class Dispatcher:
             request = resident_request(device, program, resources, config, deadline)
             kept = self.launches.get(device, request)
             result = self.launches.run(device, kept, (), deadline, BYTES, timed=timed)
-            if deadline is None and request.shape.indirect_grid is None:
-                self._resident[id(program), tuple(resources)] = kept
+            is_known = all(map(device.residents.is_handle, resources))  # the identity of a copy says nothing later
+            if is_known and deadline is None and request.shape.indirect_grid is None:
+                self._resident[id(program), tuple(map(id, resources))] = kept
             return result
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -239,7 +241,7 @@ class Dispatcher:
         gate, device = self._gate, kept.device
         with gate.turn() if gate.is_busy or gate.queued else gate.lock:
             run = kept.again
-            if run is None or gate.device is not device or gate.lost or device.abandoned:
+            if run is None or gate.device is not device or gate.lost or device.abandoned or device.dropped:
                 return None
             gate.is_busy = True
             try:

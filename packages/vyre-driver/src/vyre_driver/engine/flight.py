@@ -10,15 +10,12 @@ from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.results import Outputs
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.gate import PAUSE, Gate
+from vyre_driver.engine.gate import PAUSE, SLICE, Gate
 from vyre_driver.engine.kept import Kept
 from vyre_driver.engine.launches import Launches
 from vyre_driver.engine.prepared import Prepared
 from vyre_driver.engine.request import Request
 from vyre_driver.errors import BackendError, DispatchFailed
-
-SLICE = 5e-3
-"""Seconds that somebody who waits keeps the device from others."""
 
 
 class Flight(PendingDispatch):

@@ -6,19 +6,31 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from vyre_driver.engine import in_flight
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
-from vyre_driver.errors import DeviceLost, StaleHandle
+from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
+from vyre_driver.pipeline.store import shared_store
+
+if TYPE_CHECKING:
+    from vyre_driver.engine.dispatcher import Dispatcher
+    from vyre_driver.engine.port import OpenPort
+    from vyre_driver.observe.metrics import Counters
 
 PAUSE, PATIENCE = 5e-5, 5e-2
 """Seconds."""
+SLICE = 5e-3
+"""Seconds that somebody who waits for the device keeps it from others."""
+CLOSING = 2.0
+"""Seconds that closing a device waits for another thread's call to end."""
 
 
 _gates: weakref.WeakSet[Gate] = weakref.WeakSet()
-_forked: dict[str, Device] = {}
+_forked: set[str] = set()
 """In a forked process: the backends whose device its parent had opened. The threads and locks of the runtime are not
 here, so nothing may be called, not even to give the device back: it is kept."""
 
@@ -27,7 +39,8 @@ def _leave_behind() -> None:
     """In a new process: no device that is open belongs to it, and whoever held a lock is not here."""
     for gate in tuple(_gates):
         if gate.device is not None:
-            _forked[gate.backend] = gate.device
+            _forked.add(gate.backend)
+            in_flight.keep((gate.device, tuple(gate.dispatchers)))
         gate.device = None
         gate.lock, gate.is_busy, gate.queued = threading.RLock(), False, []
 
@@ -41,14 +54,19 @@ class Gate:
 
     `lost` is why the device went away, if it did. Only the owner of the gate closes it. `is_busy` is a hint that
     somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
+    `dispatchers` are all that hold memory of the device.
     """
 
-    __slots__ = ("__weakref__", "_open", "backend", "device", "is_busy", "is_shut_down", "lock", "lost", "queued")
+    __slots__ = (
+        *("__weakref__", "_counters", "_open_port", "backend", "device", "dispatchers", "is_busy", "is_shut_down"),
+        *("lock", "lost", "queued"),
+    )
 
-    def __init__(self, backend: str, open_device: Callable[[], Device]) -> None:
-        self.backend, self._open = backend, open_device
+    def __init__(self, backend: str, open_port: OpenPort, counters: Counters) -> None:
+        self.backend, self._open_port, self._counters = backend, open_port, counters
         self.lock = threading.RLock()
         self.device: Device | None = None
+        self.dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
         self.lost: DeviceLost | None = None
         self.is_shut_down = False
         self.is_busy = False
@@ -80,10 +98,14 @@ class Gate:
     def require(self, expected: Device | None = None, handle: str = "the pipeline") -> Device:
         """The open device, swept. `expected` is the one that `handle` was made for. The caller holds the lock."""
         device = self.device
-        if device is None or self.lost is not None:
+        if device is None or self.lost is not None or self.is_shut_down:
             device = self._opened()
         if expected is not None and expected is not device:
             raise StaleHandle(handle, "its device was closed", fix="make it again on the device that is open now")
+        while device.dropped:
+            number = device.dropped.popleft()
+            self.forget_resource(device, number)
+            device.residents.drop(number)
         device.sweep()
         return device
 
@@ -91,18 +113,70 @@ class Gate:
     def session(
         self, deadline: Deadline | None = None, expected: Device | None = None, handle: str = "the pipeline"
     ) -> Iterator[Device]:
-        """The device under the lock, which is waited for no longer than the deadline allows."""
+        """The device under the lock, which is waited for no longer than the deadline allows; nor is anything else."""
         remaining = None if deadline is None else deadline.remaining()
         if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
             assert deadline is not None
             raise deadline.passed("waiting for another dispatch")
+        patience = None
         try:
-            yield self.require(expected, handle)
+            device = self.require(expected, handle)
+            patience = device.port.patience
+            patience.deadline = deadline
+            yield device
         except DeviceLost as error:
             self.lost = error
             raise
         finally:
+            if patience is not None:
+                patience.deadline = None
+            if self.is_shut_down:  # by a thread that could not wait for this one
+                self._close()
             self.lock.release()
+
+    def forget_resource(self, device: Device, number: int) -> None:
+        """End every launch over a resident resource that is about to be freed."""
+        for dispatcher in tuple(self.dispatchers):
+            dispatcher.launches.forget(device, number)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def shut_down(self) -> None:
+        """Close the device for good. A call of another thread that does not end in time closes it at its end."""
+        self.is_shut_down = True
+        if self._locked_to_close("it was shut down"):
+            try:
+                self._close()
+            finally:
+                self.lock.release()
+
+    def reopen(self) -> None:
+        """Close what is left of the device, so that the next use opens it."""
+        if not self._locked_to_close("its device was closed to be opened again"):
+            reason = "another thread's call did not end, which a compiler may be the reason of"
+            raise DispatchFailed(reason, backend=self.backend, fix="wait for it, or acquire a fresh backend")
+        try:
+            self._close()
+            self.lost = None
+        finally:
+            self.lock.release()
+
+    def _locked_to_close(self, reason: str) -> bool:
+        """Take the lock, from other threads too if they wait for the device. Whether it was there in time."""
+        device = self.device
+        if device is not None:
+            stopped: BackendError = StaleHandle(f"backend {self.backend!r}", reason, fix="dispatch again")
+            device.port.patience.stopped = stopped
+        return self.lock.acquire(timeout=CLOSING)
+
+    def _close(self) -> None:
+        """Free what every dispatcher holds, then the device itself."""
+        device, self.device = self.device, None
+        if device is not None:
+            device.port.patience.stopped = None
+            for dispatcher in tuple(self.dispatchers):
+                dispatcher.launches.release(device)
+            device.close()
 
     def _opened(self) -> Device:
         if self.is_shut_down:
@@ -116,3 +190,23 @@ class Gate:
         if self.device is None:
             self.device = self._open()
         return self.device
+
+    def _open(self) -> Device:
+        port, this = self._open_port(), weakref.ref(self)
+
+        def reclaim() -> None:
+            gate = this()
+            if gate is not None:
+                gate._reclaim()
+
+        try:
+            return Device(port, self._counters, reclaim, shared_store(), self._open_port)
+        except BaseException:
+            port.close()
+            raise
+
+    def _reclaim(self) -> None:
+        """The device is full: free every launch that is kept for speed."""
+        if self.device is not None:
+            for dispatcher in tuple(self.dispatchers):
+                dispatcher.launches.reclaim(self.device)

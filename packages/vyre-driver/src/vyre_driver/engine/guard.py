@@ -7,14 +7,13 @@ port's `binary` back. Nothing of the program is optimized, lowered or printed tw
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.port import OpenPort, SourceUnit
@@ -27,10 +26,13 @@ from vyre_foundation.wire import encode
 
 _CHILD = """
 import sys
-sys.path[:] = sys.argv[2:]
+folder, seconds, *path = sys.argv[1:]
+sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
 from vyre_driver.engine.guarded import main
-main(sys.argv[1])
+main(folder, float(seconds))
 """
+ORDER, ANSWER, LOG = "order", "answer", "log"
+"""The files of one compilation: what the child is to do, what it made of that, and what it printed."""
 TAIL = 2000
 """Characters of what a dead compiler said last."""
 
@@ -67,15 +69,16 @@ class Guard:
         `KernelCompileFailed` if the child crashes or takes too long; what it raises is raised here.
         """
         order = Order(self._open_port, unit, queue, config, encode(program), executable.to_bytes())
-        with tempfile.TemporaryDirectory(prefix="vyre-compile-") as folder:
-            answer, said = Path(folder) / "answer", Path(folder) / "said"
-            status = self._run(self._pickled(order), answer, said, unit, deadline)
-            if answer.exists():
-                given = pickle.loads(answer.read_bytes())  # noqa: S301 - of our own child
+        with tempfile.TemporaryDirectory(prefix="vyre-compile-") as name:
+            folder = Path(name)
+            (folder / ORDER).write_bytes(self._pickled(order))
+            status = self._run(folder, unit, deadline)
+            if (folder / ANSWER).exists():
+                given = pickle.loads((folder / ANSWER).read_bytes())  # noqa: S301 - of our own child
                 if isinstance(given, BackendError):
                     raise given
                 return None if given is None else bytes(given)
-            last = said.read_text("utf-8", "replace")[-TAIL:]
+            last = (folder / LOG).read_text("utf-8", "replace")[-TAIL:]
         raise self._failed(unit, f"it crashed ({_ending(status)})\n{last}".rstrip())
 
     def _pickled(self, order: Order) -> bytes:
@@ -86,36 +89,26 @@ class Guard:
             fix = "give EngineBackend a function of a module, such as functools.partial(open_mine, id)"
             raise UnsupportedFeature(reason, backend=self._backend, fix=fix) from error
 
-    def _run(self, order: bytes, answer: Path, said: Path, unit: SourceUnit, deadline: Deadline | None) -> int:
+    def _run(self, folder: Path, unit: SourceUnit, deadline: Deadline | None) -> int:
         """Run a child to its end, which comes at the latest when the time is over. Its exit status."""
         left = None if deadline is None else deadline.remaining()
         limit = self._settings.timeout if left is None else min(left, self._settings.timeout)
-        command = [sys.executable, "-X", "faulthandler", "-c", _CHILD, str(answer), *sys.path]
-        with said.open("wb") as log:
-            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
+        command = process.python("-X", "faulthandler", "-c", _CHILD, str(folder), str(limit), *process.search_path())
+        with (folder / LOG).open("wb") as log:
+            child = process.start(command, stdout=log, stderr=log)
             try:
-                child.communicate(order, timeout=limit)
+                child.wait(limit)
             except subprocess.TimeoutExpired:
                 if deadline is not None and limit == left:
                     raise deadline.passed("compilation") from None
                 raise self._failed(unit, f"it did not end within {limit:g} s ({TIMEOUT})") from None
             finally:
-                _end(child)
+                process.end(child)
         return child.returncode
 
     def _failed(self, unit: SourceUnit, log: str) -> KernelCompileFailed:
         fix = f"report the program with the emitted `source`; {TIMEOUT} says how long a compiler may take"
         return KernelCompileFailed(self._backend, log, source=unit.text, fix=fix)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Nothing of the child stays, nor of what it has started."""
-    if child.poll() is None:
-        if sys.platform == "win32":
-            child.kill()
-        else:
-            os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
 
 
 def _ending(status: int) -> str:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import faulthandler
 import pickle
-import sys
 from pathlib import Path
 
+from vyre_driver import process
 from vyre_driver.engine.ahead import run_once
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.guard import Order
+from vyre_driver.engine.guard import ANSWER, ORDER, Order
 from vyre_driver.errors import BackendError
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.key import PipelineCacheKey
 from vyre_foundation.wire import decode
 
+GRACE = 5.0
+"""Seconds after which a child ends itself whose parent should have ended it."""
 
-def main(answer: str) -> None:
-    """Do the order on standard input, and leave a binary, None or an error at the path `answer`."""
+
+def main(folder: str, seconds: float) -> None:
+    """Do the order in `folder`, and leave a binary, None or an error there. The parent waits for `seconds`."""
+    process.end_with_parent()
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)  # also where a compiler holds the interpreter's lock
+    order, answer = Path(folder) / ORDER, Path(folder) / ANSWER
     try:
-        given: bytes | BackendError | None = _compiled(pickle.load(sys.stdin.buffer))  # noqa: S301 - of our own parent
+        given: bytes | BackendError | None = _compiled(pickle.loads(order.read_bytes()))  # noqa: S301 - of our own parent
     except BackendError as error:
         given = error
-    part = Path(answer + ".part")
+    part = answer.with_suffix(".part")
     part.write_bytes(pickle.dumps(given))
     part.replace(answer)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import TimedDispatchResult
+from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.over_residents import bound_buffers, require_room_for, used_bytes
 from vyre_driver.engine.resident_backend import ResidentBackend
@@ -62,11 +62,19 @@ class HostMemoryBackend(ResidentBackend, contract=1):
     @contextmanager
     def _residents(self) -> Iterator[Residents]:
         with self._lock:
+            self._held.sweep()
             yield self._held
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
+        return self.over_resources(program, resources, lambda inputs: self.dispatch(program, inputs, config))
+
+    def over_resources(
+        self, program: Program, resources: Sequence[Resource], run: Callable[[Inputs], Outputs]
+    ) -> TimedDispatchResult:
+        """A dispatch of `program` over resources, which `run` does over host memory. Not part of the contract: for
+        pipelines, which keep more than a backend."""
         started = time.perf_counter_ns()
         if any(buffer.output_range is not None for buffer in program.outputs):
             raise UnsupportedFeature("output ranges over resident memory", backend=self.id())
@@ -76,7 +84,7 @@ class HostMemoryBackend(ResidentBackend, contract=1):
             memory = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
             used = used_bytes(buffers, resources)
             inputs = [memory[buffer.name].memory[: used[buffer.name]] for buffer in program.inputs]
-            outputs = self.dispatch(program, inputs, config)
+            outputs = run(inputs)
             for buffer, contents in zip(program.outputs, outputs, strict=True):
                 require_room_for(buffer.name, contents.nbytes, memory[buffer.name])
             for buffer, contents in zip(program.outputs, outputs, strict=True):

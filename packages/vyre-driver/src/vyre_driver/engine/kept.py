@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
 from typing import Protocol
 
@@ -29,14 +30,15 @@ class Kept:
     own, for those that are in flight together. `used` grows with each dispatch. `is_new`: this code has not run yet.
     `again` runs it once it is settled: neither new nor to be timed. It is None until then, and for good once the memory
     was freed, which ends `is_live` too.
-    `holds` counts those who are about to use it: it is not given up meanwhile. `parts` are recordings of it.
-    `bytes_each` is about what one dispatch holds while it is in flight.
+    No launch takes more than `longest` seconds, whatever its data. `holds` counts those who are about to use it: it is
+    not given up meanwhile. `parts` are recordings of it. `bytes_each` is about what one dispatch holds in flight.
     """
 
     device: Device
     request: Request
     plan: LaunchPlan
     launch: Runnable
+    longest: float = math.inf
     queue: int = 0
     choice: QueueChoice | None = None
     used: int = 0

@@ -6,12 +6,11 @@ when the device is full. The backend's lock is held for every call but `abandon`
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from vyre_driver.backend.resources import Resource
-from vyre_driver.engine.admission import admit
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.bind import bind
 from vyre_driver.engine.cooperative import code_for
@@ -25,7 +24,9 @@ from vyre_driver.engine.recent import Recent
 from vyre_driver.engine.request import Request
 from vyre_driver.engine.transfer import Form, Targets
 from vyre_driver.errors import DeviceLost, PoisonedState, StaleHandle, Trapped
+from vyre_driver.plan.admission import admit
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_driver.policy.queue import longest_seconds
 
 MAX_LAUNCHES = 512
 MAX_KEPT_BYTES = 256 * 2**20
@@ -37,14 +38,15 @@ MAX_SPARE_BYTES = MAX_KEPT_BYTES // 4
 class Launches:
     """See the module. `persistent` is the memory of a pipeline that stays from one dispatch to the next, or None.
 
-    `recent` are the last dispatches of programs from host memory, `resident` those over resident memory.
+    `recent` are the last dispatches of programs from host memory, `resident` those over resident memory, by the
+    identities of program and handles: a handle that is gone has taken its launches with it.
     """
 
     def __init__(self, backend: str, gate: Gate, persistent: dict[str, Allocation] | None) -> None:
         self._backend, self._gate, self._persistent = backend, gate, persistent
         self._by_shape: dict[tuple[object, ...], Kept] = {}
         self.recent: dict[int, Recent] = {}
-        self.resident: dict[tuple[int, tuple[Resource, ...]], Kept] = {}
+        self.resident: dict[tuple[int, tuple[int, ...]], Kept] = {}
         self._poison: str | None = None
         self.is_closed = False
 
@@ -70,21 +72,30 @@ class Launches:
         device.counters.plans += 1
         if request.places is not None:
             require_places(plan, request.places)
-        admit(plan, config, device.target, device.profile)
+        admit(plan, config, device.profile)
         asked = request._replace(inputs=())
         if plan.num_workgroups == 0 and request.places is None:
             return Kept(device, asked, plan, EmptyLaunch(plan))
-        choice = device.choose_queue(plan) if shape.queue is None else None
+        cost = device.cost(plan)
+        choice = device.choose_queue(cost) if shape.queue is None else None
         queue = shape.queue if shape.queue is not None else choice.verdict.queue if choice else 0
-        return Kept(device, asked, plan, self._bound(device, plan, asked, request.deadline, queue), queue, choice)
+        longest = math.inf if cost is None else longest_seconds(cost)
+        launch = self._bound(device, plan, asked, request.deadline, queue, longest)
+        return Kept(device, asked, plan, launch, longest, queue, choice)
 
     def _bound(
-        self, device: Device, plan: LaunchPlan, request: Request, deadline: Deadline | None, queue: int
+        self,
+        device: Device,
+        plan: LaunchPlan,
+        request: Request,
+        deadline: Deadline | None,
+        queue: int,
+        longest: float,
     ) -> Prepared:
         code = code_for(device, plan, request.config, queue, deadline)
         if deadline is not None:
             deadline.check("compilation")
-        return bind(device, plan, code, self._persistent, request.places)
+        return bind(device, plan, code, self._persistent, request.places, longest)
 
     # ── several in flight ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -93,7 +104,7 @@ class Launches:
         if kept.spare:
             return kept.spare.pop()
         try:
-            return self._bound(device, kept.plan, kept.request, None, kept.queue)
+            return self._bound(device, kept.plan, kept.request, None, kept.queue, kept.longest)
         except BaseException:
             device.counters.failures += 1
             raise
@@ -194,7 +205,7 @@ class Launches:
         device.free(kept.owned)
         kept.spare.clear()
         kept.queue, kept.is_new = queue, True
-        kept.launch = self._bound(device, kept.plan, kept.request, deadline, queue)
+        kept.launch = self._bound(device, kept.plan, kept.request, deadline, queue, kept.longest)
         self._by_shape[kept.request.shape] = kept
 
     # ── given up ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -287,5 +298,4 @@ class Launches:
     def require_trust(self) -> None:
         """Refuse what was computed in persistent memory that an earlier failure has left in no known state."""
         if self._poison is not None:
-            fix = "compile the program again: its persistent memory begins at zero then"
-            raise PoisonedState(self._backend, self._poison, fix=fix)
+            raise PoisonedState(self._backend, self._poison)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from vyre_driver.checked import read_json
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_foundation.dtype import DType
 
@@ -42,7 +43,7 @@ class Natives:
         from vyre_driver.policy.native import Measured
 
         if native not in self._measured:
-            self._measured[native] = self._known.get(self._signature(native), lambda kept: Measured(**json.loads(kept)))
+            self._measured[native] = self._known.get(self._signature(native), lambda kept: Measured(**read_json(kept)))
         return self._measured[native]
 
     def keep(self, native: Native, measured: Measured) -> None:

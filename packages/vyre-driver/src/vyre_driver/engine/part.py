@@ -16,35 +16,39 @@ MAX_ENQUEUED = 8192
 WORTHWHILE = 64
 """Launches that a recording of a short part is made to have."""
 
+Steps = Sequence[ResidentDispatchStep]
 Resolve = Callable[[ResidentDispatchStep], Kept]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
 
 @record(slots=True, eq=False)
 class Part:
-    """`steps` with their `launches`; None for one that is found when it is reached. `runs` counts those before.
+    """The `launches` of some steps; None for one that is found when it is reached. `runs` counts those before.
 
-    A `recording` is of so many `rounds` that it is long enough to be worth a call.
+    The steps come with each call: they hold handles, whose last reference ends the memory. A `recording` is of so many
+    `rounds` that it is long enough to be worth a call.
     """
 
-    steps: Sequence[ResidentDispatchStep]
     launches: Sequence[Kept | None]
     recording: Any = None
     rounds: int = 1
     recorded: int = 0
     runs: int = 0
 
-    def play(self, device: Device, times: int, resolve: Resolve) -> Any:
+    def play(self, device: Device, steps: Steps, times: int, resolve: Resolve) -> Any:
         """Enqueue everything that often: the last event, None if there was none."""
-        if device.port.records and times + self.runs > 1 and self.recording is None and self._is_fixed():
-            self._record(device, resolve, min(times, max(1, WORTHWHILE // len(self.steps))))
-        self.runs += times
         event, enqueued = None, 0
-        while times > 0 and self.steps:
+        if times > 1 and any(kept is not None and kept.is_new for kept in self.launches):
+            event = self._enqueue(steps, resolve)  # new code may be compiled again now, which a replay cannot wait for
+            self.runs, times, enqueued = self.runs + 1, times - 1, len(steps)
+        if device.port.records and times + self.runs > 1 and self.recording is None and self._is_fixed():
+            self._record(device, steps, resolve, min(times, max(1, WORTHWHILE // len(steps))))
+        self.runs += times
+        while times > 0 and steps:
             is_replayed = self.recording is not None and self.rounds <= times
-            event = self._replay(device) if is_replayed else self._enqueue(resolve)
+            event = self._replay(device) if is_replayed else self._enqueue(steps, resolve)
             rounds = self.rounds if is_replayed else 1
-            times, enqueued = times - rounds, enqueued + rounds * len(self.steps)
+            times, enqueued = times - rounds, enqueued + rounds * len(steps)
             if event is not None and times and enqueued >= MAX_ENQUEUED:
                 device.counters.waits += 1
                 device.port.wait(event)
@@ -62,27 +66,27 @@ class Part:
         orders = [None if kept is None else kept.prepared.straight for kept in self.launches]
         return None not in orders and any(orders)
 
-    def _enqueue(self, resolve: Resolve) -> Any:
+    def _enqueue(self, steps: Steps, resolve: Resolve) -> Any:
         event = None
-        for step, kept in zip(self.steps, self.launches, strict=True):
+        for step, kept in zip(steps, self.launches, strict=True):
             event = (kept or resolve(step)).prepared.enqueue((), None) or event
         return event
 
-    def enqueue_timed(self, resolve: Resolve) -> list[Any]:
+    def enqueue_timed(self, steps: Steps, resolve: Resolve) -> list[Any]:
         """Enqueue everything once, with a clock around each launch: the events."""
         self.runs += 1
         events: list[Any] = []
-        for step, kept in zip(self.steps, self.launches, strict=True):
+        for step, kept in zip(steps, self.launches, strict=True):
             events += (kept or resolve(step)).prepared.enqueue_timed((), None)
         return events
 
-    def _record(self, device: Device, resolve: Resolve, rounds: int) -> None:
+    def _record(self, device: Device, steps: Steps, resolve: Resolve, rounds: int) -> None:
         counters = device.counters
         launched, filled = counters.launches, counters.fills
 
         def enqueue() -> None:
             for _ in range(rounds):
-                self._enqueue(resolve)
+                self._enqueue(steps, resolve)
 
         self.recording, self.rounds = device.port.record(enqueue), rounds
         self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled

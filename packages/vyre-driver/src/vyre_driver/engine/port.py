@@ -14,10 +14,19 @@ be changed or freed (a port copies them or waits). `copy_out` returns when the b
 all work enqueued before. `free` may be called while work that uses the memory is in flight, and the port must then keep
 the memory alive until that work has ended. Nothing else waits.
 
+**Lifetimes.** What work in flight uses (memory, host bytes in place, wrapped arrays, code, queues) lives until the work
+has ended, also if the port itself is dropped, the interpreter ends, or the process is forked: a port keeps it in a
+`Ledger` (see `in_flight`). A wait that ends early, by a timeout or an interrupt, leaves the work in flight.
+
+**Waits.** Every call that may wait for the device asks `patience` before each part of the wait, of at most
+`LONGEST_PART` seconds, and lets interrupts of the host through. Only work that is known to be short may block the host
+for longer.
+
 **Sizes.** The engine never asks for nothing: every size is at least 1 byte. A buffer of zero elements is backed by an
 allocation of one byte, bound like any other, and never copied.
 
-**Threads.** Calls come from any thread, never two at a time. `probe` and `target` are called once, their results kept.
+**Threads.** Calls come from any thread, never two at a time. `probe` and `target` are called once, and again
+after `show` or `show_everything` has returned False.
 
 **Errors.** A port raises the classes of `vyre_driver.errors` (`DeviceOutOfMemory`, `KernelCompileFailed`,
 `DispatchFailed`, `DeviceLost`, `UnsupportedFeature`) with the runtime's own words in them, and owns no cleanup of the
@@ -26,17 +35,26 @@ engine's: after an error the engine frees what it allocated, so `free` must work
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.deadline import Patience
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.tune.candidate import Candidate
 from vyre_foundation.dtype import DType
+
+LONGEST_PART = 0.05
+"""Seconds of a part of a wait. A signal ends it at once, but what one thread tells another (`_thread.interrupt_main`,
+or that the device is to be closed) is looked at after it."""
+CLOSING = 1.0
+"""Seconds that closing a port waits for work in flight."""
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
@@ -70,6 +88,11 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     records: bool = False
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 
+    @cached_property
+    def patience(self) -> Patience:
+        """How long calls may wait now. The engine sets its `deadline`, and any thread its `stopped`."""
+        return Patience()
+
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
@@ -80,6 +103,18 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def target(self) -> Target:
         """What the emitter can spell for this device: legalization leaves nothing else."""
 
+    def show(self, lowered: Lowered) -> bool:
+        """Have the device prove that it computes what `lowered` uses, as far as it has not proven it yet.
+
+        False: it does not compute all of it, and `probe`, `target`, `emitter` and `natives` answer differently now.
+        Called before `emit`. A port that believes nothing unproven from the start has nothing to do here.
+        """
+        return True
+
+    def show_everything(self) -> bool:
+        """The same for everything that the port spells, before callers learn of capabilities."""
+        return True
+
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def emitter(self) -> str:
@@ -89,6 +124,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     def spellings(self) -> tuple[Candidate, ...]:
         """What was tried for each op on this device, where the port chooses among spellings. For people."""
+        return ()
+
+    def measure_spellings(self) -> tuple[Candidate, ...]:
+        """Judge all candidates of each op and time the exact ones. Devices that are opened later print the fastest.
+
+        Takes seconds, so nothing but a user's request asks for it.
+        """
         return ()
 
     def natives(self) -> Mapping[tuple[str, DType], str]:
@@ -173,6 +215,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         args: Sequence[Any],
         *,
         timed: bool = False,
+        longest: float = math.inf,
     ) -> EventT:
         """Enqueue one kernel over `grid` workgroups (every axis at least 1) of `workgroup_size` invocations.
 
@@ -181,7 +224,8 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         `args` are the kernel's bound buffers in argument order (a `MemoryT`, or what `in_place` gave), then one u32 (an
         int) for each name of `Kernel.lengths`. A repeated dispatch passes the *same objects* again, but for what
         `in_place` gave, so a port may compare by identity and set only what changed. `timed` asks for an event that
-        `elapsed` can answer; without it an event may be as little as a token for "everything enqueued until now".
+        `elapsed` can answer; without it an event may be as little as a token for "everything enqueued until now". The
+        launch is known to end within `longest` seconds, whatever the data: a port may block the host that long.
         """
 
     def begun(self, event: EventT) -> None:
@@ -199,6 +243,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         workgroup_size: Extent,
         args: Sequence[Any],
         places: Sequence[int],
+        longest: float = math.inf,
     ) -> Callable[[Sequence[Any]], None]:
         """What launches a kernel and waits until it has ended, for however long; a port may know a shorter way.
 
@@ -211,7 +256,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
                 given = list(args)
                 for place, value in zip(places, values, strict=True):
                     given[place] = value
-            self.wait(self.launch(module, kernel, grid, workgroup_size, given))
+            self.wait(self.launch(module, kernel, grid, workgroup_size, given, longest=longest))
 
         return run
 
@@ -246,8 +291,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def wait(self, event: EventT, timeout: float | None = None) -> bool:
         """Wait until the launch has ended, at most `timeout` seconds (None: however long). Whether it has.
 
-        A launch that failed raises here (or in the next `copy_out`). An interrupt of the host must get through.
+        A launch that failed raises here (or in the next `copy_out`). An interrupt of the host must get through, and
+        `patience` is asked before each part of the wait.
         """
+
+    @abstractmethod
+    def finish(self, timeout: float | None = None) -> bool:
+        """Wait in the same way until everything that was enqueued has ended. Whether it has; never what failed."""
 
     @abstractmethod
     def query(self, event: EventT) -> bool:
@@ -261,7 +311,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def close(self) -> None:
-        """Wait for the queue and give everything back. Nothing else is called after it. May be called twice."""
+        """Give everything back. Nothing else is called after it. May be called twice. Never raises.
+
+        It waits for the work in flight, `CLOSING` seconds at most: what does not end by then keeps what it uses.
+        """
 
 
 OpenPort: TypeAlias = Callable[[], DevicePort[Any, Any, Any]]

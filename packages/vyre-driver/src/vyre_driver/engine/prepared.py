@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,8 +79,9 @@ class Prepared:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
     `kernels` are the entry points with their grids and workgroup sizes. `lengths` are the element counts by the code's
-    names. `straight` is the order of the kernels where no loop of the host decides it, else None. `once` launches and
-    waits, where there is one launch and reading the outputs does not wait.
+    names. `straight` is the order of the kernels where no loop of the host decides it, else None. No launch takes more
+    than `longest` seconds, whatever its data. `once` launches and waits, where there is one launch and reading the
+    outputs does not wait.
     """
 
     device: Device
@@ -90,6 +91,7 @@ class Prepared:
     kernels: tuple[tuple[str, Extent, Extent], ...]
     lengths: Mapping[str, int]
     straight: tuple[int, ...] | None
+    longest: float
     once: Callable[[Sequence[Any]], None] | None
     traps: Allocation | None
     counters: Allocation | None
@@ -198,7 +200,7 @@ class Prepared:
             if deadline is not None:
                 deadline.check("launch")
             name, grid, workgroup_size = self.kernels[index]
-            event = port.launch(module, name, grid, workgroup_size, args[index], timed=timed)
+            event = port.launch(module, name, grid, workgroup_size, args[index], timed=timed, longest=self.longest)
             counters.launches += 1
             yield event
 
@@ -208,7 +210,7 @@ class Prepared:
             return self._walk()
         if self.plan.repeats == 1:
             return self.straight
-        return chain.from_iterable(repeat(self.straight, self.plan.repeats))
+        return chain.from_iterable(self.straight for _ in range(self.plan.repeats))
 
     def _walk(self) -> Iterator[int]:
         """The same with loops of the host: their counters are written to the device as the launches are taken."""

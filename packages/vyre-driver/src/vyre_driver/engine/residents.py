@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,11 +59,13 @@ class Residents:
 
     A handle is checked by everything it says: backend, generation, id and size. One that was freed, that belongs to
     another backend, or to the same one before its device was opened again, is a `StaleHandle` that says which.
+    `dropped` are the ids of handles whose life has ended without `free`; the next `sweep` frees their memory.
     """
 
     def __init__(self, backend: str, device: Store) -> None:
         self._backend, self._device = backend, device
-        self._live: dict[int, tuple[Resource, Allocation]] = {}
+        self._live: dict[int, tuple[weakref.ref[Resource], int, Allocation]] = {}
+        self.dropped: deque[int] = deque()
 
     def allocate(self, byte_len: int) -> Resource:
         """A handle to zeros."""
@@ -86,8 +91,11 @@ class Residents:
 
     def _entered(self, allocation: Allocation, byte_len: int) -> Resource:
         generation = self._device.generation
-        resource = Resource(backend=self._backend, id=next(_ids), generation=generation, byte_len=byte_len)
-        self._live[resource.id] = resource, allocation
+        number = next(_ids)
+        end = partial(self.dropped.append, number)  # no more than that: it may run inside of any call
+        resource = Resource(backend=self._backend, id=number, generation=generation, byte_len=byte_len, _end=end)
+        self._live[number] = weakref.ref(resource), byte_len, allocation
+        weakref.finalize(resource, end).atexit = False
         return resource
 
     def find(self, resource: object) -> Allocation:
@@ -96,15 +104,31 @@ class Residents:
             needed = "a handle that allocate_resident gave"
             raise InvalidInput("resource", needed=needed, got=type(resource).__name__, fix="pass the handle itself")
         found = self._live.get(resource.id)
-        if found is None or (found[0] is not resource and found[0] != resource):
+        said = resource.backend, resource.generation, resource.byte_len
+        if found is None or said != (self._backend, self._device.generation, found[1]):
             raise self._stale(resource)
-        return found[1]
+        return found[2]
+
+    def is_handle(self, resource: Resource) -> bool:
+        """Whether this is the object that `allocate` or `wrap` gave, not a copy of it."""
+        found = self._live.get(resource.id)
+        return found is not None and found[0]() is resource
 
     def free(self, resource: Resource) -> None:
         """End the handle's life; the port keeps the memory for as long as work in flight uses it."""
-        allocation = self.find(resource)
-        del self._live[resource.id]
-        self._device.free((allocation,))
+        self.find(resource)
+        self.drop(resource.id)
+
+    def drop(self, number: int) -> None:
+        """The same for the handle of this id; nothing if its life has ended before."""
+        found = self._live.pop(number, None)
+        if found is not None:
+            self._device.free((found[2],))
+
+    def sweep(self) -> None:
+        """Free the memory of handles that nothing refers to."""
+        while self.dropped:
+            self.drop(self.dropped.popleft())
 
     def size(self, resource: Resource) -> int:
         """The bytes of a resource that is alive."""

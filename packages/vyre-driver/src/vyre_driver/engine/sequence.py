@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -36,11 +37,20 @@ Targets: TypeAlias = "Sequence[HostBuffer]"
 
 @record(slots=True, eq=False)
 class Chain:
-    """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone."""
+    """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone.
+
+    `known_by` are its steps, which it does not keep alive.
+    """
 
     prefix: Part
     repeated: Part
     queue: int | None
+    known_by: Sequence[weakref.ref[ResidentDispatchStep]]
+
+    def is_for(self, steps: Iterable[ResidentDispatchStep]) -> bool:
+        """Whether it was made for these, and its launches are still there."""
+        is_same = all(known() is step for known, step in zip(self.known_by, steps, strict=True))
+        return is_same and all(kept.is_live for kept in self.launches)
 
     @property
     def launches(self) -> list[Kept]:
@@ -50,7 +60,7 @@ class Chain:
 
 
 class Sequences:
-    """The sequences of one backend. A sequence is known by the identity of its steps, which it keeps alive.
+    """The sequences of one backend. A sequence is known by the identity of its steps.
 
     They are waited for once, with nothing in between but what an indirect grid needs. A trap is raised at the end: the
     steps behind it have run.
@@ -67,8 +77,8 @@ class Sequences:
             rooms = device.residents.targets(ranges, targets)
             chain = self._chain(device, prefix, repeated if repetitions else ())
             with self._running(device, chain, len(prefix) + repetitions * len(repeated)) as run:
-                first = chain.prefix.play(device, 1, run.resolve)
-                run.wait(chain.repeated.play(device, repetitions, run.resolve) or first)
+                first = chain.prefix.play(device, prefix, 1, run.resolve)
+                run.wait(chain.repeated.play(device, repeated, repetitions, run.resolve) or first)
             device.residents.download_ranges(ranges, rooms)
 
     def run_timed(self, steps: Steps, ranges: Ranges, targets: Targets) -> ResidentSequenceTiming:
@@ -78,7 +88,7 @@ class Sequences:
             rooms = device.residents.targets(ranges, targets)
             chain = self._chain(device, steps, ())
             with self._running(device, chain, len(steps)) as run:
-                events = chain.prefix.enqueue_timed(run.resolve)
+                events = chain.prefix.enqueue_timed(steps, run.resolve)
                 enqueued = time.perf_counter_ns()
                 run.wait(events[-1] if events else None)
                 device_ns = device.elapsed(events)
@@ -94,14 +104,18 @@ class Sequences:
         """What is kept of these steps, or made of them now."""
         key = tuple(map(id, prefix)), tuple(map(id, repeated))
         chain = self._chains.get(key)
-        if chain is None or not all(kept.is_live for kept in chain.launches):
-            self._chains.pop(key, None)
+        if chain is None or not chain.is_for((*prefix, *repeated)):
+            self._forget(device, self._chains.pop(key, None))
             self._chains[key] = chain = self._made(device, tuple(prefix), tuple(repeated))
             if len(self._chains) > MAX_CHAINS:
-                oldest = self._chains.pop(next(iter(self._chains)))
-                oldest.prefix.forget(device)
-                oldest.repeated.forget(device)
+                self._forget(device, self._chains.pop(next(iter(self._chains))))
         return chain
+
+    @staticmethod
+    def _forget(device: Device, chain: Chain | None) -> None:
+        if chain is not None:
+            chain.prefix.forget(device)
+            chain.repeated.forget(device)
 
     def _made(self, device: Device, prefix: Steps, repeated: Steps) -> Chain:
         fixed = {id(step): step for step in (*prefix, *repeated) if not _is_dynamic(step)}
@@ -114,8 +128,8 @@ class Sequences:
         finally:
             for kept in known.values():
                 kept.holds -= 1
-        first, second = (Part(steps, [known.get(id(step)) for step in steps]) for steps in (prefix, repeated))
-        return Chain(first, second, queue)
+        first, second = (Part([known.get(id(step)) for step in steps]) for steps in (prefix, repeated))
+        return Chain(first, second, queue, [weakref.ref(step) for step in (*prefix, *repeated)])
 
     @staticmethod
     def _queue(device: Device, steps: Steps) -> int:

@@ -26,18 +26,21 @@ class CDialect:
     """Spellings of one target; the fields stand in the order of a source text.
 
     `language` is what source units call the language, by which dialects know it; empty if it takes no texts of theirs.
-    `prelude` opens the text. `reserved` are words that no name of a program may become.
+    `prelude` opens the text. `reserved` are words that no name of a program may become, nor one that begins with one of
+    `reserved_prefixes`. Words with capital letters are avoided in any case.
 
     `types` names every type of registers and memory: at least u8, u16, u32; a bool is a u8 in memory. `literals` spells
     the constants of every type that registers can hold: ``{0}`` is a decimal or hexadecimal number. A float
     type whose literals can not be written that way maps to the empty text and is written as a bitcast of its bits. NaN
     and infinities always are.
 
-    `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `parameters`
-    declares a bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the
-    workgroup inside of a kernel: ``{type}``, ``{name}``, ``{count}``; `constant` a table before all kernels: also
-    ``{values}``, with the outer braces around them in the template. Private arrays are plain C, with `zeros` as the
-    initialiser of those that begin with zeros.
+    `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `function`
+    heads a function that must not be inlined: ``{type}``, ``{name}``, ``{parameters}``; compilers that make vectors
+    compute a branch for all of their lanes, but call a function only for those that take it. `parameters` declares a
+    bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the workgroup
+    inside of a kernel: ``{type}``, ``{name}``, ``{count}``; `constant` a table before all kernels: also ``{values}``,
+    with the outer braces around them in the template. Private arrays are plain C, with `zeros` as the initialiser of
+    those that begin with zeros.
 
     `ids` are u32 expressions. `index_ids` may spell some of them as wider unsigned integers, for use as indices.
 
@@ -57,21 +60,24 @@ class CDialect:
     `groups` is how a workgroup runs. `wide_indices`: indices are u64 where they can be, so that compilers know that
     they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
     where one comparison decides which of the two runs. `hides_signs`: compilers must not see that the sign of a float
-    is changed where there are barriers. `no_vectors` stands before kernels of which the compiler must not make vectors,
-    because those would be wrong (`lower/parting.py`). `begin` is the line that every kernel's body begins with.
-    `rare_loop` is a line before loops that are not worth much of a compiler's time, `short_loop` one before loops that
-    are better written out. `rare_end` is a statement that does nothing, behind code that rarely runs: compilers then do
-    not join its end with that of the other version. `opaque` is a statement after which compilers do not know what the
-    variable ``{0}`` holds: then canonical NaN stay in registers. Empty texts are none.
+    is changed where there are barriers. `hides_negations`: nor that an integer is negated where words are shifted.
+    `no_vectors` stands before kernels of which the compiler must not make vectors, because those would be wrong
+    (`lower/parting.py`). `begin` is the line that every kernel's body begins with. `rare_loop` is a line before loops
+    that are not worth much of a compiler's time, `short_loop` one before loops that are better written out. `rare_end`
+    is a statement that does nothing, behind code that rarely runs: compilers then do not join its end with that of the
+    other version. `opaque` is a statement after which compilers do not know what the variable ``{0}`` holds: then
+    canonical NaN stay in registers. Empty texts are none.
     """
 
     name: str
     language: str = ""
     prelude: str = ""
     reserved: frozenset[str] = frozenset()
+    reserved_prefixes: tuple[str, ...] = ()
     types: Mapping[DType, str]
     literals: Mapping[DType, str]
     kernel: str
+    function: str = ""
     parameters: Mapping[tuple[Memory, Access], str]
     length_parameter: str
     workgroup: str
@@ -93,6 +99,7 @@ class CDialect:
     wide_indices: bool = False
     versions: bool = False
     hides_signs: bool = False
+    hides_negations: bool = False
     no_vectors: str = ""
     begin: str = ""
     rare_loop: str = ""
@@ -119,6 +126,8 @@ class CDialect:
             wide_indices=self.wide_indices,
             versions=self.versions,
             hides_signs=self.hides_signs,
+            functions=bool(self.function),
+            hides_negations=self.hides_negations,
         )
 
     def digest(self) -> str:

@@ -1,4 +1,7 @@
-"""Calls of dialect ops become what they are composed of, unless the target has them or the dialect has words for it."""
+"""Calls of dialect ops become what they are composed of, unless the target has them or the dialect has words for it.
+
+Calls of rare ops are left: they become branches (`rare.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from vyre_driver.lower.declare import declare
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.text_forms import CallForm, require_distinct, text_for
 from vyre_foundation import dialect
+from vyre_foundation.dialect import is_rare_call
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
@@ -28,13 +32,11 @@ def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict
     def stays(node: Call) -> bool:
         if node.args and (node.callee, node.args[0].dtype) in target.calls:
             return True
-        if not target.language:
-            return False
         form = CallForm.of(node)
-        text = text_for(form, target)
+        text = text_for(form, target) if target.language else None
         if text is not None:
             texts[form] = text
-        return text is not None
+        return text is not None or is_rare_call(node)
 
     def expanded(stmt: Stmt) -> Stmt:
         return with_expressions(stmt, lambda e: dialect.expand(e, memo, stays))

@@ -131,13 +131,13 @@ class Guards:
             if limit.buffer is buffer:
                 return True
             count = limit.buffer.count
-            if isinstance(count, LengthOf) and count.times <= count.over and count.plus == 0:
+            if isinstance(count, LengthOf) and count.times <= count.over and count.plus <= 0:
                 return self._at_most(Length(self._program.buffer(count.buffer)), buffer)
         most = limit.value if isinstance(limit, Literal) else limit.buffer.count if isinstance(limit, Length) else None
         match buffer.count:
             case int(count):
                 return isinstance(most, int) and most <= count
-            case LengthOf(buffer=other, times=times, over=over) if times >= over:
+            case LengthOf(buffer=other, times=times, over=over, plus=plus) if times >= over and plus >= 0:
                 return self._at_most(limit, self._program.buffer(other))
             case _:
                 return False

@@ -58,7 +58,7 @@ class Images:
         sums: dict[Expr, Sum | None] = {}
         for node in nodes:
             if values := self.digits.get(node):
-                only = len(values) == 1
+                only = values[0] == values[-1]
                 sums[node] = Sum(values[0] if only else 0, {} if only else {node: 1}, values[-1])
             elif isinstance(node, Local):
                 sums[node] = self.sum(self._values[node]) if node in self._values else None
@@ -93,7 +93,7 @@ def spread(numbers: int, weight: int, values: range, room: int) -> int:
     below = (1 << room) - 1
     numbers = numbers << weight * values.start & below if weight * values.start < room else 0
     distance = weight * values.step
-    left, have = min(len(values), -(-room // distance)), 1
+    left, have = len(values[: -(-room // distance)]), 1  # a range may have more than `len` can say
     while have < left:  # twice as many each time
         more = min(have, left - have)
         numbers |= numbers << more * distance & below

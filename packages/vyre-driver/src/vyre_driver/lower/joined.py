@@ -15,4 +15,5 @@ def joined(parts: Sequence[Lowered]) -> Lowered:
         schedule=(),
         buffers={},
         texts={form: text for part in parts for form, text in part.texts.items()},
+        functions={form: function for part in parts for form, function in part.functions.items()},
     )

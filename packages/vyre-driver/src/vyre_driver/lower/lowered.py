@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from vyre_driver.lower.target import Arrangement
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Let
 from vyre_foundation.record import record
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ TRAPS = "__traps"
 
 RARE = "__rare"
 """The label of a region that few workgroups come to: it is not worth much work of a compiler."""
+
+RARELY = "__rarely"
+"""The label of a region that hardly any invocation comes to."""
 
 ITEMS = Arrangement(as_loops=False)
 
@@ -72,12 +76,27 @@ class Repeat:
 Step = Launch | Repeat
 
 
+@record(frozen=True, slots=True)
+class Function:
+    """What calls of a rare op are composed of: the last statement of `program`, which touches no memory, is the `let`
+    of the result."""
+
+    parameters: tuple[Local, ...]
+    program: Program
+
+    @property
+    def result(self) -> Local:
+        last = self.program.body[-1]
+        assert isinstance(last, Let)
+        return Local(last.name, last.value.dtype)
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Lowered:
     """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
     those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`, `RUNS`). `traps` are
     the tags of the trap statements in program order. `texts` define the calls that are left for the target's own
-    language."""
+    language, and `functions` those that are left because they are rare."""
 
     source: Program
     kernels: tuple[Kernel, ...]
@@ -85,3 +104,4 @@ class Lowered:
     buffers: Mapping[str, Buffer]
     traps: tuple[str, ...] = ()
     texts: Mapping[CallForm, TextModule] = field(default_factory=dict)
+    functions: Mapping[CallForm, Function] = field(default_factory=dict)

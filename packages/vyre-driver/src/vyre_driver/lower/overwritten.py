@@ -17,6 +17,7 @@ from vyre_foundation.ir.expr import Expr, Id, IdKind, Literal, Load, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Break, Continue, For, If, Let, Region, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.record import record
 
 _MAX_ELEMENTS = 1 << 18
 
@@ -28,7 +29,15 @@ Written = Mapping[Part, int]
 """Elements that are written by now, as the bits of a number: those of the empty part, and for every other part, in the
 round and by the invocation that its counters and ids are of, the sum of these plus each bit."""
 
-Reads = Mapping[int, Sequence[tuple[Buffer, Expr]]]
+
+@record(frozen=True, slots=True)
+class Known:
+    """Of a statement, whatever the array: the elements that it looks at itself, whether a barrier is in it, and whether
+    somebody may go on elsewhere than behind it."""
+
+    reads: Sequence[tuple[Buffer, Expr]]
+    has_barrier: bool
+    may_leave: bool
 
 
 def overwritten(program: Program) -> frozenset[Buffer]:
@@ -39,9 +48,9 @@ def overwritten(program: Program) -> frozenset[Buffer]:
     ids: dict[Expr, range] = {Id(IdKind.LOCAL_ID, n): range(size) for n, size in enumerate(program.workgroup_size)}
     lets = [s for s in statements(program.body) if isinstance(s, Let)]
     images = Images(ids, {Local(s.name, s.value.dtype): s.value for s in lets})
-    reads = {id(s): _reads(s) for s in statements(program.body)}
+    known = {id(s): Known(_reads(s), _has_barrier(s), _may_leave(s)) for s in statements(program.body)}
     return frozenset(
-        b for b in arrays if _room(b) <= _MAX_ELEMENTS and _Array(b, images, reads).is_unseen(program.body)
+        b for b in arrays if _room(b) <= _MAX_ELEMENTS and _Array(b, images, known).is_unseen(program.body)
     )
 
 
@@ -63,8 +72,8 @@ class _Seen(Exception):
 class _Array:
     """One array. `together` is said where all invocations of the workgroup come along."""
 
-    def __init__(self, buffer: Buffer, images: Images, reads: Reads) -> None:
-        self._buffer, self._images, self._reads = buffer, images, reads
+    def __init__(self, buffer: Buffer, images: Images, known: Mapping[int, Known]) -> None:
+        self._buffer, self._images, self._known = buffer, images, known
         self._room = _room(buffer)
         self._ids: Digits = {id: images.digits[id] for id in images.digits if isinstance(id, Id)}
         self._is_shared = buffer.memory is Memory.WORKGROUP
@@ -80,11 +89,11 @@ class _Array:
         """What is written behind `body`; raises where it reads something else."""
         for stmt in body:
             written = self._stmt(stmt, written, together=together)
-            together = together and not _may_leave(stmt)
+            together = together and not self._known[id(stmt)].may_leave
         return written
 
     def _stmt(self, stmt: Stmt, written: Written, *, together: bool) -> Written:
-        for buffer, index in self._reads[id(stmt)]:
+        for buffer, index in self._known[id(stmt)].reads:
             if buffer is self._buffer:
                 self._require(index, written)
         match stmt:
@@ -128,7 +137,7 @@ class _Array:
     # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _branches(self, stmt: If, then: Body, orelse: Body, written: Written, *, together: bool) -> Written:
-        together = together and _has_barrier(stmt)
+        together = together and self._known[id(stmt)].has_barrier
         one, other = (self._body(body, written, together=together) for body in (then, orelse))
         if self._is_shared and not together:
             return written
@@ -138,8 +147,9 @@ class _Array:
         """A round sees what the rounds before it have written only as far as that is the same in all of them."""
         counter, values = Local(loop.name, loop.start.dtype), _values(loop)
         self._images.enter(counter, values)
-        inner = self._body(loop.body, written, together=together and (bool(values) or _has_barrier(loop)))
-        if not values or any(map(_may_leave, loop.body)):
+        may_wait = bool(values) or self._known[id(loop)].has_barrier
+        inner = self._body(loop.body, written, together=together and may_wait)
+        if not values or any(self._known[id(s)].may_leave for s in loop.body):
             return written
         behind = dict(written)
         for part, elements in inner.items():
@@ -163,7 +173,6 @@ def _has_barrier(stmt: Stmt) -> bool:
 
 
 def _may_leave(stmt: Stmt) -> bool:
-    """Whether somebody may go on elsewhere than behind `stmt`."""
     match stmt:
         case Return() | Break() | Continue():
             return True

@@ -66,7 +66,9 @@ class Target:
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
     much faster that it is worth to be there twice. `hides_signs`: a change of a float's sign does not survive a
-    barrier, as long as the compiler knows it for one.
+    barrier, as long as the compiler knows it for one. `functions`: calls of rare ops are better calls of functions than
+    what those are composed of. `hides_negations`: the sign of a negated integer is not that of its least value, as long
+    as the compiler knows that it is negated.
     """
 
     name: str
@@ -85,11 +87,17 @@ class Target:
     wide_indices: bool = False
     versions: bool = False
     hides_signs: bool = False
+    functions: bool = False
+    hides_negations: bool = False
 
     @property
     def subgroups(self) -> SubgroupCaps:
         """What the target does in subgroups without help."""
         return SubgroupCaps(self.subgroup_sizes, self.subgroup_ops)
+
+    def has_atomic(self, op: AtomicOp, dtype: DType) -> bool:
+        """Whether there is an atomic, or a compare-exchange of which it is made."""
+        return bool({(op, dtype), (AtomicOp.COMPARE_EXCHANGE, dtype)} & self.atomics)
 
     def spells(self, op: str, operand: DType) -> bool:
         return (op, operand) in self.ops

@@ -25,8 +25,8 @@ def lower_traps(program: Program, target: Target) -> Program:
     tags = trap_tags(program)
     if not tags:
         return program
-    if (AtomicOp.MIN, u64) not in target.atomics:
-        raise unsupported(target, "traps: they need atomic min on u64")
+    if not target.has_atomic(AtomicOp.MIN, u64):
+        raise unsupported(target, "traps: they need atomic min or compare-exchange on u64")
     sidecar = scratch(TRAPS, u64, len(tags), next_binding(program))
     high = Apply(OPS["shl"], invocation(program, u64), literal(u64, 32))
     numbers = count()

@@ -28,7 +28,8 @@ def fill_with_zeros(program: Program, source: Program) -> Program:
         return program
     fresh = Fresh(program)
     fills = [stmt for array in arrays for stmt in _fill(program, array, fresh)]
-    return declare(program, (*fills, Barrier(), *program.body))
+    meeting = () if program.workgroup_volume == 1 else (Barrier(),)
+    return declare(program, (*fills, *meeting, *program.body))
 
 
 def _fill(program: Program, array: Buffer, fresh: Fresh) -> Body:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.delegate import DelegatingBackend, DelegatingPipeline, contract_methods
+from vyre_driver.backend.delegate import DelegatingBackend, DelegatingPipeline, contract_methods, programs_of
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_foundation.ir.program import Program
@@ -34,8 +34,8 @@ class Kind(Enum):
 class Call:
     """One call. `input_bytes` are those handed over, `output_bytes` those that came back to the host.
 
-    `program` is its name, empty where the call has none. `device_ns` is known for timed dispatches only; `error` is
-    what the call raised.
+    `program` is its name, or those of several with commas; empty where the call has none. `device_ns` is known for
+    timed dispatches only; `error` is what the call raised.
     """
 
     kind: Kind
@@ -78,6 +78,7 @@ def _kind(method: str) -> Kind | None:
     begins = {
         "dispatch": Kind.DISPATCH,
         "compile": Kind.COMPILE,
+        "precompile": Kind.COMPILE,
         "upload": Kind.UPLOAD,
         "download": Kind.DOWNLOAD,
     }
@@ -121,18 +122,19 @@ def _size(value: object) -> int:
 def _observed_method(name: str, kind: Kind) -> Callable[..., Any]:
     def method(self: ObservedBackend, *args: Any, **named: Any) -> Any:
         given = (*args, *named.values())
-        program = next((a for a in given if isinstance(a, Program)), None)
+        programs = programs_of(given)
         config = next((a for a in given if isinstance(a, DispatchConfig)), None)
         call = Call(
             kind=kind,
             method=name,
             backend=self.id(),
-            program=program.name if program is not None else "",
+            program=", ".join(dict.fromkeys(program.name for program in programs)),
             label=(config.label or "") if config is not None else "",
             input_bytes=_size(given),
         )
         result = _watch(self.observers, call, lambda: getattr(self.inner, name)(*args, **named))
-        if isinstance(result, CompiledPipeline) and program is not None:
+        if isinstance(result, CompiledPipeline):
+            (program,) = programs
             return ObservedPipeline(result, program, self)
         return result
 

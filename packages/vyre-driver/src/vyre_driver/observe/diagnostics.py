@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, NewType
 
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.origin import Origin
 from vyre_foundation.migration import Migrated
 from vyre_foundation.record import record
 from vyre_foundation.text.errors import TextError
@@ -51,6 +52,18 @@ class SourceLine:
     def at(cls, file: str, place: Position) -> SourceLine:
         """The place in the file called `file`."""
         return cls(file=file, line=place.line, column=place.column, width=place.width, code=place.code)
+
+    @classmethod
+    def of_origin(cls, origin: Origin | None) -> SourceLine | None:
+        """The line of Python that wrote a part of a program, if it is known and its file can be read."""
+        if origin is None:
+            return None
+        from linecache import getline  # for those who look at a program that was built here
+
+        code = getline(*origin).rstrip("\n")
+        start = len(code) - len(code.lstrip())
+        width = len(code) - start
+        return cls(file=origin.file, line=origin.line, column=start + 1, width=width, code=code) if width else None
 
 
 @dataclass(frozen=True)
@@ -144,7 +157,7 @@ def of_finding(finding: Finding, source: Source | None = None, severity: Severit
         code=DiagnosticCode(finding.code),
         message=finding.message,
         where=finding.where,
-        source=None if source is None else source.place_of(finding.where),
+        source=SourceLine.of_origin(finding.origin) if source is None else source.place_of(finding.where),
         fix=finding.fix,
     )
 

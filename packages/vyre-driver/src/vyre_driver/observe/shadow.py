@@ -220,7 +220,12 @@ class Shadow:
             outputs=_by_name(program, ended),
             reference_outputs=_by_name(program, expected),
         )
-        return write_capsule(self.policy.capsules, capsule)
+        try:
+            return write_capsule(self.policy.capsules, capsule)
+        except OSError as error:  # the difference is what counts
+            fix = "name a folder that can be written"
+            logging.getLogger("vyre.shadow").error("the capsule cannot be written: %s. Fix: %s", error, fix)
+            return None
 
     def _tell(self, event: DivergenceEvent) -> None:
         kind = "" if event.is_proven else " (its determinism is not proven)"

@@ -13,13 +13,16 @@ from collections.abc import Iterator
 
 from blake3 import blake3
 
+from vyre_driver.checked import Fields, read_json
 from vyre_driver.errors import BadArtifact
 from vyre_driver.pipeline.artifact import Artifact
+from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.record import record
-from vyre_foundation.wire import WireError, decode, encode
+from vyre_foundation.wire import decode, encode
 
-MAGIC = b"VYRE\x00C1\n"
+ANY_VERSION = b"VYRE\x00C"
+MAGIC = ANY_VERSION + b"1\n"
 _DIGEST = 32
 _NAMES = ("backend", "device", "vendor", "driver", "compiler")
 
@@ -27,13 +30,15 @@ _NAMES = ("backend", "device", "vendor", "driver", "compiler")
 @record(frozen=True, slots=True, kw_only=True)
 class CompiledProgram:
     """`program` has the workgroup size that is launched. `device` is the profile's identity, with "" for what does not
-    matter to the code. `codes` are artifacts by the names of the device's queues, "" where it has but one."""
+    matter to the code. `codes` are artifacts by the names of the device's queues, "" where it has but one. `dialects`
+    are those that the program calls, as they were: what a call is made of is in the code, and not in the program."""
 
     target: str
     device: tuple[str, ...]
     program: Program
     ulp_budget: int
     codes: tuple[tuple[str, Artifact], ...]
+    dialects: tuple[str, ...] = ()
 
     @property
     def backend(self) -> str:
@@ -46,6 +51,7 @@ class CompiledProgram:
             "device": self.device,
             "ulp_budget": self.ulp_budget,
             "queues": [queue for queue, _ in self.codes],
+            "dialects": self.dialects,
         }
         parts = [json.dumps(head).encode(), encode(self.program), *(code.to_bytes() for _, code in self.codes)]
         body = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
@@ -56,22 +62,39 @@ class CompiledProgram:
         """The compiled program in a file's contents; `BadArtifact` if a byte is not what it was."""
         body = data[len(MAGIC) + _DIGEST :]
         if not data.startswith(MAGIC):
-            raise BadArtifact("it does not begin as one", where=where)
+            of_vyre = data.startswith(ANY_VERSION)
+            raise BadArtifact(
+                "another version of vyre wrote it" if of_vyre else "it does not begin as one", where=where
+            )
         if blake3(body).digest() != data[len(MAGIC) : len(MAGIC) + _DIGEST]:
             fix = "copy the file again, or compile the program again"
             raise BadArtifact("its contents are not those of its digest", fix=fix, where=where)
         try:
             head, program, *codes = _parts(body)
-            known = json.loads(head)
-            return cls(
-                target=known["target"],
-                device=tuple(known["device"]),
+            known = Fields(read_json(head))
+            made = cls(
+                target=known.text("target"),
+                device=known.texts("device"),
                 program=decode(program),
-                ulp_budget=known["ulp_budget"],
-                codes=tuple(zip(known["queues"], map(Artifact.from_bytes, codes), strict=True)),
+                ulp_budget=known.whole("ulp_budget"),
+                codes=tuple(zip(known.texts("queues"), map(Artifact.from_bytes, codes), strict=True)),
+                dialects=known.texts("dialects"),
             )
-        except (ValueError, LookupError, TypeError, WireError) as error:
-            raise BadArtifact(f"another version wrote it ({error})", where=where) from error
+            made._require_parts()
+        except (ValueError, LookupError, TypeError, VyreError) as error:
+            raise BadArtifact(f"it cannot be read ({error})", where=where) from error
+        return made
+
+    def _require_parts(self) -> None:
+        """`ValueError` if the parts do not belong together."""
+        if len(self.device) != len(_NAMES):
+            raise ValueError(f"a device has {len(_NAMES)} names, got {len(self.device)}")
+        buffers = (self.program.buffers, self.program.inputs, self.program.outputs)
+        expected = [tuple(buffer.name for buffer in some) for some in buffers]
+        for queue, code in self.codes:
+            made = code.executable
+            if [made.declared, made.inputs, made.outputs] != expected:
+                raise ValueError(f"the code for the queue {queue!r} is of another program")
 
     def require_device(self, device: tuple[str, ...]) -> None:
         """`BadArtifact` with everything that is not as it was, if it was made for another device than this one."""
@@ -79,6 +102,12 @@ class CompiledProgram:
         other = [f"{name} {here!r} instead of {made!r}" for name, made, here in pairs if made not in ("", here)]
         if other:
             raise BadArtifact(f"here is {', '.join(other)}", where=self.target)
+
+    def require_dialects(self, dialects: tuple[str, ...]) -> None:
+        """`BadArtifact` if the dialects that the program calls are not as they were when it was compiled."""
+        if self.dialects != dialects:
+            made, here = (" and ".join(map(repr, found)) or "no dialect" for found in (self.dialects, dialects))
+            raise BadArtifact(f"it was compiled with {made}, here is {here}", where=self.target)
 
 
 def _parts(body: bytes) -> Iterator[bytes]:

@@ -9,69 +9,140 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+import stat
+from contextlib import closing
+from enum import Enum, auto
 from pathlib import Path
+
+from vyre_driver.pipeline.ownership import Insecure, require_secure, require_secure_folder
 
 FILE = "vyre-1.sqlite3"
 """The number is the version of the layout: another layout is another file."""
 DAMAGED = "vyre-1.damaged.sqlite3"
 PATIENCE_S = 2.0
+ATTEMPTS = 5
+"""So often a file is made that another process removes before it is opened."""
 
-_LAYOUT = """
-CREATE TABLE entry (
+_LAYOUT = (
+    """CREATE TABLE entry (
     key TEXT PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, policy TEXT NOT NULL, device TEXT NOT NULL,
     identity TEXT NOT NULL, cost_ns INTEGER NOT NULL, digest BLOB NOT NULL, payload BLOB NOT NULL
-);
-CREATE INDEX entry_subject ON entry (kind, subject);
-CREATE TABLE heat (key TEXT PRIMARY KEY, made REAL NOT NULL, used REAL NOT NULL, uses INTEGER NOT NULL);
-"""
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA)
+)""",
+    "CREATE INDEX entry_subject ON entry (kind, subject)",
+    "CREATE TABLE heat (key TEXT PRIMARY KEY, made REAL NOT NULL, used REAL NOT NULL, uses INTEGER NOT NULL)",
+)
+"""As sqlite keeps it in the file. It is compared when the file is opened: damage in it changes what is written."""
+
+ERRORS = (sqlite3.Error, sqlite3.Warning, OSError, ValueError, TypeError, ArithmeticError, MemoryError)
+"""What the use of a file can raise, whatever is in it. Text in damaged error messages does not decode (ValueError)."""
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file is to blame, rather than its place, its rights or another process."""
-    code = getattr(error, "sqlite_errorcode", None)
-    missing = "no such table" in str(error) or "no such column" in str(error)
-    return missing or (code is not None and code & 0xFF in _DAMAGE)
+class Trouble(Enum):
+    """What an error says about the file."""
+
+    BUSY = auto()
+    """Another process holds the lock, or memory is short: later it may work."""
+    UNWRITABLE = auto()
+    """It can be read at most: a full disk, a file system or rights that allow no more."""
+    UNUSABLE = auto()
+    """Its place is to blame: there is none, another user may write it, or something else has its name."""
+    DAMAGE = auto()
+    """Its contents are to blame."""
+
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
+
+
+def trouble(error: Exception, folder: Path) -> Trouble:
+    """What `error`, which the use of the file in `folder` has raised, says about it."""
+    match error:
+        case Insecure() | FileNotFoundError() | FileExistsError():
+            return Trouble.UNUSABLE
+        case OSError():
+            return Trouble.UNWRITABLE
+        case MemoryError() | UnicodeEncodeError():  # what was to be written has no bytes
+            return Trouble.BUSY
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in _BUSY:
+        return Trouble.BUSY
+    if code == sqlite3.SQLITE_READONLY:  # a flag in the file says so, too
+        return (
+            Trouble.DAMAGE if os.access(folder, os.W_OK) and os.access(folder / FILE, os.W_OK) else Trouble.UNWRITABLE
+        )
+    return Trouble.UNWRITABLE if code in _UNWRITABLE else Trouble.DAMAGE
 
 
 def open_to_write(folder: Path) -> sqlite3.Connection:
-    """The file of `folder`, made if it is not there. OSError or `sqlite3.Error` where it can not be."""
-    path = folder / FILE
-    if not path.exists():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _create(path)
-    connection = _read(path, "mode=rw")
+    """The file of `folder`, made if it is not there. One of `ERRORS` where it cannot be opened or made."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for attempt in range(ATTEMPTS):
+        before = inode(folder)
+        try:
+            if not _require_secure(folder):
+                _create(folder / FILE)
+            connection = _read(folder / FILE, "mode=rw")
+            break
+        except (FileNotFoundError, sqlite3.OperationalError):
+            is_same = before != 0 and inode(folder) == before  # else another process has removed it meanwhile
+            if is_same or attempt + 1 == ATTEMPTS:
+                raise
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
 
 def open_to_read(folder: Path) -> sqlite3.Connection:
-    """The file of `folder` as it is. In a folder that can not be written the log of another process is not seen."""
-    path = folder / FILE
+    """The file of `folder` as it is. In a folder that cannot be written the log of another process is not seen."""
+    if not _require_secure(folder):
+        raise FileNotFoundError(f"there is no {folder / FILE}")
     try:
-        return _read(path, "mode=ro")
+        return _read(folder / FILE, "mode=ro")
     except sqlite3.Error as error:
-        if is_damage(error) or os.access(folder, os.W_OK):
+        if trouble(error, folder) is Trouble.DAMAGE or os.access(folder, os.W_OK):
             raise
-        return _read(path, "mode=ro&immutable=1")
+        return _read(folder / FILE, "mode=ro&immutable=1")
 
 
-def move_aside(folder: Path, inode: int) -> None:
-    """Keep one damaged file for whoever wants to look, unless another process has replaced it meanwhile."""
-    path = folder / FILE
-    with suppress(OSError):
-        if path.stat().st_ino != inode:
-            return
-        for log in (path.with_name(f"{FILE}-wal"), path.with_name(f"{FILE}-shm")):
+def inode(folder: Path) -> int:
+    """The number of the file that is there now, 0 for none."""
+    try:
+        return (folder / FILE).lstat().st_ino
+    except OSError:
+        return 0
+
+
+def move_aside(folder: Path, damaged: int) -> None:
+    """Keep one damaged file for a person to look at, unless another process has replaced it meanwhile."""
+    if inode(folder) == damaged:
+        for log in _logs(folder):
             log.unlink(missing_ok=True)
-        path.replace(folder / DAMAGED)
+        (folder / FILE).replace(folder / DAMAGED)
 
 
 def remove(folder: Path) -> None:
-    """Delete every file of the store."""
-    for path in folder.glob("vyre-*.sqlite3*"):
+    """Delete every file of the store; the logs first, so that no new file meets an old log. OSError if one stays."""
+    for path in (*_logs(folder), *folder.glob("vyre-*.sqlite3*")):
         path.unlink(missing_ok=True)
+
+
+def _logs(folder: Path) -> tuple[Path, ...]:
+    """The files that sqlite keeps beside its own."""
+    return tuple(folder / f"{FILE}-{kind}" for kind in ("wal", "shm", "journal"))
+
+
+def _require_secure(folder: Path) -> bool:
+    """Whether the file is there. `Insecure` if another user may write it, OSError if something else has its name."""
+    require_secure_folder(folder)
+    path = folder / FILE
+    for part in (*_logs(folder), path):
+        try:
+            status = part.lstat()
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            raise FileExistsError(f"{part} is no regular file")
+        require_secure(part, status)
+    return inode(folder) != 0
 
 
 def _create(path: Path) -> None:
@@ -84,7 +155,8 @@ def _create(path: Path) -> None:
         with closing(_connect(new, "mode=rw")) as connection:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_LAYOUT)
+            for statement in _LAYOUT:
+                connection.execute(statement)
         try:
             os.link(new, path)
         except FileExistsError:
@@ -99,8 +171,10 @@ def _create(path: Path) -> None:
 def _read(path: Path, how: str) -> sqlite3.Connection:
     connection = _connect(path, how)
     try:
-        connection.execute("SELECT 1 FROM entry LIMIT 1").fetchone()
-    except sqlite3.Error:
+        rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+        if {sql for (sql,) in rows} != {*_LAYOUT}:
+            raise sqlite3.DatabaseError("its tables are not as they were made")
+    except BaseException:
         connection.close()
         raise
     return connection

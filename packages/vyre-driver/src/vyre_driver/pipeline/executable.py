@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from vyre_driver.checked import Fields, read_json, texts
 from vyre_driver.device.profile import Extent
 from vyre_driver.lower.lowered import Launch, Lowered, Repeat, Step
 from vyre_foundation.ir.buffer import Buffer
@@ -83,16 +84,49 @@ class Executable:
     def from_bytes(cls, data: bytes) -> Executable:
         """The executable that `to_bytes` wrote. ValueError, LookupError or `WireError` for other bytes."""
         text, _, host = data.partition(b"\0")
-        names, program = json.loads(text), decode(host)
-        return cls(
-            declared=tuple(names["declared"]),
-            inputs=tuple(names["inputs"]),
-            outputs=tuple(names["outputs"]),
+        names, program = Fields(read_json(text)), decode(host)
+        made = cls(
+            declared=names.texts("declared"),
+            inputs=names.texts("inputs"),
+            outputs=names.texts("outputs"),
             buffers={buffer.name: buffer for buffer in program.buffers},
-            entries=tuple(Entry(n, (x, y, z), tuple(b), tuple(ls), m) for n, (x, y, z), b, ls, m in names["entries"]),
+            entries=tuple(map(_entry, names.items("entries"))),
             schedule=tuple(_steps(program.body)),
-            traps=tuple(names["traps"]),
+            traps=names.texts("traps"),
         )
+        made._require_names()
+        return made
+
+    def _require_names(self) -> None:
+        """`ValueError` if a part refers to another that is not there."""
+        named = {*self.declared, *self.buffers}
+        for entry in self.entries:
+            if missing := {*entry.buffers} - self.buffers.keys() or {*entry.lengths} - named:
+                raise ValueError(f"the kernel {entry.name!r} takes {min(missing)!r}, which is no buffer")
+        if missing := {*self.inputs, *self.outputs} - {*self.declared}:
+            raise ValueError(f"{min(missing)!r} is not declared")
+        if unknown := {*_launched(self.schedule)} - {*range(len(self.entries))}:
+            raise ValueError(f"there is no kernel {min(unknown)}")
+
+
+def _entry(row: object) -> Entry:
+    if not isinstance(row, list) or len(row) != 5 or not isinstance(row[0], str):
+        raise ValueError("a kernel is not a list of five parts that begins with its name")
+    name, size, buffers, lengths, most = row
+    numbers = [*size, most] if isinstance(size, list) and len(size) == 3 else []
+    if not numbers or not all(type(number) is int and 0 < number < 2**32 for number in numbers):
+        raise ValueError(f"the kernel {name!r} has no size")
+    x, y, z = size
+    return Entry(name, (x, y, z), texts(buffers, "buffers"), texts(lengths, "lengths"), most)
+
+
+def _launched(schedule: Sequence[Step]) -> Iterator[int]:
+    for step in schedule:
+        match step:
+            case Launch(kernel):
+                yield kernel
+            case Repeat():
+                yield from _launched(step.body)
 
 
 def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:

@@ -128,8 +128,10 @@ def called_dialects(program: Program) -> tuple[str, ...]:
 
 
 def _described(id: str, found: Dialect | None) -> str:
-    if found is None:  # registered by hand: the process that registered it is not over
-        return f"{id} of process {os.getpid()}"
+    from vyre_foundation.dialect import registration
+
+    if found is None:  # registered by hand: the process that registered it is not over, and may do so again
+        return f"{id} of process {os.getpid()}, registration {registration(id)}"
     makers = [maker for row in found.ops for maker in (row.expand, *row.lowerings.texts.values())]
     packages = {getattr(maker, "__module__", "").partition(".")[0] for maker in makers} - {""}
     return " ".join(filter(None, (id, found.version, found.digest, source_stamp(*sorted(packages)))))

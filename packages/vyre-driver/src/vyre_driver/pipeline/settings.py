@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import os
 import re
-import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,7 @@ DEFAULT_TIMEOUT = 120.0
 """Seconds."""
 ModeT = TypeVar("ModeT", bound=Enum)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-_SIZE = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,18})\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 
 
 class CacheMode(Enum):
@@ -31,6 +31,11 @@ class CacheMode(Enum):
     OFF = "off"
     READ = "ro"
     READ_WRITE = "rw"
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> CacheMode:
+        """What `VYRE_CACHE` says; `InvalidSetting` for a value that means nothing. An empty one is as none."""
+        return _one_of(cls, MODE, environment.get(MODE) or cls.READ_WRITE.value)
 
 
 @record(frozen=True, slots=True)
@@ -43,11 +48,13 @@ class CacheSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> CacheSettings:
-        """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none."""
-        folder = environment.get(FOLDER)
+        """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none.
+
+        `FileNotFoundError` where no variable names a folder and this user has none.
+        """
         return cls(
-            mode=_one_of(CacheMode, MODE, environment.get(MODE) or CacheMode.READ_WRITE.value),
-            folder=Path(folder).expanduser() if folder else _user_folder(),
+            mode=CacheMode.of(environment),
+            folder=_folder(environment.get(FOLDER) or ""),
             size=_size(environment.get(SIZE) or str(DEFAULT_SIZE)),
         )
 
@@ -105,10 +112,24 @@ def _size(text: str) -> int:
     return int(found[1]) * _UNITS[found[2].casefold()]
 
 
-def _user_folder() -> Path:
-    if sys.platform != "linux":
-        from platformdirs import user_cache_path  # not needed by those who name a folder
+def _folder(text: str) -> Path:
+    """The folder that a variable names, or the user's; absolute where the current folder still exists."""
+    if not text:
+        return _user_folder()
+    try:
+        folder = Path(text).expanduser()
+    except RuntimeError:
+        raise InvalidSetting(FOLDER, needed="a folder, or ~ of a user who has one", got=text) from None
+    with suppress(OSError):
+        return folder.absolute()
+    return folder
 
-        return user_cache_path("vyre", appauthor=False)
-    # What platformdirs says there, which takes 2 ms to import.
-    return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache").expanduser() / "vyre"
+
+def _user_folder() -> Path:
+    from platformdirs import user_cache_path  # not needed where a variable names a folder
+
+    with suppress(RuntimeError):  # later versions say so where there is no home, earlier ones give a relative path
+        folder = user_cache_path("vyre", appauthor=False)
+        if folder.is_absolute():
+            return folder
+    raise FileNotFoundError("this user has no home folder. Fix: set VYRE_CACHE_DIR to a folder")

@@ -1,8 +1,8 @@
 """What outlives the process: entries by key in one file that any number of processes share.
 
 An entry is given out only if its digest is right and its identity is the one that is asked for; another is thrown away
-with a line in the log. Nothing here raises and nothing waits for long: a store that can not be used is as an empty one
-that keeps nothing, and says so once.
+with a line in the log. Nothing here raises and nothing waits for long: a damaged file is put aside and made anew, and a
+store that cannot be used is as an empty one that keeps nothing, and says so once.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from vyre_driver.pipeline import database
+from vyre_driver.pipeline.database import Trouble
 from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
-_FIELDS = "key, kind, subject, policy, device, identity, cost_ns, digest, payload"
+_FIELDS = "entry.key, kind, subject, policy, device, identity, cost_ns, digest, payload"
+_WITH_HEAT = "FROM entry LEFT JOIN heat ON heat.key = entry.key"
 SAME_USE_S = 3600.0
 """Uses so soon after one that is written down need not be: a process that has no other leaves the file as it is."""
+MAX_WAITS = 3
+"""After so many waits in a row for the lock of another process, a process goes on without the store."""
+MAX_RENEWALS = 3
+"""So often a process puts a damaged file aside; then it goes on without the store."""
 
 
 @record(frozen=True, slots=True)
@@ -56,19 +62,23 @@ class Store:
         self.settings = settings
         self.damaged = 0
         self.evicted = 0
+        self.refusal = ""
+        """Why the store is not used, "" where it is."""
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._inode = 0
         self._may_write = settings.mode is CacheMode.READ_WRITE
-        self._refusal = ""
+        self._has_complained = False
+        self._waits = 0
+        self._renewals = 0
         self._used: dict[str, int] = {}
         self._is_due = False
 
     @property
     def keeps(self) -> bool:
         """Whether a new entry would be kept."""
-        return self._may_write and not self._refusal
+        return self._may_write and not self.refusal
 
     # ── one entry ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -103,7 +113,7 @@ class Store:
         def write(connection: sqlite3.Connection) -> bool:
             i, now = identity, time.time()
             row = (i.key, i.kind.value, i.subject, i.policy, i.device, i.text, cost_ns, entry.digest(), payload)
-            connection.execute(f"INSERT OR REPLACE INTO entry ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             connection.execute("INSERT OR REPLACE INTO heat VALUES (?, ?, ?, 1)", (i.key, now, now))
             self._evict(connection, self.settings.size)
             return True
@@ -137,15 +147,15 @@ class Store:
         """Every entry, the hottest first, each checked."""
 
         def read(connection: sqlite3.Connection) -> list[Listed]:
-            damage = {row[0]: _entry(row)[1] for row in connection.execute(f"SELECT {_FIELDS} FROM entry")}
-            rows = connection.execute("SELECT key, kind, subject, device FROM entry").fetchall()
-            heat = {t.key: t for t in _temperatures(connection)}
-            listed = [
-                Listed(str(key), str(kind), str(subject), str(device), t.size, t.cost_ns, t.uses, t.age_s, damage[key])
-                for key, kind, subject, device in rows
-                if (t := heat.get(str(key)))
-            ]
-            return sorted(listed, key=lambda one: (-heat[one.key].heat, one.key))
+            found = []
+            for *fields, uses, used in connection.execute(f"SELECT {_FIELDS}, uses, used {_WITH_HEAT}"):
+                key, kind, subject, _, device, _, cost_ns, _, payload = fields
+                size = len(payload) if isinstance(payload, (bytes, str)) else 0
+                heat = _temperature(key, size, cost_ns, uses, used)
+                texts, damage = (str(key), str(kind), str(subject), str(device)), _entry(fields)[1]
+                listed = Listed(*texts, heat.size, heat.cost_ns, heat.uses, heat.age_s, damage)
+                found.append((-heat.heat, listed.key, listed))
+            return [listed for _, _, listed in sorted(found, key=lambda one: one[:2])]
 
         self.flush()
         return self._try(read, [])
@@ -154,17 +164,23 @@ class Store:
         """What is wrong with the file and its entries, one line each. Nothing is changed."""
 
         def check(connection: sqlite3.Connection) -> list[str]:
-            findings = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
             rows = connection.execute(f"SELECT {_FIELDS} FROM entry")
             damaged = [f"entry {row[0]}: {damage}" for row in rows if (damage := _entry(row)[1])]
-            return [*(f for f in findings if f != "ok"), *damaged]
+            return [*_faults(connection), *damaged]
 
-        return self._try(check, [self._refusal] if self._refusal else [])
+        nothing: list[str] = []
+        findings = self._try(check, nothing)
+        return [self.refusal] if self.refusal else findings
 
     def prune(self, size: int | None = None) -> int:
-        """Drop damaged entries, then the coldest until `size` bytes are held (None: the bound). How many went."""
+        """Drop damaged entries, then the coldest until `size` bytes are held (None: the bound). How many went.
+
+        A file whose pages are damaged is put aside with all of them.
+        """
 
         def drop(connection: sqlite3.Connection) -> int:
+            if faults := _faults(connection):
+                raise sqlite3.DatabaseError(faults[0])
             rows = connection.execute(f"SELECT {_FIELDS} FROM entry")
             damaged = [row[0] for row in rows if _entry(row)[1]]
             _delete(connection, damaged)
@@ -184,10 +200,11 @@ class Store:
         return self._try(drop, 0, writes=True)
 
     def clear(self) -> None:
-        """Delete the file and what is left of damaged ones."""
+        """Delete the file and what is left of damaged ones; OSError where that is not possible. Processes that have the
+        file open go on with a new one."""
         with self._lock:
             self.close()
-            self._refusal = ""
+            self.refusal = ""
             database.remove(self.settings.folder)
 
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,66 +235,103 @@ class Store:
     def _try(
         self, use: Callable[[sqlite3.Connection], ResultT], otherwise: ResultT, *, writes: bool = False
     ) -> ResultT:
-        """`use` the file, in one transaction if it `writes`; `otherwise` where that can not be."""
+        """`use` the file, in one transaction if it `writes`; `otherwise` where that is not possible."""
         with self._lock:
-            if self._refusal or (writes and not self._may_write):
-                return otherwise
-            try:
-                connection = self._open()
-                with _transaction(connection) if writes else _as_it_is(connection):
-                    return use(connection)
-            except sqlite3.Error as error:
-                self._cope(error)
-            except OSError as error:
-                self._refuse(str(error))
+            for _ in range(2 + MAX_RENEWALS):
+                if self.refusal or (writes and not self._may_write):
+                    break
+                try:
+                    connection = self._open()
+                    with _transaction(connection) if writes else _as_it_is(connection):
+                        result = use(connection)
+                    self._waits = 0
+                    return result
+                except database.ERRORS as error:
+                    if not self._cope(error):
+                        break
             return otherwise
 
     def _open(self) -> sqlite3.Connection:
-        """The connection of this process: one that a fork has copied belongs to the parent."""
-        if self._connection is None or self._process != os.getpid():
-            if self._connection is not None:
-                _inherited.append(self._connection)
-            self._connection, self._process = None, os.getpid()
-            folder = self.settings.folder
-            self._inode = _inode(folder)
-            if self._may_write:
-                try:
-                    self._connection = database.open_to_write(folder)
-                except (OSError, sqlite3.OperationalError) as error:
-                    if isinstance(error, sqlite3.Error) and database.is_damage(error):
-                        raise
-                    self._may_write = False
-                    logger().warning("nothing is kept in %s: %s", folder, error)
-            if self._connection is None:
-                self._connection = database.open_to_read(folder)
-            self._inode = _inode(folder)
+        """The connection of this process to the file that is there now: another process may have replaced the one that
+        was there, and a connection that a fork has copied belongs to the parent."""
+        folder, process = self.settings.folder, os.getpid()
+        if self._connection is not None and self._process != process:
+            _inherited.append(self._connection)
+            self._connection = None
+        if self._connection is not None and database.inode(folder) != self._inode:
+            self._drop_connection()
+        if self._connection is None:
+            self._process, self._inode = process, database.inode(folder)
+            self._connection = self._opened()
+            self._inode = database.inode(folder)
         return self._connection
 
-    def _cope(self, error: sqlite3.Error) -> None:
-        """A busy file is passed over, a damaged one is put aside, and with any other trouble the store ends."""
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            logger().debug("passed over: %s", error)
-        elif database.is_damage(error) and self._may_write:
-            self.damaged += 1
-            logger().warning("the store in %s is damaged and begins anew: %s", self.settings.folder, error)
-            self._drop_connection()
-            database.move_aside(self.settings.folder, self._inode)
-        elif getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY):
-            self._may_write = False
-            logger().warning("nothing more is kept in %s: %s", self.settings.folder, error)
-        elif (self.settings.folder / database.FILE).exists():
-            self._refuse(str(error))
-        else:
-            self._refusal = str(error)  # there is nothing to read: no reason for a warning
+    def _opened(self) -> sqlite3.Connection:
+        folder = self.settings.folder
+        if self._may_write:
+            try:
+                return database.open_to_write(folder)
+            except database.ERRORS as error:
+                if database.trouble(error, folder) is not Trouble.UNWRITABLE:
+                    raise
+                self._keep_nothing(error)
+        return database.open_to_read(folder)
 
-    def _refuse(self, reason: str) -> None:
-        self._refusal = reason
-        logger().warning("the store in %s is not used: %s", self.settings.folder, reason)
+    def _cope(self, error: Exception) -> bool:
+        """Make the best of an error. Whether another attempt may do better."""
+        folder = self.settings.folder
+        if database.inode(folder) != self._inode:  # another process has replaced the file, or made one
+            self._drop_connection()
+            return True
+        match database.trouble(error, folder):
+            case Trouble.BUSY if self._waits + 1 < MAX_WAITS:
+                self._waits += 1
+                logger().debug("passed over: %s", error)
+                return False
+            case Trouble.UNWRITABLE if self._may_write:
+                self._keep_nothing(error)
+                return False
+            case Trouble.DAMAGE if self._may_write and self._renewals < MAX_RENEWALS:
+                return self._renew(error)
+            case Trouble.UNUSABLE if isinstance(error, FileNotFoundError) and not self._may_write:
+                self.refusal = str(error)  # there is nothing to read: no reason for a warning
+            case _:
+                self._refuse(error)
+        return False
+
+    def _renew(self, error: Exception) -> bool:
+        """Put the damaged file aside. Whether that worked."""
+        self.damaged += 1
+        self._renewals += 1
+        logger().warning("the store in %s is damaged and begins anew: %s", self.settings.folder, error)
         self._drop_connection()
+        try:
+            database.move_aside(self.settings.folder, self._inode)
+        except OSError as reason:
+            self._refuse(reason)
+        return not self.refusal
+
+    def _keep_nothing(self, error: Exception) -> None:
+        self._may_write = False
+        fix = "make room there, or set VYRE_CACHE_DIR to a folder that this user may write"
+        self._complain(f"nothing more is kept in {self.settings.folder}: {error}. Fix: {fix}")
+
+    def _refuse(self, error: Exception) -> None:
+        self.refusal = str(error) or type(error).__name__
+        self._drop_connection()
+        fix = "delete it with `vyre cache clear`, or set VYRE_CACHE_DIR to a folder that only this user may write"
+        self._complain(f"the store in {self.settings.folder} is not used: {self.refusal}. Fix: {fix}")
+
+    def _complain(self, text: str) -> None:
+        """One line for each store of a process, whatever else goes wrong."""
+        if not self._has_complained:
+            logger().warning("%s", text)
+        self._has_complained = True
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
-            self._connection.close()
+            with suppress(sqlite3.Error):
+                self._connection.close()
         self._connection = None
 
     def _throw_away(self, connection: sqlite3.Connection, key: str, reason: str) -> None:
@@ -311,15 +365,25 @@ def _entry(row: Sequence[object]) -> tuple[Entry | None, str]:
     return entry, "" if entry.digest() == digest else "its digest is wrong"
 
 
+def _faults(connection: sqlite3.Connection) -> list[str]:
+    """What sqlite itself finds wrong with the file."""
+    found = (str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)"))
+    return [fault for fault in found if fault != "ok"]
+
+
 def _temperatures(connection: sqlite3.Connection) -> Iterator[Temperature]:
-    """All entries; numbers that are none (a damaged heat) count as cold."""
+    """All entries, in one statement: what others write meanwhile is not seen."""
+    query = f"SELECT entry.key, LENGTH(payload), cost_ns, uses, used {_WITH_HEAT}"
+    return (_temperature(*row) for row in connection.execute(query).fetchall())
+
+
+def _temperature(key: object, size: object, cost_ns: object, uses: object, used: object) -> Temperature:
+    """Numbers that are none (a damaged heat) count as cold."""
     from vyre_driver.pipeline.eviction import Temperature
 
     now = time.time()
-    query = "SELECT e.key, LENGTH(e.payload), e.cost_ns, uses, used FROM entry e LEFT JOIN heat h ON h.key = e.key"
-    for key, size, cost_ns, uses, used in connection.execute(query).fetchall():
-        known = isinstance(uses, int) and isinstance(used, float)
-        yield Temperature(str(key), _count(size), _count(cost_ns), _count(uses), now - used if known else now)
+    age = now - used if isinstance(uses, int) and isinstance(used, float) else now
+    return Temperature(str(key), _count(size), _count(cost_ns), _count(uses), age)
 
 
 def _count(value: object) -> int:
@@ -331,13 +395,6 @@ def _delete(connection: sqlite3.Connection, keys: Sequence[object]) -> None:
     connection.executemany("DELETE FROM heat WHERE key IS ?", [(key,) for key in keys])
     if keys:
         connection.execute("PRAGMA incremental_vacuum").fetchall()
-
-
-def _inode(folder: Path) -> int:
-    try:
-        return (folder / database.FILE).stat().st_ino
-    except OSError:
-        return 0
 
 
 @contextmanager
@@ -364,9 +421,14 @@ _lock = threading.Lock()
 
 
 def shared_store(settings: CacheSettings | None = None) -> Store | None:
-    """The one store of this process for these settings (None: those of the environment); None where it is off."""
-    settings = CacheSettings.of() if settings is None else settings
-    if settings.mode is CacheMode.OFF:
+    """The one store of this process for these settings (None: those of the environment); None where it is off, or where
+    there is no folder for it."""
+    if (CacheMode.of() if settings is None else settings.mode) is CacheMode.OFF:
+        return None
+    try:
+        settings = CacheSettings.of() if settings is None else settings
+    except FileNotFoundError as error:
+        _say_once(f"nothing is kept between processes: {error}")
         return None
     with _lock:
         store = _stores.get(settings)
@@ -374,3 +436,8 @@ def shared_store(settings: CacheSettings | None = None) -> Store | None:
             store = _stores[settings] = Store(settings)
             atexit.register(store.close)
         return store
+
+
+@cache
+def _say_once(text: str) -> None:
+    logger().warning(text)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import index
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.device.profile import DeviceProfile
@@ -100,7 +101,7 @@ def plan_launch(
     program = facts.program
     lengths = fixed_lengths(program, input_lengths(program, byte_lengths))
     grid = _grid(program, lengths, config, indirect_grid)
-    _require_ids_fit(program, grid)
+    require_ids_fit(program, grid)
     outputs = output_binding_layouts(program, lengths)
     enforce_actual_output_budget(config, outputs)
     groups = grid[0] * grid[1] * grid[2]
@@ -143,6 +144,29 @@ def infer_dispatch_grid_for_count(count: int, workgroup_size: Extent) -> Extent:
     return (-(-count // (x * y * z)), 1, 1)
 
 
+def grid_of_invocations(
+    program: Program, invocations: int | Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
+) -> Extent:
+    """Workgroups on each axis for at least so many invocations.
+
+    Parameters: `invocations` on x, or on (x, y) or (x, y, z): the width of an image comes first, unlike in the shape of
+    its array. `config`, for a workgroup size that replaces the program's.
+    Returns: the grid, for `DispatchConfig.grid_override`.
+    Raises: `InvalidLaunch` for what is no number of invocations.
+    """
+    given: object = (invocations,) if isinstance(invocations, SupportsIndex) else invocations
+    if not isinstance(given, (tuple, list)) or not 1 <= len(given) <= 3 or not all(map(_is_count, given)):
+        needed, fix = "one, two or three integers of at least 0", "pass (x, y), as in (width, height)"
+        raise InvalidLaunch("invocations", needed=needed, got=repr(invocations), fix=fix)
+    sizes = config.workgroup_override or program.workgroup_size
+    x, y, z = (-(-index(n) // size) for n, size in zip((*given, 1, 1), sizes, strict=False))
+    return x, y, z
+
+
+def _is_count(given: object) -> bool:
+    return isinstance(given, SupportsIndex) and not isinstance(given, bool) and index(given) >= 0
+
+
 def _grid(program: Program, lengths: Mapping[str, int], config: DispatchConfig, indirect: Extent | None) -> Extent:
     if config.grid_override is not None:
         return config.grid_override
@@ -159,7 +183,7 @@ def _grid(program: Program, lengths: Mapping[str, int], config: DispatchConfig, 
     return indirect
 
 
-def _require_ids_fit(program: Program, grid: Extent) -> None:
+def require_ids_fit(program: Program, grid: Extent) -> None:
     """Every id, also the linear one of a trap, is a u32."""
     if 0 in grid:
         return

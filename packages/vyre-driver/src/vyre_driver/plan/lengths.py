@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from vyre_driver.errors import InvalidInput
@@ -47,7 +48,9 @@ def least_lengths(program: Program) -> list[int]:
     """Few bytes that each input may have, in binding order: a launch over them touches next to nothing."""
     inputs = program.inputs
     shown = max((b.output_range[1] for b in program.outputs if b.output_range is not None), default=0)
-    lengths = {b.name: shown for b in inputs if not isinstance(b.count, int | LengthOf)}
+    rules = [b.count for b in program.buffers if isinstance(b.count, LengthOf)]
+    taken = sum(max(0, -rule.plus) for rule in rules) * math.prod(rule.over for rule in rules)
+    lengths = {b.name: shown + taken for b in inputs if not isinstance(b.count, int | LengthOf)}
     _resolve({buffer.name: buffer for buffer in program.buffers}, lengths)
     return [lengths[b.name] * b.dtype.size for b in inputs]
 
@@ -76,6 +79,10 @@ def _elements(buffer: Buffer, got: int) -> int:
 
 
 def _as_length(buffer: Buffer, count: int) -> int:
+    if count < 0:
+        assert isinstance(buffer.count, LengthOf)
+        needed, fix = f"a longer {buffer.count.buffer!r}", "pass at least as many elements as the rule takes away"
+        raise InvalidInput(buffer.name, needed=needed, got=f"{count} elements by the rule of its length", fix=fix)
     if count > MAX_LENGTH:
         fix = "split the dispatch: lengths are u32"
         raise InvalidInput(buffer.name, needed=f"at most {MAX_LENGTH} elements", got=f"{count} elements", fix=fix)

@@ -25,7 +25,10 @@ def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], pro
 
 
 def exceeded_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> list[str]:
-    """Every limit of geometry, buffer size and workgroup memory that a launch exceeds, in words."""
+    """Every limit of geometry, buffer size and workgroup memory that a launch exceeds, in words.
+
+    Buffers whose sizes are not known are left out.
+    """
     return [*exceeded_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
 
 
@@ -50,7 +53,7 @@ def exceeded_geometry(program: Program, grid: Extent, profile: DeviceProfile) ->
 def _buffers(program: Program, sizes: Mapping[str, int], profile: DeviceProfile) -> Iterator[str]:
     most = profile.max_storage_buffer_binding_size
     for buffer in program.buffers:
-        if most is not None and buffer.memory.is_bound and sizes[buffer.name] > most:
+        if most is not None and buffer.memory.is_bound and sizes.get(buffer.name, 0) > most:
             yield f"{sizes[buffer.name]} bytes in buffer {buffer.name!r} (at most {most})"
     shared = sum(sizes[buffer.name] for buffer in program.buffers if buffer.memory is Memory.WORKGROUP)
     limit = profile.max_shared_memory_bytes

@@ -1,18 +1,18 @@
 """May this program run here at all? Gates for those who run programs of others.
 
 A gate looks at the facts of a valid program and says yes, or no with a reason and a remedy. A gated backend asks before
-anything is compiled or dispatched; there is no way around it, whichever form of dispatch is called.
+anything is compiled or dispatched, in every method of the contract that is given a program.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from inspect import signature
 from typing import Any
 
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.delegate import DelegatingBackend, contract_methods
-from vyre_driver.backend.resources import ResidentDispatchStep
+from vyre_driver.backend.delegate import DelegatingBackend, contract_methods, programs_of, takes_programs
 from vyre_driver.errors import PolicyDenied
 from vyre_driver.plan.launch import validated
 from vyre_foundation.ir.buffer import Memory
@@ -149,22 +149,25 @@ class GatedBackend(DelegatingBackend, contract=1):
             raise PolicyDenied(verdict.policy, verdict.detail, fix=verdict.fix, where=f"program {program.name!r}")
 
 
-def _programs(arguments: Sequence[Any]) -> list[Program]:
-    """The programs among the arguments of a call, also those in the steps of a sequence."""
-    steps = [s for a in arguments if isinstance(a, (list, tuple)) for s in a if isinstance(s, ResidentDispatchStep)]
-    return [*(a for a in arguments if isinstance(a, Program)), *(step.program for step in steps)]
+_SEVERAL = ("Sequence[Program]", "Sequence[ResidentDispatchStep]")
 
 
 def _gated(name: str) -> Callable[..., Any]:
+    called = signature(getattr(VyreBackend, name))
+    several = [n for n, p in called.parameters.items() if str(p.annotation) in _SEVERAL]
+
     def method(self: GatedBackend, *args: Any, **named: Any) -> Any:
-        for program in _programs((*args, *named.values())):
+        call = called.bind(self, *args, **named)
+        for given in several:  # what the gate has seen is what runs, also of an iterator
+            call.arguments[given] = list(call.arguments[given])
+        for program in programs_of(call.arguments.values()):
             self.ask(program)
-        return getattr(self.inner, name)(*args, **named)
+        return getattr(self.inner, name)(*call.args[1:], **call.kwargs)
 
     method.__name__, method.__doc__ = name, getattr(VyreBackend, name).__doc__
     return method
 
 
 for _name in contract_methods(VyreBackend):
-    if _name.startswith(("dispatch", "compile")):
+    if takes_programs(_name):
         setattr(GatedBackend, _name, _gated(_name))

@@ -25,23 +25,41 @@ from vyre_driver.backend.contract import CONTRACT, VyreBackend
 from vyre_driver.backend.executable import Executable
 from vyre_driver.backend.resources import HostShimBuffer, ResidentDispatchStep, ResidentReadRange
 from vyre_driver.backend.results import Outputs
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import (
     BackendError,
+    DispatchTimeout,
     InvalidInput,
+    InvalidLaunch,
     InvalidProgram,
     OutputLimitExceeded,
+    PolicyDenied,
     StaleHandle,
     Trapped,
     UnsupportedFeature,
 )
+from vyre_driver.observe.live import compile_many
 from vyre_driver.pipeline.compile import compile
+from vyre_driver.plan.admission import validate_program_for_backend
 from vyre_driver.plan.limits import exceeded_geometry
 from vyre_driver.plan.shapes import (
     borrowed_input_batch_shapes_match,
     borrowed_input_shapes_match,
     dispatch_configs_share_launch_shape,
 )
+from vyre_driver.policy.enforce import AllowedOps, GatedBackend
+from vyre_driver.testing.capabilities import (
+    UNSHOWN,
+    USES,
+    contradictions,
+    disagreements,
+    false_claim,
+    false_timing,
+)
 from vyre_driver.testing.witnesses import TAG, Witness, counting, doubling, in_place, permuted, trapping
+from vyre_foundation import build
+from vyre_foundation.dtype import f64, i64, u64
+from vyre_foundation.ir.program import Program
 
 ResultT = TypeVar("ResultT")
 
@@ -74,15 +92,21 @@ class BackendContract(ABC):
 
     def test_its_profile_is_what_its_queries_answer(self) -> None:
         with self.backend() as backend:
-            profile = backend.device_profile()
-            assert profile.backend == backend.id()
-            for name in ("subgroup_ops", "f16", "bf16", "tensor_cores", "async_compute", "indirect_dispatch"):
-                assert getattr(profile, f"supports_{name}") == getattr(backend, f"supports_{name}")(), name
-            assert profile.supports_grid_sync == backend.supports_grid_sync()
-            assert profile.max_workgroup_size == backend.max_workgroup_size()
-            assert profile.max_invocations_per_workgroup == backend.max_compute_invocations_per_workgroup()
-            assert profile.subgroup_size == backend.subgroup_size()
-            assert (profile.max_storage_buffer_binding_size or 0) == backend.max_storage_buffer_bytes()
+            assert backend.device_profile().backend == backend.id()
+            assert list(disagreements(backend)) == []
+
+    def test_its_profile_is_what_its_target_has_words_for(self) -> None:
+        """Of an engine: what it has itself is what its emitter spells."""
+        with self.backend() as backend:
+            if isinstance(backend, EngineBackend):
+                with backend.session() as device:
+                    assert list(contradictions(device.profile, device.target)) == []
+
+    def test_each_claim_is_used(self) -> None:
+        """What is claimed gives the right result; what is denied gives it too, or is refused."""
+        with self.backend() as backend:
+            assert [wrong for name in (*USES, *UNSHOWN) if (wrong := false_claim(backend, name))] == []
+            assert false_timing(backend) == ""
 
     def test_a_workgroup_at_its_limit_runs(self) -> None:
         with self.backend() as backend:
@@ -126,6 +150,34 @@ class BackendContract(ABC):
                     pipeline.dispatch_batched_into([given], None, rows)
                     require(rows[0], witness)
                 pipeline.close()
+
+    def test_a_flush_waits_for_everything_that_was_begun(self) -> None:
+        with self.backend() as backend:
+            backend.flush()
+            witness, often = in_place(1 << 12), DispatchConfig(fixpoint_iterations=50)
+            pending = [backend.dispatch_async(witness.program, witness.given, often) for _ in range(3)]
+            backend.flush()
+            assert all(one.is_ready() for one in pending), "a flush returned while a dispatch was in flight"
+            for one in pending:
+                x, _ = one.await_result()
+                assert bytes(x) == (witness.inputs["x"] + 250).tobytes()
+
+    def test_a_timeout_ends_the_dispatch_alone(self) -> None:
+        """Its outputs are lost. The backend, later dispatches, and a pipeline without persistent memory are as
+        before."""
+        with self.backend() as backend, compile(backend, doubling().program) as pipeline:
+            witness, soon, late = doubling(), DispatchConfig(timeout=1e-9), DispatchConfig(timeout=600.0)
+            for dispatch in (partial(backend.dispatch, witness.program), pipeline.dispatch):
+                if self.ignores_timeouts:
+                    continue
+                error = refused(DispatchTimeout, partial(dispatch, witness.given, soon))
+                assert error.fields["seconds"] == 1e-9
+                require(dispatch(witness.given, late), witness)
+                require(dispatch(witness.given), witness)
+            assert not backend.device_lost()
+
+    ignores_timeouts = False
+    """Of a stand-in that computes at the call, however long that takes."""
 
     def test_it_can_be_awaited(self) -> None:
         with self.backend() as backend:
@@ -199,25 +251,50 @@ class BackendContract(ABC):
             require(backend.dispatch(witness.program, witness.given, DispatchConfig(max_output_bytes=400)), witness)
             refused(OutputLimitExceeded, lambda: backend.dispatch(witness.program, witness.given, below(400)))
 
-    def test_settings_are_honoured_or_refused(self) -> None:
-        with self.backend() as backend:
-            witness = doubling()
-            demands = {
-                "speculation": (DispatchConfig(speculation=Preference.FORCE), backend.supports_speculation()),
-                "persistent": (
-                    DispatchConfig(persistent_thread=Preference.FORCE),
-                    backend.supports_persistent_thread_dispatch(),
-                ),
-                "cooperative": (DispatchConfig(cooperative=True), backend.supports_grid_sync()),
-            }
-            for name, (config, is_there) in demands.items():
-                found = possible(lambda config=config: backend.dispatch(witness.program, witness.given, config))  # type: ignore[misc]
-                assert found is None or is_there or self.ignores_demands, f"{name} is taken, and not reported"
-                if found is not None:
-                    require(found, witness)
+    states_its_ops = True
+    """Whether `supported_ops` has all ops that the backend executes; without that nothing can be asked beforehand."""
 
-    ignores_demands = False
-    """Of an evaluator without a device, for which such a demand means nothing."""
+    def test_who_asks_first_hears_what_a_dispatch_would(self) -> None:
+        """`validate_program_for_backend`, and `compile_native` where it is the backend's own, agree with `dispatch`."""
+        with self.backend() as backend:
+            if not self.states_its_ops:
+                return
+            witness = doubling()
+            demands = [
+                *(DispatchConfig(), DispatchConfig(grid_override=(0, 1, 1))),
+                *(DispatchConfig(workgroup_override=(n, 1, 1)) for n in (1, 1024, 1025)),
+                *(DispatchConfig(grid_override=grid) for grid in ((2**32 - 1, 2**32 - 1, 1), (1, 2**26, 2**26))),
+            ]
+            forced = Preference.FORCE
+            demands += [DispatchConfig(speculation=forced), DispatchConfig(persistent_thread=forced)]
+            demands += [DispatchConfig(cooperative=True)]
+            asked = [(witness.program, witness.given, config) for config in demands]
+            asked += [(p, [], DispatchConfig()) for p in demanding()]
+            compiles = type(backend).compile_native is not VyreBackend.compile_native
+            for program, given, config in asked:
+                ways = (
+                    lambda: backend.dispatch(program, given, config),  # noqa: B023
+                    lambda: validate_program_for_backend(backend, program, config),  # noqa: B023
+                    lambda: backend.compile_native(program, config),  # noqa: B023
+                )
+                refusals = {refusal(way) for way in (ways if compiles else ways[:2])}
+                assert len(refusals) == 1, f"{program.name} with {config}: {refusals}"
+
+    def test_a_gate_has_no_way_around_it(self) -> None:
+        """A program that a gate denies is neither compiled nor run, on any way, also together with others."""
+        with self.backend() as backend:
+            gated, program = GatedBackend(backend, AllowedOps({"add"})), doubling().program
+            before = backend.backend_metric_snapshot()
+            refused(PolicyDenied, lambda: gated.dispatch(program, doubling().given))
+            refused(PolicyDenied, lambda: gated.dispatch_arrays(program, doubling().inputs))
+            refused(PolicyDenied, lambda: gated.dispatch_async(program, doubling().given))
+            refused(PolicyDenied, lambda: gated.precompile([program]))
+            refused(PolicyDenied, lambda: compile(gated, program))
+            refused(PolicyDenied, lambda: compile_many(gated, [program, program]))
+            step = ResidentDispatchStep(program=program, resources=())
+            refused(PolicyDenied, lambda: gated.dispatch_resident_timed(program, []))
+            refused(PolicyDenied, lambda: gated.dispatch_resident_sequence_read_ranges_into([step], [], []))
+            assert backend.backend_metric_snapshot() == before
 
     def test_what_is_wrong_is_said_and_harms_nobody(self) -> None:
         with self.backend() as backend:
@@ -235,10 +312,12 @@ class BackendContract(ABC):
     def test_a_trap_is_raised_and_does_not_stay(self) -> None:
         with self.backend() as backend:
             witness = trapping()
+            quiet = replace(witness, inputs={"x": witness.inputs["x"][:7]})
+            if possible(lambda: backend.dispatch(quiet.program, quiet.given)) is None:
+                return
             for _ in range(2):
                 trap = refused(Trapped, lambda: backend.dispatch(witness.program, witness.given))
                 assert (trap.tag, trap.trap_code, trap.invocation) == (TAG, 7, 7)
-            quiet = replace(witness, inputs={"x": witness.inputs["x"][:7]})
             require(backend.dispatch(quiet.program, quiet.given), quiet)
 
     def test_a_pipeline_keeps_persistent_memory_and_a_dispatch_does_not(self) -> None:
@@ -264,10 +343,15 @@ class BackendContract(ABC):
             resource = possible(lambda: backend.allocate_resident(16))
             if resource is None:
                 return
-            assert bytes(backend.download_resident(resource)) == bytes(16)
+            assert bytes(backend.download_resident(resource)) == bytes(16), "new memory is not zero"
             backend.upload_resident(resource, bytes(range(16)))
+            assert bytes(backend.download_resident_range(resource, 2, 8)) == bytes(range(2, 10)), (
+                "a download from byte 2 gives other bytes: look whether copies out honour their offset"
+            )
             backend.upload_resident_at(resource, 4, b"four")
-            assert bytes(backend.download_resident_range(resource, 2, 8)) == b"\x02\x03four\x08\x09"
+            assert bytes(backend.download_resident_range(resource, 2, 8)) == b"\x02\x03four\x08\x09", (
+                "an upload to byte 4 went elsewhere: look whether copies in honour their offset"
+            )
             backend.upload_resident_at_many([(resource, 0, b"a"), (resource, 0, b"b")])
             into = bytearray(2)
             backend.download_resident_range_into(resource, 0, 2, into)
@@ -277,6 +361,9 @@ class BackendContract(ABC):
             backend.free_resident(resource)
             refused(StaleHandle, lambda: backend.download_resident(resource))
             refused(StaleHandle, lambda: backend.free_resident(resource))
+            with backend.allocate_resident(16) as scoped:
+                assert bytes(backend.download_resident(scoped)) == bytes(16)
+            refused(StaleHandle, lambda: backend.download_resident(scoped))
 
     def test_resident_memory_is_memory(self) -> None:
         """Uploads in order, whatever overlaps, touches or is empty, beside an array of bytes."""
@@ -314,6 +401,13 @@ class BackendContract(ABC):
             if possible(lambda: backend.dispatch_resident_timed(witness.program, [x, out])) is None:
                 return
             require([backend.download_resident(out)], witness)
+            with compile(backend, witness.program) as pipeline:  # what the backend does its pipelines do
+                backend.upload_resident(out, bytes(256))
+                pipeline.dispatch_resident([x, out])
+                require([backend.download_resident(out)], witness)
+                backend.upload_resident(out, bytes(256))
+                assert pipeline.dispatch_resident_timed([x, out]).outputs == []
+                require([backend.download_resident(out)], witness)
             steps = [ResidentDispatchStep(program=witness.program, resources=pair) for pair in ((x, out), (out, x))]
             target = bytearray(256)
             part = ResidentReadRange(resource=x, byte_offset=0, byte_len=256)
@@ -415,6 +509,26 @@ def possible(call: Callable[[], ResultT]) -> ResultT | None:
         return call()
     except UnsupportedFeature:
         return None
+
+
+def refusal(call: Callable[[], object]) -> type[BackendError] | None:
+    """The kind of the error with which `call` refuses a program, a launch or a feature; None if it does not."""
+    try:
+        call()
+    except (UnsupportedFeature, InvalidProgram, InvalidLaunch) as error:
+        return type(error)
+    return None
+
+
+def demanding() -> Iterator[Program]:
+    """Programs that need something of a device which nothing replaces."""
+    for name, dtype in (("doubles", f64), ("longs", i64)):
+        with build.program(name, workgroup_size=1) as p:
+            p.write("out", dtype, 1)[p.global_id(0)] = build.constant(dtype, 3)
+        yield p.build()
+    with build.program("atomics", workgroup_size=1) as p:
+        p.write("out", u64, 1).atomic_add(p.global_id(0), 1)
+    yield p.build()
 
 
 ErrorT = TypeVar("ErrorT", bound=BackendError)

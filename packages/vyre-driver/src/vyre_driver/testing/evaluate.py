@@ -6,15 +6,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.config import DispatchConfig, Preference
+from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.results import Outputs
 from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_foundation.ir.program import Program
 
 Evaluate: TypeAlias = Callable[[LaunchPlan, Mapping[str, memoryview]], None]
 """Run the plan's program once over its bound buffers: their bytes by name, changed in place."""
+
+
+def refuse_demands(config: DispatchConfig, backend: VyreBackend) -> None:
+    """Raise `UnsupportedFeature` for what a configuration demands of a backend that does not claim it."""
+    missing = [
+        what
+        for what, is_demanded, is_there in (
+            ("speculation", config.speculation is Preference.FORCE, backend.supports_speculation()),
+            (
+                "persistent threads",
+                config.persistent_thread is Preference.FORCE,
+                backend.supports_persistent_thread_dispatch(),
+            ),
+            ("cooperative launches", config.cooperative, backend.supports_grid_sync()),
+        )
+        if is_demanded and not is_there
+    ]
+    if missing:
+        raise UnsupportedFeature("; ".join(missing), backend=backend.id())
 
 
 def dispatch_on_host(

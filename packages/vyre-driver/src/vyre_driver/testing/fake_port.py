@@ -7,6 +7,7 @@ call, and fails where a test's script says so.
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -214,6 +215,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         args: Sequence[FakeMemory | int],
         *,
         timed: bool = False,
+        longest: float = math.inf,
     ) -> FakeEvent:
         with self._call("launch"):
             assert min(grid) >= 1
@@ -267,6 +269,13 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
                 self._work_until(event.number)
             return not self.hangs
 
+    def finish(self, timeout: float | None = None) -> bool:
+        with self._call("finish"):
+            assert timeout is not None or not self.hangs, "the engine would wait for ever"
+            if not self.hangs:
+                self._work_until(self._enqueued)
+            return not self.hangs
+
     def query(self, event: FakeEvent) -> bool:
         with self._call("query"):
             return not self.hangs and event.number <= self._enqueued - len(self._queue)
@@ -278,7 +287,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
 
     def close(self) -> None:
         with self._call("close"):
-            self._work_until(self._enqueued)
+            if not self.hangs:
+                self._work_until(self._enqueued)
             self.is_closed = True
 
     def count(self, call: str) -> int:

@@ -46,6 +46,7 @@ class FullBackend(HostMemoryBackend, contract=1):
         super().__init__()
         self._is_lost = False
         self._dispatches = 0
+        self._begun: list[LatePending] = []
         self.calls: list[str] = []
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +140,9 @@ class FullBackend(HostMemoryBackend, contract=1):
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        return LatePending(self.dispatch(program, inputs, config))
+        pending = LatePending(self.dispatch(program, inputs, config))
+        self._begun.append(pending)
+        return pending
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
@@ -148,18 +151,19 @@ class FullBackend(HostMemoryBackend, contract=1):
 
     # ── capabilities ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+    # What nothing in the contract could show is denied.
     # fmt: off
     def supports_subgroup_ops(self) -> bool: return True
     def supports_f16(self) -> bool: return True
     def supports_bf16(self) -> bool: return True
-    def supports_tensor_cores(self) -> bool: return True
-    def supports_async_compute(self) -> bool: return True
+    def supports_tensor_cores(self) -> bool: return False
+    def supports_async_compute(self) -> bool: return False
     def supports_indirect_dispatch(self) -> bool: return True
     def supports_speculation(self) -> bool: return True
     def supports_persistent_thread_dispatch(self) -> bool: return True
     def supports_grid_sync(self) -> bool: return True
-    def supports_distributed_collectives(self) -> bool: return True
-    def is_distributed(self) -> bool: return True
+    def supports_distributed_collectives(self) -> bool: return False
+    def is_distributed(self) -> bool: return False
     def allows_host_grid_sync_split(self) -> bool: return False
     def max_workgroup_size(self) -> Extent: return (1024, 512, 64)
     def max_compute_workgroups_per_dimension(self) -> int: return 2**31 - 1
@@ -183,6 +187,8 @@ class FullBackend(HostMemoryBackend, contract=1):
 
     def flush(self) -> None:
         self.calls.append("flush")
+        while self._begun:
+            self._begun.pop().end()
 
     def shutdown(self) -> None:
         self.calls.append("shutdown")
@@ -202,10 +208,13 @@ class FullBackend(HostMemoryBackend, contract=1):
 
 
 class LatePending(PendingDispatch):
-    """Becomes ready when it is asked for the second time."""
+    """Becomes ready when it is asked for the second time, or by a flush."""
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs, self._asked = outputs, 0
+
+    def end(self) -> None:
+        self._asked = 2
 
     def is_ready(self) -> bool:
         self._asked += 1

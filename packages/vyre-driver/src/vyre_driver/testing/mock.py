@@ -5,7 +5,7 @@ from __future__ import annotations
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
-from vyre_driver.testing.evaluate import Evaluate, dispatch_on_host
+from vyre_driver.testing.evaluate import Evaluate, dispatch_on_host, refuse_demands
 from vyre_foundation.ir.program import Program
 
 
@@ -19,4 +19,5 @@ class MockBackend(VyreBackend, contract=1):
         return self._id
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        refuse_demands(config, self)
         return dispatch_on_host(program, borrowed_input_slices(inputs), config, self._evaluate)

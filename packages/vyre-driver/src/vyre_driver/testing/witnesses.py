@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vyre_driver.errors import Trapped
-from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -127,10 +126,3 @@ def permuted(count: int = 70) -> Witness:
 
 
 WITNESSES = (doubling(), in_place(), counting(), trapping(), permuted())
-_EFFECTS = {witness.program.name: witness.effect for witness in WITNESSES}
-
-
-def evaluate_witness(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
-    """Runs the programs above, known by name: for backends that are made of an evaluator."""
-    arrays: dict[str, Any] = {name: np.frombuffer(view, np.uint32) for name, view in memory.items()}
-    _EFFECTS[plan.program.name](arrays)

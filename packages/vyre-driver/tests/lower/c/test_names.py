@@ -24,10 +24,19 @@ from vyre_driver.lower.c.names import C_WORDS, Names
         ("__traps", "traps"),
         ("___", "x"),
         ("名", "x"),
+        ("FLT_MAX", "FLT_MAX_"),
+        ("I", "I_"),
+        ("rowMajor", "rowMajor_"),
+        ("ext_fast", "ext_fast_"),
+        ("next_fast", "next_fast"),
     ],
 )
 def test_names_become_words(name, expected):
-    assert Names(frozenset(("barrier",)))(name) == expected
+    assert Names(frozenset(("barrier",)), ("ext_",))(name) == expected
+
+
+def test_inner_names_avoid_the_same_prefixes():
+    assert Names(frozenset(), ("ext_",)).inner()("ext_fast") == "ext_fast_"
 
 
 def test_names_that_look_alike_are_told_apart():

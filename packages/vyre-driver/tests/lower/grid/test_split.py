@@ -287,6 +287,7 @@ def test_an_empty_grid_runs_nothing(case, check):
     with program("empty", 4) as p:
         a = p.read_write("a", f32)
         v = p.var(a[0])
+        v.set(v)
         p.grid_barrier()
         a[p.global_id(0)] = v.get()
     check(case(p.build(), {"a": [1.0]}, grid=(0, 1, 1)), "full")
@@ -296,6 +297,7 @@ def test_homes_are_scratch_of_the_dispatch(dialects, case):
     with program("homes", 4) as p:
         a = p.read("a", i32)
         v = p.var(a[p.global_id(0)], name="v")
+        v.set(v)
         p.grid_barrier()
         p.write("out", i32, like=a)[p.global_id(0)] = v.get()
     lowered = case(p.build(), {"a": [1, 2, 3]}).lower(dialects["full"].target())
@@ -308,6 +310,7 @@ def test_a_bound_that_changes_is_no_bound_of_the_host():
     with program("unknown", 4) as p:
         a = p.read_write("a", u32)
         n = p.var(3, u32)
+        n.set(n)
         with p.range(0, n):
             p.grid_barrier()
         a[0] = n.get()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower import Lowered
-from vyre_foundation.build import apply, program
-from vyre_foundation.dtype import DTYPES, bool_, f32, i32, u8, u32
+from vyre_foundation.build import program
+from vyre_foundation.dtype import DTYPES, bool_, i32, u8, u32
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Load
 from vyre_foundation.ir.stmt import Atomic, Barrier, For, If
@@ -51,6 +50,19 @@ def test_workgroups_of_all_shapes(shape, case, check):
         p.barrier()
         p.write("out", u32, like=a)[i] = w[(l + 1) % (x * y * z)]
     check(case(p.build(), DATA, grid=(2, 1, 2)), "loops")
+
+
+@pytest.mark.parametrize("dialect", ["loops", "full"])
+def test_a_workgroup_of_one_invocation_has_no_barriers(dialect, case, check):
+    with program("alone", 1) as p:
+        a, w = p.read("a", u32), p.workgroup("w", u32, 3)
+        i = p.global_id(0)
+        with p.range(0, i) as k:
+            w[k % 3] = w[(k + 1) % 3] + a[i]
+            p.barrier()
+        p.write("out", u32, like=a)[i] = w[0]
+    lowered = check(case(p.build(), DATA), dialect)
+    assert not any(isinstance(s, Barrier) for s in statements(lowered.kernels[0].program.body))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -277,28 +289,3 @@ def test_private_arrays_have_a_part_for_each_invocation(case, check):
         own[i] = own[i] + w[7 - l]
         p.write("out", u32, like=a)[i] = own[l % 4] + own[1] + own[a[i]] + own[2]
     check(case(p.build(), DATA), "loops")
-
-
-def test_memory_that_is_too_large_stays_where_it_is(dialects, case):
-    with program("large", 128) as p:
-        w = p.private("w", f32, 4096)
-        w[p.local_id(0)] = 1.0
-        p.write("out", f32, 128)[p.local_id(0)] = w[apply("rem", p.global_id(0), p.num_workgroups(0))]
-    kernel = case(p.build(), {}, grid=(1, 1, 1)).lower(dialects["loops"].target()).kernels[0]
-    assert kernel.program.workgroup_size == (128, 1, 1)
-    assert str(kernel.arrangement) == (
-        "every invocation is a work item: as loops it would take 2097152 bytes of memory for one workgroup, "
-        "more than 1048576"
-    )
-
-
-def test_barriers_beside_memory_that_is_too_large_are_refused(dialects, case):
-    """The one device that wants loops computes wrong values behind barriers in conditionals."""
-    with program("large", 128) as p:
-        w = p.private("w", f32, 4096)
-        w[p.local_id(0)] = 1.0
-        p.barrier()
-        p.write("out", f32, 128)[p.local_id(0)] = w[apply("rem", p.global_id(0), p.num_workgroups(0))]
-    launch = case(p.build(), {}, grid=(1, 1, 1))
-    with pytest.raises(UnsupportedFeature, match="barriers beside 2097152 bytes of memory for one workgroup"):
-        launch.lower(dialects["loops"].target())

@@ -52,6 +52,7 @@ def test_the_number_of_workgroups_is_that_of_the_dispatch(case, check):
 def test_programs_that_tell_workgroups_apart_have_no_rows(what, case, check):
     with program("apart", 8) as p:
         i, value = p.global_id(0), p.var(p.global_id(0))
+        value.set(value)
         match what:
             case "local id":
                 value.set(p.local_id(0))

@@ -1,4 +1,8 @@
-"""Names of a program as identifiers of C: readable, unique, and never a word that the target knows."""
+"""Names of a program as identifiers of C: readable, unique, and never a word that the target knows.
+
+No list has all macros of all compilers, so what could be one becomes another word: by custom that is whatever has a
+capital letter.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,18 @@ C_WORDS = frozenset(
 class Names:
     """Gives each name its identifier; two names never get the same one, whatever they look like."""
 
-    def __init__(self, reserved: frozenset[str]) -> None:
-        self._used = set(reserved | C_WORDS)
+    def __init__(self, reserved: frozenset[str], prefixes: tuple[str, ...] = ()) -> None:
+        self._used, self._prefixes = set(reserved | C_WORDS), prefixes
         self._numbers: dict[str, int] = {}
 
     def __call__(self, name: str) -> str:
-        """`name` with other characters as underscores, and an underscore or number behind it where it is taken."""
+        """`name` with other characters as underscores, and an underscore or number behind it where it is taken, or may
+        mean something to a compiler."""
         word = _OTHER.sub("_", name).lstrip("_") or "x"
         if word[0].isdigit():
             word = f"x{word}"
-        return self._first_free(word, f"{word}_") if word in self._used else self._take(word)
+        is_free = word not in self._used and not self._may_be_macro(word)
+        return self._take(word) if is_free else self._first_free(word, f"{word}_")
 
     def temporary(self) -> str:
         """A name for a value that the program has no name for: t0, t1 …"""
@@ -35,7 +41,10 @@ class Names:
 
     def inner(self) -> Names:
         """Names for a function of the unit: they avoid those of the unit, but not those of other functions."""
-        return Names(frozenset(self._used))
+        return Names(frozenset(self._used), self._prefixes)
+
+    def _may_be_macro(self, word: str) -> bool:
+        return word != word.lower() or word.startswith(self._prefixes)
 
     def _first_free(self, stem: str, choice: str) -> str:
         """`choice`, or `stem` with the next number that is free."""

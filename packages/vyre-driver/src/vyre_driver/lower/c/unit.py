@@ -29,12 +29,13 @@ def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
     lines = Lines()
     for line in dialect.prelude.splitlines():
         lines.add(line)
-    names = Names(dialect.reserved | {text.entry for text in lowered.texts.values()})
+    names = Names(dialect.reserved | {text.entry for text in lowered.texts.values()}, dialect.reserved_prefixes)
     _print_texts(lowered, lines)
+    texts = {**lowered.texts, **_print_functions(lowered, dialect, lines, names)}
     tables = _print_tables(lowered, dialect, lines, names)
     entries = tuple(names(kernel.name) for kernel in lowered.kernels)
     for entry, kernel in zip(entries, lowered.kernels, strict=True):
-        _print_kernel(kernel, entry, dialect, lines, names.inner(), tables, lowered.texts)
+        _print_kernel(kernel, entry, dialect, lines, names.inner(), tables, texts)
     return SourceText("\n".join(lines.lines) + "\n", entries, tuple(lines.places))
 
 
@@ -45,6 +46,24 @@ def _print_texts(lowered: Lowered, lines: Lines) -> None:
         for line in module.text.splitlines():
             lines.add(line)
     lines.place = ""
+
+
+def _print_functions(lowered: Lowered, dialect: CDialect, lines: Lines, names: Names) -> dict[CallForm, TextModule]:
+    """The functions of rare calls, and by what name each is called."""
+    texts: dict[CallForm, TextModule] = {}
+    for form, function in sorted(lowered.functions.items(), key=lambda item: item[0].symbol):
+        lines.place = f"the function of {form.op}"
+        entry, inner, words = names(form.symbol), names.inner(), dict[Expr, str]()
+        words.update((parameter, inner(parameter.name)) for parameter in function.parameters)
+        parameters = ", ".join(f"{dialect.types[p.dtype]} {words[p]}" for p in function.parameters)
+        result = dialect.types[function.result.dtype]
+        lines.open(dialect.function.format(type=result, name=entry, parameters=parameters))
+        _print_locals_and_body(function.program, dialect, lines, inner, words, {}, {})
+        lines.add(f"return {words[function.result]};")
+        lines.close()
+        texts[form] = TextModule("", entry)
+    lines.place = ""
+    return texts
 
 
 def _print_tables(lowered: Lowered, dialect: CDialect, lines: Lines, names: Names) -> dict[Buffer, str]:
@@ -100,11 +119,24 @@ def _print_kernel(
     for id in _ids(program):
         words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
         lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")
+    _print_locals_and_body(program, dialect, lines, names, words, arrays, texts)
+    lines.close()
+
+
+def _print_locals_and_body(
+    program: Program,
+    dialect: CDialect,
+    lines: Lines,
+    names: Names,
+    words: dict[Expr, str],
+    arrays: dict[str, str],
+    texts: Mapping[CallForm, TextModule],
+) -> None:
+    """What stands between the head and the end of a function; `words` gets its locals."""
     words.update((local, names(local.name)) for local in _locals(program))
     if dialect.opaque:
         words.update((nan, _hidden(nan, dialect, lines, names)) for nan in _nans(program))
     print_body(program, dialect, lines, names, words, arrays, texts)
-    lines.close()
 
 
 def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str], lengths: dict[Expr, str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vyre_driver.lower.grid.pieces import Loop, Piece, Segment
+from vyre_driver.lower.grid.pieces import Piece, Segment, segments
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Load, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Stmt, Store
@@ -86,10 +86,7 @@ class Carried:
 
 def carried(pieces: tuple[Piece, ...], done: dict[int, Touch], spared: frozenset[Name]) -> Carried:
     """What lives across the cuts, without what is `spared` because it is computed again."""
-    live = _Liveness(done)
-    live.before(pieces, {})
-    reached = _Reached(done)
-    reached.after(pieces, {})
+    live, reached = _Liveness(pieces, done), _Reached(pieces, done)
     taken: dict[int, Names] = {}
     left: dict[int, Names] = {}
     for number, touch in done.items():
@@ -106,52 +103,59 @@ def carried(pieces: tuple[Piece, ...], done: dict[int, Touch], spared: frozenset
 
 
 class _Liveness:
-    """Backwards: what is read later before it is set. Loops are gone through until nothing is added."""
+    """Backwards: what is read later before it is set. One walk: what is live at the head of a loop is what is live
+    behind it, or what an iteration reads before it sets it."""
 
-    def __init__(self, done: dict[int, Touch]) -> None:
+    def __init__(self, pieces: tuple[Piece, ...], done: dict[int, Touch]) -> None:
         self._done = done
-        self.into: dict[int, Names] = {number: {} for number in done}
-        self.out: dict[int, Names] = {number: {} for number in done}
+        self._exposed: dict[int, Names] = {}
+        self.into: dict[int, Names] = {}
+        self.out: dict[int, Names] = {}
+        self._find_exposed(pieces)
+        self._find_live(pieces, {})
 
-    def before(self, pieces: tuple[Piece, ...], after: Names) -> Names:
+    def _find_exposed(self, pieces: tuple[Piece, ...]) -> Names:
+        """What `pieces` read before they surely set it; loops, which may have no iteration, set nothing surely."""
+        exposed: Names = {}
         for piece in reversed(pieces):
             if isinstance(piece, Segment):
-                after = self._segment(piece.number, after)
+                exposed = self._before(piece, exposed)
             else:
-                after = self._loop(piece, after)
-        return after
+                self._exposed[piece.number] = self._find_exposed(piece.pieces)
+                exposed = {**exposed, **self._exposed[piece.number]}
+        return exposed
 
-    def _loop(self, loop: Loop, after: Names) -> Names:
-        """What is live where a round begins is live where a round ends."""
-        head: Names = {}
-        while not (found := self.before(loop.pieces, {**after, **head})).keys() <= head.keys():
-            head = {**head, **found}
-        return {**after, **head}
+    def _find_live(self, pieces: tuple[Piece, ...], after: Names) -> None:
+        for piece in reversed(pieces):
+            if isinstance(piece, Segment):
+                self.out[piece.number] = after
+                after = self.into[piece.number] = self._before(piece, after)
+            else:
+                after = {**after, **self._exposed[piece.number]}
+                self._find_live(piece.pieces, after)
 
-    def _segment(self, number: int, after: Names) -> Names:
-        touch = self._done[number]
-        self.out[number] = {**self.out[number], **after}
-        into = {**touch.exposed, **{n: None for n in after if n not in touch.killed}}
-        self.into[number] = {**self.into[number], **into}
-        return into
+    def _before(self, segment: Segment, after: Names) -> Names:
+        touch = self._done[segment.number]
+        return {**touch.exposed, **{n: None for n in after if n not in touch.killed}}
 
 
 class _Reached:
-    """Forwards: which arrays may have been written before a segment."""
+    """Forwards: what may have been written before a segment, by this iteration or by one before it."""
 
-    def __init__(self, done: dict[int, Touch]) -> None:
+    def __init__(self, pieces: tuple[Piece, ...], done: dict[int, Touch]) -> None:
+        self.into: dict[int, Names] = {}
         self._done = done
-        self.into: dict[int, Names] = {number: {} for number in done}
+        self._find(pieces, {})
 
-    def after(self, pieces: tuple[Piece, ...], before: Names) -> Names:
+    def _find(self, pieces: tuple[Piece, ...], before: Names) -> None:
         for piece in pieces:
             if isinstance(piece, Segment):
-                self.into[piece.number].update(before)
+                self.into[piece.number] = before
                 before = {**before, **self._done[piece.number].written}
             else:
-                before = self.after(piece.pieces, before)
-                before = self.after(piece.pieces, before)  # the second round sees what the first has written
-        return before
+                for segment in segments(piece.pieces):
+                    before = {**before, **self._done[segment.number].written}
+                self._find(piece.pieces, before)
 
 
 def _unset(pieces: tuple[Piece, ...], taken: dict[int, Names], left: dict[int, Names]) -> Names:

@@ -6,8 +6,9 @@ atomics on it are plain operations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from vyre_driver.lower.coordinates import add, multiply
 from vyre_driver.lower.declare import declare
@@ -24,6 +25,7 @@ from vyre_driver.lower.groups.structure import (
     Node,
     Once,
     Phase,
+    Rarely,
     Rounds,
     Together,
     has_barrier,
@@ -64,11 +66,14 @@ FEW = 4
 def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
     """``w[local_id] = x; barrier; y = w[x]``  →  ``for l: (w[l] = …; x_kept[l] = …); for l: y = w[x_kept[l]]``
 
-    The result has a workgroup of one invocation, which may run several of the program's (`runs`). A program that has
-    collectives or grid barriers of the target left, or whose memory is too large for that, stays as it is;
-    `UnsupportedFeature` if that is no way either.
+    Where loops are `wanted` the result has a workgroup of one invocation, which may run several of the program's
+    (`runs`). A program that has collectives or grid barriers of the target left, or whose memory is too large for that,
+    stays as it is; `UnsupportedFeature` if that is no way either. A workgroup that has one invocation already loses its
+    barriers, on every target.
     """
-    if not wanted.as_loops or program.workgroup_volume == 1:
+    if program.workgroup_volume == 1:
+        return _without_barriers(program), wanted
+    if not wanted.as_loops:
         return program, wanted
     if not _can_loop(program):
         return program, Arrangement(False, "it uses collectives, or a barrier of the grid, that the device has")
@@ -88,6 +93,15 @@ class Part:
     first: Local
     extent: int
     count: Expr
+
+
+def _without_barriers(program: Program) -> Program:
+    """``barrier``  →  nothing, where a workgroup is one invocation, whose effects are in order anyway"""
+
+    def without(stmt: Stmt) -> Stmt | Body:
+        return () if isinstance(stmt, Barrier) and stmt.scope is Scope.WORKGROUP else stmt
+
+    return replace(program, body=rewrite_body(program.body, without))
 
 
 def _can_loop(program: Program) -> bool:
@@ -173,7 +187,9 @@ class _Grouper:
                     start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
                     yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
                 case Together():
-                    yield from self._in_parts(node)
+                    yield from self._in_parts(partial(self._in_step, node))
+                case Rarely():
+                    yield from self._in_parts(partial(self._rarely, node))
                 case Limited(limits, inner):
                     outer, self._limits = self._limits, (*self._limits, *limits)
                     yield from self._emit(inner)
@@ -219,10 +235,10 @@ class _Grouper:
             whole = self._row.end
         return end_of_loop((*self._limits, *limits), axis, whole, self._first[axis], self._at_group)
 
-    # ── loops in step ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── parts of a workgroup ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _in_parts(self, loop: Together) -> Iterator[Stmt]:
-        """A loop in step, part by part of the workgroup: one that goes on for long holds up few others."""
+    def _in_parts(self, stmts_of_part: Callable[[], Iterable[Stmt]]) -> Iterator[Stmt]:
+        """What neighbours do together, part by part of the workgroup: one that goes on for long holds up few others."""
         left, ends = IN_STEP, dict[int, Expr]()
         for axis in reversed(self._axes):
             size = self._program.workgroup_size[axis]
@@ -235,7 +251,7 @@ class _Grouper:
                     yield Let(known.name, end)
                     end = known
                 ends[axis], self._part[axis] = end, self._new_part(axis, end, extent)
-        stmts: Body = tuple(self._in_step(loop))
+        stmts: Body = tuple(stmts_of_part())
         for axis, end in ends.items():
             part = self._part.pop(axis)
             stmts = (For(part.first.name, literal(u32, 0), end, part.extent, stmts),)
@@ -274,10 +290,18 @@ class _Grouper:
         one_by_one = self._phase((If(is_going, (alone,)),), is_last=False, anew=True)
         yield If(Apply(OPS["lt"], rest, stop), (Region(RARE, one_by_one),))
 
+    def _rarely(self, branch: Rarely) -> Iterator[Stmt]:
+        """A branch for all of a part if one of them takes it: then it is a loop over arrays, without branches."""
+        count = Local(self._fresh("count"), u32)
+        yield Var(count.name, literal(u32, 0))
+        yield from self._gathered(count, "add", branch.taken)
+        yield If(Apply(OPS["ne"], count, literal(u32, 0)), self._phase(branch.body.body, is_last=False))
+
     def _gathered(self, total: Local, op: str, name: Local) -> Body:
         """``total = op(total, …)`` with what the local `name` is for each invocation."""
         counters = self._counters()
         value = self._here(self._invocation(counters, {}), name.name)
+        value = value if value.dtype is total.dtype else Cast(total.dtype, value)
         return self._for_all(counters, (Assign(total.name, Apply(OPS[op], total, value)),))
 
     # ── between phases ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from vyre_driver.lower.groups.structure import Choice, Limited, Node, Once, Phase, Rounds, Together
+from vyre_driver.lower.groups.structure import Choice, Limited, Node, Once, Phase, Rarely, Rounds, Together
 from vyre_driver.lower.groups.values import GroupValues
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Length, Literal, Local
 from vyre_foundation.ir.stmt import Assign, Body, Let, Return
@@ -91,6 +91,8 @@ def _places(nodes: tuple[Node, ...]) -> Iterator[Phase | tuple[Expr, ...]]:
                 yield from _places(inner)
             case Together(stmt, phase):
                 yield (stmt.start,)
+                yield phase
+            case Rarely(_, phase):
                 yield phase
             case Limited(_, inner):
                 yield from _places(inner)

@@ -15,6 +15,8 @@ from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.groups.in_step import can_go_in_step, masked
 from vyre_driver.lower.groups.lanes import Limit, split_guard
 from vyre_driver.lower.groups.values import GroupValues, Strides
+from vyre_driver.lower.lowered import RARELY
+from vyre_driver.lower.rare import as_selections, is_rare_branch
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
@@ -82,6 +84,15 @@ class Together:
 
 
 @record(frozen=True, slots=True)
+class Rarely:
+    """A branch that hardly any invocation takes. `body` is what all of some neighbours do if one of them takes it:
+    `taken` says which do."""
+
+    taken: Local
+    body: Phase
+
+
+@record(frozen=True, slots=True)
 class Limited:
     """What only the first invocations on some axes run."""
 
@@ -96,7 +107,7 @@ class Once:
     stmt: Let | Return | Break | Continue
 
 
-Node = Phase | Choice | Rounds | Together | Limited | Once
+Node = Phase | Choice | Rounds | Together | Rarely | Limited | Once
 
 
 def structure(body: Body, fresh: Fresh) -> tuple[tuple[Node, ...], GroupValues]:
@@ -111,7 +122,7 @@ def flattened(body: Body) -> Body:
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
-            case Region():
+            case Region(label) if label != RARELY:
                 out += flattened(stmt.body)
             case If(condition, then, orelse):
                 out.append(If(condition, flattened(then), flattened(orelse)))
@@ -164,10 +175,12 @@ class _Structure:
                 then = self.nodes(stmt.then, in_rounds=in_rounds, barrier_later=later)
                 orelse = self.nodes(stmt.orelse, in_rounds=in_rounds, barrier_later=later)
                 return Choice(stmt.condition, then, orelse)
-            case If() if any(isinstance(s, For) and self._goes_in_step(s) for s in stmt.then):
+            case If() if any(self._has_parts(s) for s in stmt.then):
                 guard = split_guard((stmt,), self.group, self._lets, frozenset())
                 if guard.limits and guard.body == stmt.then:
                     return Limited(guard.limits, self.nodes(stmt.then, in_rounds=False, barrier_later=later))
+            case If(Local() as taken) if is_rare_branch(stmt) and not (self._has_returned or self.group.holds(taken)):
+                return Rarely(taken, Phase(as_selections(stmt)))
             case For():
                 together = has_barrier(stmt) or (later and _contains(stmt, Return))
                 if together or self._goes_outside(stmt):
@@ -176,6 +189,10 @@ class _Structure:
                 if self._goes_in_step(stmt):
                     return self._together(stmt)
         return None
+
+    def _has_parts(self, stmt: Stmt) -> bool:
+        """Whether invocations should go through `stmt` some at a time."""
+        return is_rare_branch(stmt) or (isinstance(stmt, For) and self._goes_in_step(stmt))
 
     def _goes_outside(self, loop: For) -> bool:
         """Whether the workgroup should go through a loop without barriers as one."""

@@ -6,6 +6,7 @@ or, where invocations are work items, the whole kernel; the comparison is the sa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from vyre_driver.lower.declare import declare
@@ -22,7 +23,7 @@ from vyre_driver.lower.versions.unchecked import Unchecked, rechecked
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt
+from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt, trip_count
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements, with_bodies
 from vyre_foundation.ops import OPS
 
@@ -30,6 +31,9 @@ MAX_NODES = 8000
 """Regions of more operations stay as they are: twice that is more to compile than checks are worth."""
 MAX_ARMS = 500
 """Loops of more operations are not there three times."""
+MAX_WORK = 16
+"""Regions together come to this many times the operations of a kernel at most, counted when they are looked at and when
+they are copied: loops in loops in loops make it grow with the square of the depth otherwise."""
 _MANY = 64
 """So many rounds are worth a comparison of their own."""
 
@@ -50,13 +54,14 @@ def decide_before(program: Program, ranges: Ranges, target: Target) -> Program:
 class _Versioner:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
+        self._left = MAX_WORK * _operations(program.body)
 
     # ── regions ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def kernel(self, program: Program) -> Body:
         """Work items: the region is all of the kernel."""
         body = program.body
-        if not _is_small(body):
+        if not self._affords(body, MAX_NODES):
             return body
         extents = Extents(self._ranges, changing_names(body), _coordinates(program))
         checks = find_checks(body, extents)
@@ -77,7 +82,7 @@ class _Versioner:
 
     def _loop(self, loop: For) -> Body:
         """`loop` in two versions, or loops in it."""
-        if has_barrier(loop) or _is_search(loop) or not _is_small((loop,)):
+        if has_barrier(loop) or _is_search(loop) or not self._affords((loop,), MAX_NODES):
             return (with_bodies(loop, self.loops),)
         setup, fixed = self._with_fixed_bounds(loop)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
@@ -97,7 +102,7 @@ class _Versioner:
         Of a loop whose loads are proven, or of a nest with all that there is to decide: a border is in few places, and
         vectors of conditions are dear. `other` is the loop as it is elsewhere.
         """
-        if not _is_small((loop,), MAX_ARMS):
+        if not self._affords((loop,), MAX_ARMS):
             return other
         extents = Extents(self._ranges, changing_names((loop,)), {})
         found = find_checks((loop,), extents, arms=True)
@@ -131,6 +136,14 @@ class _Versioner:
         both = (replace(slow, start=start, stop=stop), If(is_first, fast))
         return (*lets, For(side.name, literal(u32, 0), literal(u32, 2), 1, both))
 
+    def _affords(self, region: Body, most: int) -> bool:
+        """Whether a region has at most so many operations, and there is work left for two versions of it."""
+        if self._left <= 0:
+            return False
+        size = _operations(region)
+        self._left -= 2 * size
+        return size <= most and self._left >= 0
+
     def _slow(self, body: Body) -> Body:
         return (Region(RARE, rechecked(body, self._ranges)),)
 
@@ -162,8 +175,8 @@ def _coordinates(program: Program) -> dict[Id, Extent]:
     return ids
 
 
-def _is_small(body: Body, limit: int = MAX_NODES) -> bool:
-    return len(postorder(e for s in statements(body) for e in expressions(s))) <= limit
+def _operations(body: Body) -> int:
+    return len(postorder(e for s in statements(body) for e in expressions(s)))
 
 
 def _only_in_long_loops(loop: For, checks: Checks, ranges: Ranges) -> bool:
@@ -199,8 +212,18 @@ def _is_nest(loop: For) -> bool:
 
 def work(loop: For, ranges: Ranges) -> int:
     """How many rounds a loop and one in it have as a rule."""
-    nested = [work(s, ranges) for s in statements(loop.body) if isinstance(s, For)]
+    nested = [work(inner, ranges) for inner in _loops_in(loop.body)]
     return _rounds(loop, ranges) * max(nested, default=1)
+
+
+def _loops_in(body: Body) -> Iterator[For]:
+    """The outermost loops: each takes at least as long as those in it."""
+    for stmt in body:
+        if isinstance(stmt, For):
+            yield stmt
+        else:
+            for inner in bodies(stmt):
+                yield from _loops_in(inner)
 
 
 def _rounds(loop: For, ranges: Ranges) -> int:
@@ -208,7 +231,7 @@ def _rounds(loop: For, ranges: Ranges) -> int:
     stop = loop.stop
     ends = stop.args if isinstance(stop, Apply) and stop.op.id == "min" else (stop,)
     last = max(ranges.of(end).low for end in ends)
-    return max(1, len(range(int(loop.start.value), last, loop.step))) if isinstance(loop.start, Literal) else 1
+    return max(1, trip_count(int(loop.start.value), last, loop.step)) if isinstance(loop.start, Literal) else 1
 
 
 def _same(old: Body, new: Body) -> Body:

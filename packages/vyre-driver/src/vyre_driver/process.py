@@ -1,0 +1,110 @@
+"""Child processes of this interpreter: they import nothing from the working directory, and they end with their parent.
+
+The parent holds the other end of the child's standard input and writes nothing to it. However the parent ends, the
+system closes that pipe; the child, which waits for this in a thread (`end_with_parent`), then ends too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+
+def python(*arguments: str) -> list[str]:
+    """The command of this interpreter with `arguments`.
+
+    ``-P`` keeps the working directory off `sys.path`: a file there that is named as a module would be executed.
+    """
+    return [sys.executable, "-P", *arguments]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """The environment of this process, and `variables`, for a child.
+
+    Empty entries of `PYTHONPATH` mean the working directory, and are left out.
+    """
+    found = {**os.environ, **variables}
+    if "PYTHONPATH" in found:
+        found["PYTHONPATH"] = os.pathsep.join(filter(None, found["PYTHONPATH"].split(os.pathsep)))
+    return found
+
+
+def search_path() -> list[str]:
+    """`sys.path` of this process without the working directory, for a child that has to import the same modules."""
+    here = Path.cwd().resolve()
+    return [entry for entry in sys.path if entry and Path(entry).resolve() != here]
+
+
+def start(
+    command: Sequence[str],
+    *,
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    env: dict[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a child in a process group of its own, whose standard input is a pipe from this process.
+
+    An interrupt from the keyboard reaches this process alone, and `end` reaches what the child has started, too. `env`
+    is by default `environment()`.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        env=environment() if env is None else env,
+        process_group=None if sys.platform == "win32" else 0,
+    )
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child, and what it has started, unless it has ended; release its standard input."""
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                child.kill()
+            else:
+                os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if child.stdin is not None:
+        with contextlib.suppress(OSError):
+            child.stdin.close()
+
+
+def run(
+    command: Sequence[str], *, seconds: float, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a child that calls `end_with_parent` to its end. `subprocess.TimeoutExpired` after `seconds`."""
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        child = start(command, stdout=stdout, stderr=stderr, env=env)
+        try:
+            child.wait(seconds)
+        finally:
+            end(child)
+        outputs = []
+        for file in (stdout, stderr):
+            file.seek(0)
+            outputs.append(file.read())
+    return subprocess.CompletedProcess(command, child.returncode, *outputs)
+
+
+def end_with_parent(grace: float = 0.0) -> None:
+    """In a child: end this process `grace` seconds after its standard input is closed, whatever it does then."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 1 << 12):
+                pass
+        time.sleep(grace)
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
