@@ -8,7 +8,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import Trapped
-from vyre_foundation.testing import EVERYTHING, NARROW, WIDE, generate
+from vyre_foundation.testing import EVERYTHING, NARROW, WIDE, generate, recurrence
 from vyre_reference import Budget, scalar, vector
 from vyre_reference.launch import launch
 from vyre_reference.scalar.schedule import Shuffled
@@ -30,7 +30,10 @@ def outcome(made, evaluate):
 
 
 def agree(seed, profile):
-    made = generate(seed, profile)
+    agree_on(generate(seed, profile), seed)
+
+
+def agree_on(made, seed):
     textbook, fast = Budget(PLENTY), Budget(PLENTY)
     expected, _ = outcome(made, partial(scalar.evaluate, budget=textbook))
     assert outcome(made, partial(vector.evaluate, budget=fast))[0] == expected, f"seed {seed}: the evaluators differ"
@@ -43,6 +46,11 @@ def agree(seed, profile):
 def test_on_random_programs(block):
     for seed in range(block * 12, block * 12 + 12):
         agree(seed, EVERYTHING)
+
+
+def test_on_random_recurrences():
+    for seed in range(30):
+        agree_on(recurrence(seed), seed)
 
 
 @pytest.mark.parametrize("profile", [NARROW, WIDE], ids=["narrow", "wide"])

@@ -54,7 +54,8 @@ def test_a_grid_barrier_lets_every_group_see_every_group(run):
         scratch = p.scratch("scratch", u32, 16)
         shared, own = p.workgroup("shared", u32, 4), p.private("own", u32, 1)
         i, l = p.global_id(0), p.local_id(0)
-        mine = p.var(i * 3)
+        mine = p.var(0, u32)
+        mine.set(i * 3)
         shared[3 - l] = i
         own[0] = i + 50
         scratch[i] = i + 1

@@ -19,7 +19,7 @@ def built():
     with program("steps", 4) as p:
         out = p.write("out", u32, 4)
         i = p.global_id(0)
-        v = p.var(i)
+        v = p.let(i)
         out[i] = 1
         with p.range(0, i) as k, p.if_(k % 2 == 1):
             out[i] = k + v

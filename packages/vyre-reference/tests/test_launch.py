@@ -99,3 +99,12 @@ def test_persistent_memory_is_kept_by_the_caller():
     assert bytes(memory["kept"]) == bytes([3, 0, 0, 0, 0, 0, 0, 0])
     with pytest.raises(InvalidInput, match="as in the pipeline's first dispatch"):
         host_memory(plan, [], {"kept": bytearray(4)})
+
+
+@pytest.mark.parametrize("output_range", [(0, 3), (1, 4), (2, 2)])
+def test_a_range_of_an_output_that_cuts_an_element(run, output_range):
+    with program("cut", 4) as p:
+        out = p.write("out", u32, 8, output_range=output_range)
+        out[p.global_id(0)] = p.global_id(0)
+    with pytest.raises(InvalidInput, match=r"whole elements of u32.*Fix: dispatch bytes instead of arrays"):
+        run(p.build(), {})

@@ -74,3 +74,29 @@ def test_a_pipeline_takes_arrays_by_name() -> None:
         result = pipeline.dispatch_arrays({"a": A, "total": A})["total"]
         assert result.tolist() == [0, 2, 4, 6, 8]
         assert bytes(pipeline.dispatch_async([A, A]).await_result()[0]) == result.tobytes()
+
+
+def test_a_pipeline_over_resident_memory_keeps_its_persistent_memory() -> None:
+    with program("counting", workgroup_size=4) as p:
+        a, kept = p.read("a", u32, 4), p.persistent("kept", u32, 4)
+        out = p.write("out", u32, 4)
+        i = p.global_id(0)
+        kept[i] = kept[i] + a[i]
+        out[i] = kept[i]
+    backend = ReferenceBackend()
+    given, made = backend.allocate_resident(16), backend.allocate_resident(16)
+    backend.upload_resident(given, np.arange(4, dtype=np.uint32))
+    with backend.compile_native(p.build()) as pipeline:
+        for times in (1, 2):
+            pipeline.dispatch_resident([given, made])
+            assert np.frombuffer(backend.download_resident(made), np.uint32).tolist() == [
+                0,
+                times,
+                2 * times,
+                3 * times,
+            ]
+        timed = pipeline.dispatch_resident_timed([given, made])
+        assert (timed.outputs, timed.wall_ns > 0) == ([], True)
+        backend.free_resident(given)
+        with pytest.raises(StaleHandle, match="it was freed"):
+            pipeline.dispatch_resident([given, made])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vyre_reference.backend import ReferenceBackend
     from vyre_reference.budget import Budget
     from vyre_reference.errors import DataRace, DivergentBarrier, EvaluationError, OutOfFuel, UndefinedBehaviour
-    from vyre_reference.launch import run
+    from vyre_reference.launch import detect_races, run
     from vyre_reference.scalar.races import Races
 
 __version__ = "0.1.0"
@@ -29,6 +29,7 @@ __all__ = [
     "Races",
     "ReferenceBackend",
     "UndefinedBehaviour",
+    "detect_races",
     "registration",
     "run",
     "scalar",
@@ -45,6 +46,7 @@ _HOMES = {
     "Races": "vyre_reference.scalar.races",
     "ReferenceBackend": "vyre_reference.backend",
     "UndefinedBehaviour": "vyre_reference.errors",
+    "detect_races": "vyre_reference.launch",
     "run": "vyre_reference.launch",
 }
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.pipeline import CompiledPipeline
-from vyre_driver.backend.results import Inputs, Outputs
-from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements
+from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
+from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.host_memory import HostMemoryBackend
 from vyre_driver.engine.inputs import bind_inputs
-from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.pipeline.compile import pipeline_config
+from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
@@ -61,20 +62,16 @@ class ReferenceBackend(HostMemoryBackend, contract=1):
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
         """A pipeline that keeps persistent buffers; there is nothing else to keep."""
-        validated(with_workgroup_size(program, config.workgroup_override))
+        facts = validated(with_workgroup_size(program, config.workgroup_override))
+        admit_program(facts, config, self.device_profile())
         return ReferencePipeline(self, program, config)
 
     def _launch(
         self, program: Program, inputs: Inputs, config: DispatchConfig, kept: dict[str, bytearray] | None
     ) -> Outputs:
-        self._require_supported(config)
+        facts = validated(with_workgroup_size(program, config.workgroup_override))
+        admit_program(facts, config, self.device_profile())
         return launch(program, bind_inputs(program, inputs), config, self._evaluate, backend=self._id, kept=kept)
-
-    def _require_supported(self, config: DispatchConfig) -> None:
-        forced = {"speculation": config.speculation, "persistent threads": config.persistent_thread}
-        missing = [name for name, preference in forced.items() if preference is Preference.FORCE]
-        if missing:
-            raise UnsupportedFeature("; ".join(missing), backend=self._id)
 
     # ── capabilities: what the evaluators do themselves ──
 
@@ -116,8 +113,17 @@ class ReferencePipeline(CompiledPipeline):
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
         require_whole_elements(self._program)
-        return as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
+        outputs = as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
+        return shaped(self._program, arrays, outputs)
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         with self._lock:
             return self._backend._launch(self._program, inputs, pipeline_config(self._config, config), self._kept)
+
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        self.dispatch_resident_timed(resources, config)
+
+    def dispatch_resident_timed(
+        self, resources: Sequence[Resource], config: DispatchConfig | None = None
+    ) -> TimedDispatchResult:
+        return self._backend.over_resources(self._program, resources, lambda inputs: self.dispatch(inputs, config))

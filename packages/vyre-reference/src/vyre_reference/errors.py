@@ -7,6 +7,7 @@ is its linear id in the launch.
 from __future__ import annotations
 
 from vyre_driver.errors import BackendError
+from vyre_foundation.ir.origin import Origin
 
 
 class EvaluationError(BackendError):
@@ -39,7 +40,8 @@ class DivergentBarrier(EvaluationError):
 class DataRace(EvaluationError):
     """Two invocations touch one element between two barriers, at least one of them writing without an atomic.
 
-    `first` and `second` are (invocation, what it does, where).
+    `first` and `second` are (invocation, what it does, the path of the statement), and `origins` the lines of Python
+    that wrote the two, where they are known.
     """
 
     number = 1103
@@ -52,13 +54,19 @@ class DataRace(EvaluationError):
         first: tuple[int, str, str],
         second: tuple[int, str, str],
         *,
+        origins: tuple[Origin | None, Origin | None] = (None, None),
         fix: str = "",
         where: str = "",
     ) -> None:
-        one, other = (f"invocation {who} {does} at {place}" for who, does, place in (first, second))
+        lines = ["" if origin is None else f" ({origin})" for origin in origins]
+        one, other = (
+            f"invocation {who} {does} at {path}{line}"
+            for (who, does, path), line in zip((first, second), lines, strict=True)
+        )
         message = f"{one} and {other}, with no barrier between them"
         place = where or f"{buffer}[{index}]"
-        super().__init__(message, fix=fix, where=place, buffer=buffer, index=index, first=first, second=second)
+        facts = {"buffer": buffer, "index": index, "first": first, "second": second, "origins": origins}
+        super().__init__(message, fix=fix, where=place, **facts)
 
 
 class OutOfFuel(EvaluationError):

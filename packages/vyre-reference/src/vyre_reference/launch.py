@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.results import Outputs, host_bytes
-from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
-from vyre_reference import vector
+from vyre_reference import scalar, vector
 from vyre_reference.bind import HostMemory
 from vyre_reference.budget import Budget
+from vyre_reference.scalar.races import Races
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,10 +35,24 @@ def run(
     config: DispatchConfig = DEFAULT_CONFIG,
     evaluate: Evaluator = vector.evaluate,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The outputs of `program` by name, one-dimensional and in the declared types, for input arrays by name."""
+    """The outputs of `program` by name for input arrays by name, as `VyreBackend.dispatch_arrays` gives them.
+
+    `InvalidInput` for an output range that cuts an element.
+    """
+    require_whole_elements(program)
     inputs = [host_bytes(b.name, a) for b, a in zip(program.inputs, ordered_inputs(program, arrays), strict=True)]
     outputs = launch(program, inputs, config, evaluate)
-    return {b.name: np.frombuffer(view, b.dtype.numpy) for b, view in zip(program.outputs, outputs, strict=True)}
+    return shaped(program, arrays, as_arrays(program, outputs))
+
+
+def detect_races(
+    program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
+) -> dict[str, npt.NDArray[Any]]:
+    """As `run`, on the scalar evaluator, which compares every access with those that no barrier orders before it.
+
+    Raises `DataRace` for the first two that race: both invocations, the buffer, the index and the statements.
+    """
+    return run(program, arrays, config, partial(scalar.evaluate, races=Races.DETECT))
 
 
 def launch(

@@ -6,10 +6,23 @@ third statement. Paths compare in program order, outer statements before inner o
 
 from __future__ import annotations
 
+from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, If
 from vyre_foundation.ir.walk import bodies
 
 Path = tuple[int, ...]
+
+
+def origin_of(program: Program, path: Path) -> Origin | None:
+    """The line of Python that wrote the statement, where that is known."""
+    if program.origins is None:
+        return None
+    stmt = program.body[path[0]]
+    for branch, position in zip(path[1::2], path[2::2], strict=True):
+        stmt = bodies(stmt)[branch][position]
+    number = next(n for n, other in enumerate(program.statements) if other is stmt)
+    return program.origins.statement(number)
 
 
 def describe(body: Body, path: Path) -> str:

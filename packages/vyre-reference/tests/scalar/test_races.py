@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
-from vyre_foundation.testing import DEFAULT, generate
+from vyre_foundation.testing import DEFAULT, generate, recurrence
 from vyre_reference import DataRace, run, scalar
 from vyre_reference.scalar.races import Races
 from vyre_reference.scalar.schedule import Shuffled
@@ -163,9 +165,10 @@ def test_workgroup_memory_of_two_groups_is_two_places():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_generated_programs_are_clean(seed):
+@pytest.mark.parametrize("make", [partial(generate, profile=DEFAULT), recurrence], ids=["everything", "recurrences"])
+def test_generated_programs_are_clean(seed, make):
     """The generator's programs are free of races by construction: an opinion that is not the detector's."""
-    made = generate(10_000 + seed, DEFAULT)
+    made = make(10_000 + seed)
     arrays = {b.name: np.frombuffer(made.inputs[b.name], b.dtype.numpy) for b in made.program.inputs}
     config = DispatchConfig(grid_override=made.grid, fixpoint_iterations=made.iterations)
     run(made.program, arrays, config, lambda plan, memory, budget: scalar.evaluate(plan, memory, races=Races.DETECT))

@@ -54,7 +54,7 @@ def evaluate(
         memory={buffer: Cells(buffer, view) for buffer, view in bind(plan, memory).items()},
         schedule=schedule or InOrder(),
         budget=budget or Budget(),
-        races=RaceDetector(plan.program.body) if races is Races.DETECT else None,
+        races=RaceDetector(plan.program) if races is Races.DETECT else None,
         coverage=coverage,
     )
     for _ in range(plan.repeats):

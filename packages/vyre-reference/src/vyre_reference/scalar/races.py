@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from vyre_foundation.ir.stmt import Body
+from vyre_foundation.ir.program import Program
 from vyre_reference.errors import DataRace
-from vyre_reference.place import Path, describe
+from vyre_reference.place import Path, describe, origin_of
 from vyre_reference.scalar.memory import Cells
 
 
@@ -51,8 +51,8 @@ class Recent(NamedTuple):
 class RaceDetector:
     """Remembers who has touched what since the last barrier; `DataRace` names the first two that race."""
 
-    def __init__(self, body: Body) -> None:
-        self._body = body
+    def __init__(self, program: Program) -> None:
+        self._program = program
         self._intervals: defaultdict[int, int] = defaultdict(int)
         self._elements: defaultdict[tuple[Cells, int], dict[tuple[Touch, int], Recent]] = defaultdict(dict)
 
@@ -68,7 +68,8 @@ class RaceDetector:
         element = self._elements[cells, index]
         for earlier in self._unordered(element, group):
             if earlier.invocation != access.invocation and earlier.touch.conflicts(access.touch):
-                raise DataRace(cells.buffer.name, index, self._told(earlier), self._told(access))
+                origins = origin_of(self._program, earlier.path), origin_of(self._program, access.path)
+                raise DataRace(cells.buffer.name, index, self._told(earlier), self._told(access), origins=origins)
         self._remember(element, group, access)
 
     def _unordered(self, element: dict[tuple[Touch, int], Recent], group: int) -> Iterator[Access]:
@@ -85,4 +86,4 @@ class RaceDetector:
             recent.accesses.append(access)
 
     def _told(self, access: Access) -> tuple[int, str, str]:
-        return access.invocation, access.touch.value, describe(self._body, access.path)
+        return access.invocation, access.touch.value, describe(self._program.body, access.path)

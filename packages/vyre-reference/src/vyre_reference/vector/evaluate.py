@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from vyre_foundation import dialect
+from vyre_foundation.dialect import is_rare_call
 from vyre_foundation.dtype import DType
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_reference.vector import casts, registers
 from vyre_reference.vector.lanes import Lanes
@@ -33,23 +35,56 @@ class Step(NamedTuple):
 
 
 def steps_of(root: Expr) -> tuple[Step, ...]:
-    """The nodes of an expression with its calls expanded, children first, the root last."""
-    nodes = postorder((dialect.expand(root, {}),))
-    last_user = {child: node for node in nodes for child in node.args}
+    """The nodes of an expression with its calls expanded, children first, the root last. A rare call that one selection
+    needs is computed there, for the lanes that take it."""
+    nodes = postorder((dialect.expand(root, {}, is_rare_call),))
+    users = Counter(child for node in nodes for child in node.args)
+    rare = {n.args[1]: n for n in nodes if isinstance(n, Select) and is_rare_call(n.args[1]) and users[n.args[1]] == 1}
+    if any(is_rare_call(node) and node not in rare for node in nodes):
+        nodes, rare = postorder((dialect.expand(root, {}),)), {}
+    rarely = {selection: call for call, selection in rare.items()}
+    operands = {n: (n.args[0], n.args[2], *rarely[n].args) if n in rarely else n.args for n in nodes if n not in rare}
+    last_user = {child: node for node, needed in operands.items() for child in needed}
     return tuple(
-        Step(node, _compute(node), node.args, tuple({c for c in node.args if last_user[c] is node})) for node in nodes
+        Step(
+            node,
+            _rarely(rarely[node]) if node in rarely else _compute(node),
+            needed,
+            tuple({c for c in needed if last_user[c] is node}),
+        )
+        for node, needed in operands.items()
     )
 
 
 def evaluate(root: Expr, at: Machine, lanes: Lanes) -> Values:
     """The value of `root` for each of `lanes`, or one value where it is the same for all."""
-    values: dict[Expr, Values] = {}
-    for node, compute, operands, last_uses in at.steps(root):
+    return _run(at.steps(root), at, lanes, {})
+
+
+def _run(steps: Sequence[Step], at: Machine, lanes: Lanes, values: dict[Expr, Values]) -> Values:
+    for node, compute, operands, last_uses in steps:
         values[node] = compute(at, lanes, *[values[operand] for operand in operands])
         for operand in last_uses:
             del values[operand]
-    (result,) = values.values()
-    return result
+    return values[steps[-1].node]
+
+
+def _rarely(call: Call) -> Compute:
+    """A selection of `call`, whose operands come behind the condition and the other arm."""
+    parameters = [Local(f"x{n}", arg.dtype) for n, arg in enumerate(call.args)]
+    steps = [step for step in steps_of(call.rebuild(tuple(parameters))) if step.node not in parameters]
+
+    def select(at: Machine, lanes: Lanes, condition: Values, usual: Values, *operands: Values) -> Values:
+        taking, _ = lanes.split(condition)
+        if not taking.count:
+            return usual
+        chosen = np.flatnonzero(lanes.full(condition))
+        given = (operand if operand.ndim == 0 else operand.take(chosen) for operand in operands)
+        result = lanes.full(usual).copy()
+        result[chosen] = _run(steps, at, taking, dict(zip(parameters, given, strict=True)))
+        return result
+
+    return select
 
 
 def _compute(node: Expr) -> Compute:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vyre_foundation.dtype import DType
+from vyre_foundation.ir.stmt import trip_count
 from vyre_reference.vector.lanes import NOBODY, Lanes
 from vyre_reference.vector.registers import Values, register
 
@@ -16,7 +17,7 @@ class Rounds:
         self._dtype, self._step = dtype, step
         self._trips: int | Values
         if start.ndim == 0 and stop.ndim == 0:
-            self._start, self._trips = start, _length_of_range(int(start), int(stop), step)
+            self._start, self._trips = start, trip_count(int(start), int(stop), step)
         else:
             self._start = _spread(lanes.full(start), lanes, everyone)
             self._trips = _spread(_trips(lanes.full(start), lanes.full(stop), step), lanes, everyone)
@@ -31,11 +32,6 @@ class Rounds:
         """The counter of a round that `lanes` make, where it fits its type."""
         distance = np.uint64(round * self._step % 2**64).astype(register(self._dtype))
         return np.add(lanes.pick(self._start), distance)
-
-
-def _length_of_range(start: int, stop: int, step: int) -> int:
-    """`len(range(…))`, which refuses lengths beyond a machine word."""
-    return max(0, -((start - stop) // step))
 
 
 def _trips(start: Values, stop: Values, step: int) -> Values:
