@@ -20,7 +20,9 @@ from vyre_foundation.ops import OPS, Tier
 
 @pytest.fixture(scope="module")
 def opened(backend_id: str) -> OpenedDevice:
-    return open_device(backend_id)
+    opened = open_device(backend_id)
+    opened.show()
+    return opened
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.choice import choose, time_variants
 from vyre_driver_opencl.compiler import BuildFailed
 from vyre_driver_opencl.dialect import dialect_of
-from vyre_driver_opencl.facts import prove_once
+from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.opened import OpenedDevice, open_device
 from vyre_driver_opencl.proof.bench import Bench
-from vyre_driver_opencl.proof.device import prove_device
 from vyre_driver_opencl.proof.rows import REFUSED, Row, examine
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32, u32
@@ -26,7 +25,9 @@ from vyre_foundation.ops import OPS
 
 @pytest.fixture(scope="module")
 def opened(backend_id: str) -> OpenedDevice:
-    return open_device(backend_id)
+    opened = open_device(backend_id)
+    opened.show()
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -91,17 +92,19 @@ def test_a_compiler_that_gives_up_changes_nothing(
     assert choose(bench, opened.dialect, opened.proven) is opened.proven
 
 
-def test_where_nothing_is_kept_nothing_is_timed(opened: OpenedDevice) -> None:
+def test_proofs_time_nothing(opened: OpenedDevice) -> None:
     assert opened.proven.candidates == ()
 
 
-def test_a_device_is_timed_once(
+def test_a_device_is_measured_on_request(
     backend_id: str, opened: OpenedDevice, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole of it: thorough proofs, times, and the same answer out of the store without the device."""
     monkeypatch.setenv("VYRE_CACHE", "rw")
     monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path))
-    found = prove_once(backend_id, opened.device, opened.reported, lambda: bench)
+    facts = DeviceFacts(backend_id, opened.device, opened.reported)
+    facts.measure(bench)
+    found = facts.proven
     chosen = Counter((c.variant.op, c.variant.operand) for c in found.candidates if c.is_chosen)
     assert set(chosen.values()) == {1}
     assert not any(c.is_chosen and c.wrong for c in found.candidates)
@@ -109,7 +112,10 @@ def test_a_device_is_timed_once(
     assert {row: text for row, text in spelled.items() if text and row in found.ops} == dict(found.ops)
     timed = [c for c in found.candidates if c.picoseconds is not None]
     assert len(timed) > 40
-    plain = prove_device(backend_id, bench, opened.reported)
+    plain = opened.proven
     assert (found.floats, found.casts, found.atomics) == (plain.floats, plain.casts, plain.atomics)
+    assert found.shown == plain.shown
     monkeypatch.setattr("vyre_driver_opencl.proof.device.prove_device", None)
-    assert prove_once(backend_id, opened.device, opened.reported, lambda: bench) == found
+    later = DeviceFacts(backend_id, opened.device, opened.reported)
+    assert later.proven == found
+    assert later.show(lambda: bench)

@@ -1,11 +1,14 @@
 """Ids in one, two and three dimensions, workgroups of odd shapes, grids, indirect dispatch."""
 
+import math
+
 import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import BackendError, UnsupportedFeature
+from vyre_driver_opencl.backend import OpenClBackend
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.program import Program
@@ -102,3 +105,15 @@ def test_more_than_the_device_has_is_refused(backend: VyreBackend) -> None:
     most = backend.max_storage_buffer_bytes()
     with pytest.raises(UnsupportedFeature, match=f"34359738360 bytes in buffer 'scratch' .at most {most}"):
         backend.dispatch(p.build(), [])
+
+
+@pytest.mark.parametrize("grid", [(2**16, 2**16, 1), (2**21, 2**11, 1)])
+def test_too_many_workgroups_are_refused(backend_id: str, grid: tuple[int, int, int]) -> None:
+    """PoCL ends the process where their number wraps around in 32 bits."""
+    backend = OpenClBackend(backend_id)
+    with program("grid", workgroup_size=1) as p:
+        out = p.write("out", u32, 1)
+        with p.if_(p.global_id(0) + p.global_id(1) == 0):
+            out[0] = 1
+    with pytest.raises(UnsupportedFeature, match=f"a launch of {math.prod(grid)} workgroups.*Fix: dispatch at most"):
+        backend.dispatch(p.build(), [], DispatchConfig(grid_override=grid))

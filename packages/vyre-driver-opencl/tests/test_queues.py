@@ -93,14 +93,14 @@ def test_the_variable_pins_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_registered_pocl_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("POCL_DEVICES", raising=False)
-    with icd.both_devices():
+    with icd.pocl_settings():
         assert os.environ["POCL_DEVICES"] == icd.BOTH_DEVICES
     (tmp_path / "mine.icd").write_text("libpocl.so.2\n")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
-    with icd.both_devices():
+    with icd.pocl_settings():
         assert "POCL_DEVICES" not in os.environ
     monkeypatch.setenv("POCL_DEVICES", "basic")
-    with icd.both_devices():
+    with icd.pocl_settings():
         assert os.environ["POCL_DEVICES"] == "basic"
 
 

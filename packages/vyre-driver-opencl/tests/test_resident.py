@@ -13,7 +13,7 @@ from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRang
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidInput
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.port import OpenClPort
+from vyre_driver_opencl.order import Order, Work
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -73,16 +73,12 @@ def test_outputs_begin_as_zeros_in_the_order_of_the_queue(backend: EngineBackend
 
 def test_a_sequence_waits_once(backend: EngineBackend, ring: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The port's waits are counted, also those that it makes for itself."""
-    waits: list[object] = []
-    wait, finish = OpenClPort.wait, OpenClPort._finish
+    waits: dict[Work, None] = {}
+    ended = Order.ended
 
-    def counted(port: OpenClPort, event: Any, timeout: float | None = None) -> bool:
-        waits.append(event)
-        return wait(port, event, timeout)
-
-    def finished(port: OpenClPort) -> None:
-        waits.append(None)
-        finish(port)
+    def counted(order: Order, work: Work, timeout: float | None = None) -> bool:
+        waits[work] = None
+        return ended(order, work, timeout)
 
     first, second = ring
     source = tripling()
@@ -92,8 +88,7 @@ def test_a_sequence_waits_once(backend: EngineBackend, ring: Any, monkeypatch: p
     ] * 50
     target = np.zeros(N, np.uint32)
     whole = [ResidentReadRange(resource=first, byte_offset=0, byte_len=4 * N)]
-    monkeypatch.setattr(OpenClPort, "wait", counted)
-    monkeypatch.setattr(OpenClPort, "_finish", finished)
+    monkeypatch.setattr(Order, "ended", counted)
     for turn in (1, 2, 3):
         backend.upload_resident(first, A)
         waits.clear()

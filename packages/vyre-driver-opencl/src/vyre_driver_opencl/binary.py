@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 
-from vyre_driver_opencl.about import ask, device_of
+from vyre_driver.checked import Fields, read_json
+from vyre_driver_opencl.about import ask
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, load
 from vyre_driver_opencl.launch import Module
+from vyre_driver_opencl.queues import WorkQueue
 
 
 def to_bytes(module: Module) -> bytes | None:
@@ -25,12 +27,13 @@ def to_bytes(module: Module) -> bytes | None:
     return json.dumps(head).encode() + b"\0" + bytes(binaries[0])
 
 
-def from_bytes(data: bytes, context: cl.Context, queue: cl.CommandQueue) -> Module:
+def from_bytes(data: bytes, context: cl.Context, queue: WorkQueue) -> Module:
     """The module that `to_bytes` took; `BuildFailed` or the runtime's error if the runtime refuses it."""
     text, _, binary = data.partition(b"\0")
     try:
-        head = json.loads(text)
+        head = Fields(read_json(text))
+        kernels, is_flat = head.texts("kernels"), head.flag("is_flat")
     except ValueError as error:
         raise BuildFailed(f"the binary has no head: {error}") from error
-    program = load(context, device_of(queue), binary)
-    return Module(program, head["kernels"], queue, is_flat=head["is_flat"])
+    program = load(context, queue.device, binary)
+    return Module(program, kernels, queue, is_flat=is_flat)

@@ -11,10 +11,12 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO
 
+from vyre_driver.engine.deadline import Patience
 from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.errors import text_of
+from vyre_driver_opencl.errors import code_of, status_name, text_of
 
 OPTIONS = ("-w",)
 """For every program: nobody would read warnings about emitted source."""
@@ -33,9 +35,18 @@ class BuildFailed(Exception):
         self.lines = tuple(dict.fromkeys(map(int, _POSITION.findall(log))))
 
 
-def build(context: cl.Context, device: cl.Device, text: str, options: tuple[str, ...] = ()) -> cl._Program:
-    """Compile and link `text` for one device of the context, or raise `BuildFailed`."""
-    return _built(cl._Program(context, text), device, options)
+def build(
+    context: cl.Context,
+    device: cl.Device,
+    text: str,
+    options: tuple[str, ...] = (),
+    patience: Patience | None = None,
+) -> cl._Program:
+    """Compile and link `text` for one device of the context, or raise `BuildFailed`.
+
+    With `patience` the wait for the compiler can end before the compiler does, which goes on by itself then.
+    """
+    return _built(cl._Program(context, text), device, options, patience)
 
 
 def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl._Program:
@@ -44,26 +55,37 @@ def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl._Program:
         program = cl._Program(context, [device], [binary])
     except cl.Error as error:
         raise BuildFailed(text_of(error)) from error
-    return _built(program, device, ())
+    return _built(program, device, (), None)
 
 
-def _built(program: cl._Program, device: cl.Device, options: tuple[str, ...]) -> cl._Program:
-    failure: cl.Error | None = None
+def _built(program: cl._Program, device: cl.Device, options: tuple[str, ...], patience: Patience | None) -> cl._Program:
     said: list[str] = []
+    words = " ".join((*OPTIONS, *options)).encode()
     with _standard_error_into(said):
-        try:
-            program._build(" ".join((*OPTIONS, *options)).encode(), [device])
-        except cl.Error as error:
-            failure = error
+        if patience is None:
+            failed = _build(program, device, words)
+        else:
+            from vyre_driver_opencl import aside  # not needed by those who load their code
+
+            failed = aside.Call(partial(aside.build, program, device, words)).result(patience, "compilation")
     said.append(str(program.get_build_info(device, cl.program_build_info.LOG) or ""))
     log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
-    if failure is not None:
-        raise BuildFailed(log or text_of(failure)) from failure
+    if failed:
+        raise BuildFailed(log or f"clBuildProgram failed: {status_name(failed)}")
     if log:
         import logging  # not needed by those to whom compilers have nothing to say
 
         logging.getLogger("vyre.opencl.compiler").debug("%s", log)
     return program
+
+
+def _build(program: cl._Program, device: cl.Device, options: bytes) -> int:
+    """The status that the runtime gives."""
+    try:
+        program._build(options, [device])
+    except cl.Error as error:
+        return code_of(error)
+    return 0
 
 
 _one_at_a_time = threading.Lock()

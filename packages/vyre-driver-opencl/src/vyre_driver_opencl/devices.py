@@ -48,7 +48,7 @@ def candidates(backend: str) -> list[Candidate]:
     wanted = os.environ.get(VARIABLE, "").strip()
     if backend == "opencl-intel":
         return _intel(backend)
-    with icd.both_devices():
+    with icd.pocl_settings():
         found = ranked(_devices(_general()))
     if not wanted:
         return found or _refuse_nothing(backend)

@@ -45,8 +45,12 @@ def code_of(error: cl.Error) -> int:
 def text_of(error: cl.Error) -> str:
     """The function that refused, the name of the status number, and what else is said."""
     record = error.args[0]
-    names = (name for name, value in vars(cl.status_code).items() if value == record.code())
-    return " - ".join(filter(None, (f"{record.routine()} failed: {next(names, record.code())}", record.what())))
+    return " - ".join(filter(None, (f"{record.routine()} failed: {status_name(record.code())}", record.what())))
+
+
+def status_name(status: int) -> str:
+    """The name of a status number, or the number."""
+    return next((name for name, value in vars(cl.status_code).items() if value == status), str(status))
 
 
 def from_status(backend: str, status: int, reason: str, *, requested: int = 0, where: str = "") -> BackendError:

@@ -1,11 +1,15 @@
-"""What a device has proven, kept from one process to the next: proofs take a compiler and about a second."""
+"""What a device has proven and how fast its spellings are, stored for later processes."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from vyre_driver.checked import read_json
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
@@ -14,7 +18,8 @@ from vyre_driver_opencl import __version__
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
-from vyre_driver_opencl.probe import Proven, Reported
+from vyre_driver_opencl.needs import Group, Need, groups_of
+from vyre_driver_opencl.probe import Proven, Reported, assumed
 from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
@@ -22,29 +27,55 @@ if TYPE_CHECKING:
     from vyre_driver_opencl.proof.bench import Bench
 
 
-def prove_once(backend: str, device: cl.Device, reported: Reported, bench: Callable[[], Bench]) -> Proven:
-    """What an earlier process found out about the same device with the same runtime and candidates, or this one does on
-    a bench.
+class DeviceFacts:
+    """What is known of one device in this process, and in the store. It grows by what programs use.
 
-    Spellings are timed only where what is found is kept: it takes a second.
+    Programs are printed with `dialect`, which is made of `proven`; rows that nothing has used yet are not proven in it.
     """
-    known = DeviceSignatureTable(shared_store())
 
-    def find() -> Proven:
-        from vyre_driver_opencl.proof.device import prove_device  # not needed by those whose store has the facts
+    def __init__(self, backend: str, device: cl.Device, reported: Reported) -> None:
+        self._backend, self._reported = backend, reported
+        self._store = DeviceSignatureTable(shared_store())
+        stamp = source_stamp("vyre_foundation", "vyre_driver_opencl")
+        questions = (__version__, stamp, sorted(reported.extensions), reported.options)
+        self._signature = DeviceSignature(device_identity(backend, device), repr(questions))
+        first = assumed(reported)
+        self._provable: frozenset[Need] = frozenset([*first.ops, *first.casts, *first.floats, *groups_of(reported)])
+        self._take(self._store.get(self._signature, from_bytes) or first)
 
-        if not known.keeps:
-            return prove_device(backend, bench(), reported)
-        from vyre_driver_opencl.choice import choose  # it also lowers and prints
+    def show(self, bench: Callable[[], Bench], wanted: AbstractSet[Need] | None = None) -> bool:
+        """Prove on the bench what is wanted and not shown yet; None: everything. Whether the table is as before.
 
-        where = bench()
-        proven = prove_device(backend, where, reported, thorough=True)
-        return choose(where, dialect_of(backend, reported, proven), proven)
+        `BackendUnavailable` for a device that does not compute f32 exactly.
+        """
+        before, needs = self.proven, self._provable if wanted is None else self._provable & wanted
+        if needs <= before.shown:
+            return True
+        from vyre_driver_opencl.proof.device import prove_device  # not needed where the store has the facts
 
-    stamp = source_stamp("vyre_foundation", "vyre_driver_opencl")
-    questions = (__version__, stamp, sorted(reported.extensions), reported.options)
-    signature = DeviceSignature(device_identity(backend, device), repr(questions))
-    return known.recall(signature, find, write=to_bytes, read=from_bytes)
+        self._learn(lambda: prove_device(self._backend, bench(), self._reported, before, needs))
+        return replace(self.proven, shown=before.shown) == before
+
+    def measure(self, bench: Bench) -> None:
+        """Prove every candidate and time the exact ones; the table has the fastest of each row from now on."""
+        from vyre_driver_opencl.choice import choose
+        from vyre_driver_opencl.proof.device import examine_device
+
+        def find() -> Proven:
+            proven = examine_device(self._backend, bench, self._reported, self._provable)
+            return choose(bench, dialect_of(self._backend, self._reported, proven), proven)
+
+        self._learn(find)
+
+    def _take(self, proven: Proven) -> None:
+        self.proven, self.dialect = proven, dialect_of(self._backend, self._reported, proven)
+
+    def _learn(self, find: Callable[[], Proven]) -> None:
+        started = time.perf_counter_ns()
+        found = find()
+        if found != self.proven:
+            self._take(found)
+            self._store.put(self._signature, to_bytes(found), time.perf_counter_ns() - started)
 
 
 def to_bytes(proven: Proven) -> bytes:
@@ -58,6 +89,7 @@ def to_bytes(proven: Proven) -> bytes:
             "subgroup_sizes": sorted(proven.subgroup_sizes),
             "collectives": [[op.value, str(t), text] for (op, t), text in proven.collectives.items()],
             "plain_pointers": proven.plain_pointers,
+            "shown": sorted(map(_need_text, proven.shown)),
             "candidates": [
                 [c.variant.op, str(c.variant.operand), c.variant.text, c.wrong, c.picoseconds, c.is_chosen]
                 for c in proven.candidates
@@ -68,7 +100,7 @@ def to_bytes(proven: Proven) -> bytes:
 
 def from_bytes(data: bytes) -> Proven:
     """The proofs that `to_bytes` wrote; ValueError, LookupError or TypeError for other bytes."""
-    rows = json.loads(data)
+    rows = read_json(data)
     return Proven(
         floats=tuple(dtype(name) for name in rows["floats"]),
         ops=_table(rows["ops"], str),
@@ -77,6 +109,7 @@ def from_bytes(data: bytes) -> Proven:
         subgroup_sizes=frozenset(rows["subgroup_sizes"]),
         collectives=_table(rows["collectives"], SubgroupOp),
         plain_pointers=bool(rows["plain_pointers"]),
+        shown=frozenset(map(_need, rows["shown"])),
         candidates=tuple(
             Candidate(Variant(op, dtype(t), text), wrong, picoseconds, bool(is_chosen))
             for op, t, text, wrong, picoseconds, is_chosen in rows["candidates"]
@@ -86,3 +119,28 @@ def from_bytes(data: bytes) -> Proven:
 
 def _table(rows: Iterable[tuple[str, str, str]], key: Callable[[str], Any]) -> dict[tuple[Any, DType], str]:
     return {(key(first), dtype(t)): text for first, t, text in rows}
+
+
+def _need_text(need: Need) -> str:
+    match need:
+        case Group():
+            return f"group:{need.value}"
+        case (DType() as source, target):
+            return f"cast:{source}:{target}"
+        case (op, operand):
+            return f"op:{op}:{operand}"
+        case _:
+            return f"type:{need}"
+
+
+def _need(text: str) -> Need:
+    match text.split(":"):
+        case ["group", name]:
+            return Group(name)
+        case ["cast", source, target]:
+            return dtype(source), dtype(target)
+        case ["op", op, operand]:
+            return op, dtype(operand)
+        case ["type", name]:
+            return dtype(name)
+    raise ValueError(f"{text!r} is no need")

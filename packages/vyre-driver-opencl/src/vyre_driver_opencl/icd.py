@@ -6,8 +6,11 @@ no registration file, no `LD_LIBRARY_PATH`, and no order: each can be opened aft
 
 The loader makes that list once, at the first call of the process, and by itself adds the PoCL that lies beside it.
 PoCL has two devices for one CPU: `pthread` with a thread for each core, and `basic`, which runs kernels in the calling
-thread. It lists `pthread` alone unless `POCL_DEVICES` says otherwise when it is first asked; `both_devices` does that
+thread. It lists `pthread` alone unless `POCL_DEVICES` says otherwise when it is first asked; `pocl_settings` does that
 for the embedded PoCL. Others, which a system may register, know these names or not, and are left as they are.
+
+PoCL also keeps machine code of its own between processes, and executes what it finds there: it does not notice a file
+that was changed or cut. `pocl_settings` turns that off, and has it compile in a folder that no other user may write.
 
 `only` narrows the list for that moment to one library, where the system registers none that it would hide: then a
 process that uses one embedded runtime loads one. Two in a process work too, but an integer division by zero in a kernel
@@ -16,13 +19,17 @@ on PoCL, harmless otherwise, then ends the process with SIGFPE. Legalized progra
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import threading
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
+from vyre_driver.pipeline.ownership import require_secure_folder
 from vyre_driver_opencl.api import HOME, cl, environment
 from vyre_foundation.record import record
 
@@ -85,21 +92,54 @@ def registered() -> list[Path]:
     return [file for place in places for file in (sorted(Path(place).glob("*.icd")) or _alone(Path(place)))]
 
 
-def both_devices() -> AbstractContextManager[None]:
-    """While platforms and devices are listed for the first time: the embedded PoCL lists both of its devices."""
+def pocl_settings() -> AbstractContextManager[None]:
+    """While platforms and devices are listed for the first time: what PoCL is told then, unless the user tells it."""
+    settings = {"POCL_KERNEL_CACHE": "0"}
     names_pocl = any("pocl" in _description(file).casefold() for file in registered())
-    return environment(**({} if names_pocl or locate(POCL) is None else {"POCL_DEVICES": BOTH_DEVICES}))
+    if not names_pocl and locate(POCL) is not None:
+        settings["POCL_DEVICES"] = BOTH_DEVICES
+    if "POCL_CACHE_DIR" not in os.environ and not _is_private(_pocl_folder()):
+        settings["POCL_CACHE_DIR"] = _temporary_folder()
+    return environment(**settings)
 
 
-def attach(runtime: EmbeddedRuntime, library: Path) -> list[cl.Platform]:
-    """The platforms of an embedded runtime, whether or not the loader lists them; OSError if it can not be loaded."""
+@cache
+def attach(runtime: EmbeddedRuntime, library: Path) -> tuple[cl.Platform, ...]:
+    """The platforms of an embedded runtime, whether or not the loader lists them; OSError if it can not be loaded.
+
+    A process asks once: a library stays loaded, and each question would leave some kilobytes behind.
+    """
     with _lock:
         for distribution, name in runtime.needs:
             needed = _file(distribution, name)
             if needed is not None:
                 _loaded.append(ctypes.CDLL(str(needed)))
         _loaded.append(ctypes.CDLL(str(library)))
-        return [cl.Platform.from_int_ptr(handle) for handle in _platform_handles(_loaded[-1])]
+        return tuple([cl.Platform.from_int_ptr(handle) for handle in _platform_handles(_loaded[-1])])
+
+
+def _pocl_folder() -> Path:
+    """Where PoCL compiles if nothing names another folder. Without a home it is one that all users share."""
+    home = os.environ.get("HOME")
+    return Path(os.environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "/tmp")) / "pocl"
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether this user can write in a folder, which need not exist, and no other user but root can."""
+    try:
+        there = next(part for part in (folder, *folder.parents) if part.exists())
+        require_secure_folder(there)
+    except OSError:
+        return False
+    return os.access(there, os.W_OK | os.X_OK)
+
+
+@cache
+def _temporary_folder() -> str:
+    """A folder of this process."""
+    folder = mkdtemp(prefix="vyre-pocl-")
+    atexit.register(rmtree, folder, ignore_errors=True)
+    return folder
 
 
 _lock = threading.Lock()

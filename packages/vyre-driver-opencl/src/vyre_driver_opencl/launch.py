@@ -4,52 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from vyre_driver.device.profile import Extent
-from vyre_driver_opencl.about import end_ns, start_ns
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.memory import Argument, BufferMemory
+from vyre_driver_opencl.queues import WorkQueue
+
+if TYPE_CHECKING:
+    from vyre_driver_opencl.aside import Call
+
+UNKNOWN = ()
+"""The workgroup size of a kernel that has not run."""
 
 Arg: TypeAlias = "BufferMemory | Argument | int"
 Args: TypeAlias = "Sequence[Arg]"
-
-
-BLOCKING = 0.02
-"""Seconds. A shorter wait blocks in the runtime, which is fastest; an interrupt gets through at its end."""
-
-
-def seconds_of(first: cl.Event, last: cl.Event) -> float:
-    """What the device took from the beginning of one command to the end of another; infinity if it is long."""
-    seconds = (end_ns(last) - start_ns(first)) / 1e9
-    return seconds if seconds < BLOCKING else math.inf
 
 
 class LoadedKernel:
     """One kernel object. It keeps what is bound to it: a runtime may end the process over a buffer that is gone.
 
     Memory of a caller, which comes as an argument of the runtime's own, is not kept: it is set for each launch.
-    `memories` are the buffers bound now. `seconds` is how long the kernel runs at its present geometry, infinity while
-    that is unknown or long. `is_flat`: its workgroup has one dimension, with the volume of the program's.
+    `memories` are the buffers bound now. `is_flat`: its workgroup has one dimension, with the volume of the program's.
+    `is_new`: it has not run with its present workgroup size, for which some runtimes compile again. `call` enqueues it
+    on another thread, if one does.
     """
 
     __slots__ = (
-        *("_bound", "args", "grid", "is_flat", "kernel", "local", "memories"),
-        *("seconds", "span", "workgroup_size"),
+        *("_bound", "args", "call", "grid", "is_flat", "is_new", "kernel", "local", "memories", "span"),
+        "workgroup_size",
     )
 
-    def __init__(self, kernel: cl.Kernel, *, is_flat: bool) -> None:
-        self.kernel, self.is_flat = kernel, is_flat
+    def __init__(self, kernel: cl.Kernel, *, is_flat: bool, is_new: bool = False) -> None:
+        self.kernel, self.is_flat, self.is_new = kernel, is_flat, is_new
+        self.call: Call | None = None
         self.memories: tuple[BufferMemory, ...] = ()
-        self.seconds = math.inf
         self.args: Args | None = None
         self._bound: list[BufferMemory | int | None] | None = None
         self.grid: Extent | None = None
         self.workgroup_size: Extent | None = None
         self.span: tuple[int, ...] = (1,)
-        self.local: tuple[int, ...] = (1,)
+        self.local: tuple[int, ...] = UNKNOWN
 
     def bind(self, args: Args) -> None:
         """Make `args` the kernel's arguments; what they were in the call before is not set again."""
@@ -87,29 +85,36 @@ class LoadedKernel:
         self.bind(args)
         self.args = fixed
 
-    def took(self, event: cl.Event) -> None:
-        """Learn from a launch that has ended."""
-        self.seconds = seconds_of(event, event)
-
     def shape(self, grid: Extent, workgroup_size: Extent) -> None:
         """Make these the kernel's sizes."""
         if (grid, workgroup_size) == (self.grid, self.workgroup_size):
             self.grid, self.workgroup_size = grid, workgroup_size
             return
-        self.grid, self.workgroup_size, self.seconds = grid, workgroup_size, math.inf
+        self.grid, self.workgroup_size = grid, workgroup_size
+        before = self.local
         self.span, self.local = self.sizes(grid, workgroup_size)
+        self.is_new |= self.local != before and before != UNKNOWN
         self.args = None  # a launch that knows its arguments to be there knows its sizes, too
 
     def sizes(self, grid: Extent, workgroup_size: Extent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Global and local size, without trailing axes of one workgroup of one invocation."""
+        """Global and local size, without trailing axes of one workgroup of one invocation.
+
+        `UnsupportedFeature` for 2**32 workgroups and more over several axes: PoCL counts them in 32 bits, and ends the
+        process where the count wraps around.
+        """
+        if (total := math.prod(grid)) >= 2**32 and total != max(grid):
+            what, fix = f"a launch of {total} workgroups", f"dispatch at most {2**32 - 1} workgroups at once"
+            raise UnsupportedFeature(what, backend="opencl", fix=fix)
         local = (math.prod(workgroup_size), 1, 1) if self.is_flat else workgroup_size
         axes = 3 if grid[2] * local[2] > 1 else 2 if grid[1] * local[1] > 1 else 1
         return tuple(g * n for g, n in zip(grid, local, strict=True))[:axes], local[:axes]
 
 
 class Module:
-    """A built program, its kernels by name, and the queue that they go to."""
+    """A built program, its kernels by name, and the queue that they go to. `is_new`: the compiler has just made it."""
 
-    def __init__(self, program: cl._Program, names: Sequence[str], queue: cl.CommandQueue, *, is_flat: bool) -> None:
+    def __init__(
+        self, program: cl._Program, names: Sequence[str], queue: WorkQueue, *, is_flat: bool, is_new: bool = False
+    ) -> None:
         self.program, self.queue, self.is_flat = program, queue, is_flat
-        self.kernels = {name: LoadedKernel(new_kernel(program, name), is_flat=is_flat) for name in names}
+        self.kernels = {name: LoadedKernel(new_kernel(program, name), is_flat=is_flat, is_new=is_new) for name in names}

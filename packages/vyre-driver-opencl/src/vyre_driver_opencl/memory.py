@@ -5,8 +5,8 @@ of bytes, without a command in the queue (a command wakes a thread of the device
 plain pointers as shared virtual memory, where that is proven to work, or else buffer objects over a host pointer, which
 PoCL takes at any address. Other devices get buffers of their own and copy commands.
 
-Every buffer knows the number of the last launch that uses it. The host waits for that one before it touches the bytes,
-which keeps the order of the queue for each buffer, and so for everything that can be seen.
+Every buffer knows the last work that uses it. The host waits for that before it touches the bytes, which keeps the
+order of the queue for each buffer, and so for everything that can be seen.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from vyre_driver_opencl.api import cl
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from vyre_driver_opencl.order import Work
 
 PAGE = 4096
 """Alignment of host memory that a device uses in place: some runtimes copy what does not begin on a page."""
@@ -54,21 +56,21 @@ class Sharing(Enum):
 
 
 class BufferMemory:
-    """Some bytes of the device. `argument` is what a kernel gets, `launch` the number of the last that uses them.
+    """Some bytes of the device. `argument` is what a kernel gets, `last` the last work that uses them, if it is known.
 
-    The kinds below read, write and fill, each at once: the launches before have ended. They also fill by a command,
-    which takes its turn.
+    `HostMemory` is read, written and filled at once: nothing uses it then. `DeviceMemory` is by commands, which take
+    their turn. Both are also filled by a command.
     """
 
-    __slots__ = ("argument", "launch")
+    __slots__ = ("argument", "last")
 
     argument: Argument
-    launch: int
+    last: Work | None
 
     def release(self) -> None:
-        """Give the bytes back; no launch uses them any more. Never raises."""
+        """Give the bytes back; no work uses them any more. Never raises. Kernels may refer to the object still."""
         if isinstance(self.argument, cl.Buffer):
-            with suppress(cl.Error):  # of a lost device everything is gone
+            with suppress(cl.Error):  # of a lost device everything is gone, and a second time is no harm
                 self.argument.release()
 
 
@@ -83,14 +85,21 @@ class HostMemory(BufferMemory):
         self.argument = (
             cl.SVM(self._bytes) if sharing is Sharing.SYSTEM_POINTER else cl.Buffer(context, flags, hostbuf=self._bytes)
         )
-        self.launch = 0
+        self.last = None
 
-    def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
+    def release(self) -> None:
+        super().release()
+        self._bytes = np.empty(0, np.uint8)
+        self._view = self._bytes.data
+        if not isinstance(self.argument, cl.Buffer):
+            del self.argument
+
+    def read(self, into: memoryview, offset: int) -> None:
         """Fill `into` from byte `offset`."""
         into[:] = self._view[offset : offset + into.nbytes]
 
-    def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
-        """Copy `data` to byte `offset`; `data` is free at return."""
+    def write(self, data: memoryview, offset: int) -> None:
+        """Copy `data` to byte `offset`."""
         self._view[offset : offset + data.nbytes] = data
 
     def fill(self, byte: int, size: int) -> None:
@@ -113,13 +122,13 @@ class DeviceMemory(BufferMemory):
 
     def __init__(self, context: cl.Context, size: int) -> None:
         self.argument = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
-        self.launch = 0
+        self.last = None
 
-    def read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> None:
-        cl._enqueue_read_buffer(queue, self.argument, into, offset)
+    def enqueue_read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> cl.Event:
+        return cl._enqueue_read_buffer(queue, self.argument, into, offset, is_blocking=False)
 
-    def write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> None:
-        cl._enqueue_write_buffer(queue, self.argument, data, offset)
+    def enqueue_write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> cl.Event:
+        return cl._enqueue_write_buffer(queue, self.argument, data, offset, is_blocking=False)
 
     def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
         return cl._enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.devices import Candidate, candidates, require_linker, siblings
-from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.errors import translated
-from vyre_driver_opencl.facts import prove_once
+from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.host_cpu import name_host_cpu
+from vyre_driver_opencl.needs import Group, Need
 from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.spelling import prelude
 from vyre_driver_opencl.withheld import withholding
+from vyre_foundation.dtype import f32
 from vyre_foundation.record import record
 
 if TYPE_CHECKING:
@@ -28,15 +30,42 @@ class OpenedDevice:
     """A device with a context of its own, and what is known about it.
 
     `queues` are the ways to run its code, each a device to OpenCL: `device` itself, and before it those with fewer
-    workers.
+    workers. `facts` are shared by everything that has opened the device.
     """
 
+    backend: str
     device: cl.Device
     queues: tuple[cl.Device, ...]
     context: cl.Context
     reported: Reported
-    proven: Proven
-    dialect: CDialect
+    facts: DeviceFacts
+
+    @property
+    def proven(self) -> Proven:
+        """The spelling table of now, in which `show` may change what nothing has used yet."""
+        return self.facts.proven
+
+    @property
+    def dialect(self) -> CDialect:
+        """The same as the emitter takes it."""
+        return self.facts.dialect
+
+    def show(self, wanted: AbstractSet[Need] | None = None) -> bool:
+        """Have the device prove what is wanted, None: everything. Whether the spelling table is as before."""
+        with translated(self.backend), _lock:
+            return self.facts.show(self.bench, wanted)
+
+    def measure(self) -> None:
+        """Prove and time every candidate; the spelling table has the fastest exact ones from now on."""
+        with translated(self.backend), _lock:
+            self.facts.measure(self.bench())
+
+    def bench(self) -> Bench:
+        """Where something more can be proven of the device."""
+        from vyre_driver_opencl.proof.bench import Bench  # not needed where the store has the facts
+
+        queue = cl.CommandQueue(self.context, self.queues[0])
+        return Bench(self.context, queue, prelude(self.reported.extensions), self.reported.options)
 
 
 def open_device(backend: str) -> OpenedDevice:
@@ -63,19 +92,13 @@ def _open(backend: str, candidate: Candidate, together: Sequence[Candidate]) -> 
         with withholding(device):
             context = cl.Context(list(queues))
         reported = report(device)
-
-        def bench() -> Bench:
-            from vyre_driver_opencl.proof.bench import Bench  # not needed by those whose store has the facts
-
-            queue = cl.CommandQueue(context, queues[0])
-            return Bench(context, queue, prelude(reported.extensions), reported.options)
-
-        if device.int_ptr not in _proven:
-            _proven[device.int_ptr] = prove_once(backend, device, reported, bench)
-    proven = _proven[device.int_ptr]
-    return OpenedDevice(device, queues, context, reported, proven, dialect_of(backend, reported, proven))
+        if device.int_ptr not in _facts:
+            _facts[device.int_ptr] = DeviceFacts(backend, device, reported)
+    opened = OpenedDevice(backend, device, queues, context, reported, _facts[device.int_ptr])
+    opened.show({f32, Group.POINTERS})
+    return opened
 
 
 _lock = threading.Lock()
-_proven: dict[int, Proven] = {}
-"""Proofs by device, for the life of the process: a device does not change."""
+_facts: dict[int, DeviceFacts] = {}
+"""By device, for the life of the process: a device does not change."""

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
-from vyre_driver_opencl.about import ask, device_of, end_ns, start_ns, status
+from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_driver_opencl.about import ask, end_ns, start_ns, status
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
-from vyre_driver_opencl.errors import code_of, from_status, text_of, translated
-from vyre_driver_opencl.launch import BLOCKING, Args, LoadedKernel, Module
+from vyre_driver_opencl.errors import code_of, from_status, status_name, text_of, translated
+from vyre_driver_opencl.launch import Args, LoadedKernel, Module
 from vyre_driver_opencl.memory import (
     ALIGNMENT,
     AnyMemory,
     Argument,
     BufferMemory,
+    DeviceMemory,
     HostMemory,
     Sharing,
     allocate,
@@ -29,21 +33,24 @@ from vyre_driver_opencl.memory import (
     wrap,
 )
 from vyre_driver_opencl.opened import OpenedDevice
+from vyre_driver_opencl.order import COMPLETE, STATUS, Order, Work
 from vyre_driver_opencl.probe import profile
-from vyre_driver_opencl.queues import queue_of, works_at_once
+from vyre_driver_opencl.queues import WorkQueue, queue_of
+from vyre_driver_opencl.withheld import needed
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
     from vyre_driver.tune.candidate import Candidate
+    from vyre_driver_opencl.aside import Call
     from vyre_driver_opencl.emit import OpenClSource
-    from vyre_driver_opencl.recording import Fill, Recording
+    from vyre_driver_opencl.recording import Recording
 
-COMPLETE = cl.command_execution_status.COMPLETE
-STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
+SECONDS_PER_BYTE, LEAST_SECONDS = 1e-8, 1e-2
+"""What a copy or a fill by a command takes at most."""
 
 
-class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
-    """One device with one queue, in order, or several of which one is used at a time. It times its kernels."""
+class OpenClPort(DevicePort[Module, AnyMemory, Work]):
+    """One device with one queue, in order, or several ways to run its code. It times its kernels."""
 
     emitter_version = "opencl-1"
     records = True
@@ -51,19 +58,15 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     def __init__(self, backend: str, opened: OpenedDevice) -> None:
         self._backend, self._opened = backend, opened
         self._context, self._device = opened.context, opened.device
-        timed = cl.command_queue_properties.PROFILING_ENABLE
-        self._queues = [cl.CommandQueue(self._context, device, timed) for device in opened.queues]
-        self._queue = self._queues[0]  # of copies, and of the launches since the last wait for everything
+        with translated(backend):
+            self._queues = [WorkQueue(self._context, device) for device in opened.queues]
+        self._order = Order(self.patience, (self._context, self._queues))
         self._sharing = Sharing.of(self._device, plain_pointers=opened.proven.plain_pointers)
         self._plain_pointers = self._sharing is Sharing.SYSTEM_POINTER
         self.shares_host_memory = self._sharing is not Sharing.NONE
         self._largest = ask(self._device, cl.device_info.MAX_MEM_ALLOC_SIZE)
-        # Since the last wait for everything. The arguments are kept because memory of a caller may be among them.
-        self._launched: list[tuple[LoadedKernel | Fill | Recording, cl.Event, Args]] = []
-        self._ended = 0  # launches before those
-        self._pending = 0.0  # seconds that those are known to take together
-        self._in_use: list[BufferMemory] = []  # given back while a launch used it
         self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue
+        self._is_compiler_right = not needed(self._device)
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -79,6 +82,18 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
 
     def spellings(self) -> tuple[Candidate, ...]:
         return self._opened.proven.candidates
+
+    def measure_spellings(self) -> tuple[Candidate, ...]:
+        self._opened.measure()
+        return self.spellings()
+
+    def show(self, lowered: Lowered) -> bool:
+        from vyre_driver_opencl.needs import needs_of
+
+        return self._opened.show(needs_of(lowered))
+
+    def show_everything(self) -> bool:
+        return self._opened.show()
 
     def emitter(self) -> str:
         """Words and flags of this device too: which of them is right, or fast, is its own affair."""
@@ -97,13 +112,19 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         from vyre_driver_opencl.emit import OpenClSource
 
         assert isinstance(unit, OpenClSource)
+        if not self._is_compiler_right:
+            from vyre_driver_opencl.proof.recurrences import require_recurrences
+
+            require_recurrences(self._backend, self._opened.bench())
+            self._is_compiler_right = True
         try:
-            program = build(self._context, self._opened.queues[queue], unit.text, unit.options)
+            device = self._opened.queues[queue]
+            program = build(self._context, device, unit.text, unit.options, self.patience)
         except BuildFailed as failure:
             place = unit.place(failure.lines[0]) if failure.lines else ""
             raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
         with translated(self._backend):
-            return Module(program, unit.kernels, self._queues[queue], is_flat=unit.is_flat)
+            return Module(program, unit.kernels, self._queues[queue], is_flat=unit.is_flat, is_new=True)
 
     def binary(self, module: Module) -> bytes | None:
         with translated(self._backend):
@@ -119,7 +140,6 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate(self, size: int) -> AnyMemory:
-        self._release_unused()
         if size > self._largest:
             raise DeviceOutOfMemory(size, self._largest)
         with translated(self._backend, requested=size):
@@ -128,26 +148,32 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
     def fill(self, memory: AnyMemory, byte: int, size: int) -> None:
         if self._recording is not None:
             self._recording.fill(memory, byte, size)
-        elif isinstance(memory, HostMemory) and memory.launch <= self._ended:
+            return
+        last = memory.last
+        if isinstance(memory, HostMemory) and (last is None or last.has_ended()):
+            memory.last = None
             memory.fill(byte, size)
-        else:
-            from vyre_driver_opencl.recording import Fill  # not needed by those whose memory has what it needs
-
-            self._enqueue_all(Fill(memory, byte, size))
+            return
+        queue = self._queues[0] if last is None else last.queue
+        self._enqueue(queue, memory, size, partial(memory.enqueue_fill, queue.commands, byte, size))
 
     def copy_in(self, memory: AnyMemory, data: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
-        try:
-            memory.write(self._queue, data, offset)
-        except cl.Error as error:
-            raise self._translated(error) from error
+        if isinstance(memory, DeviceMemory):
+            queue = self._queues[0]
+            write = partial(memory.enqueue_write, queue.commands, data, offset)
+            self.wait(self._enqueue(queue, memory, data.nbytes, write, data))
+        else:
+            memory.write(data, offset)
 
     def copy_out(self, memory: AnyMemory, into: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
-        try:
-            memory.read(self._queue, into, offset)
-        except cl.Error as error:
-            raise self._translated(error) from error
+        if isinstance(memory, DeviceMemory):
+            queue = self._queues[0]
+            read = partial(memory.enqueue_read, queue.commands, into, offset)
+            self.wait(self._enqueue(queue, memory, into.nbytes, read, into))
+        else:
+            memory.read(into, offset)
 
     def in_place(self, data: memoryview) -> Argument | None:
         if self._plain_pointers:
@@ -155,6 +181,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
                 plain = cl.SVM(data)
             except (BufferError, ValueError):  # read-only: PyOpenCL wants to write
                 pass
+            except cl.Error as error:
+                raise self._translated(error) from error
             else:
                 return None if plain.svm_ptr % ALIGNMENT else plain
         with translated(self._backend):
@@ -165,8 +193,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             return wrap(self._context, self._sharing, foreign)
 
     def free(self, memory: AnyMemory) -> None:
-        self._in_use.append(memory)
-        self._release_unused()
+        self._order.free(memory)
 
     # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -179,19 +206,51 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         args: Args,
         *,
         timed: bool = False,
-    ) -> cl.Event:
+        longest: float = math.inf,
+    ) -> Work:
         if self._recording is not None:
-            return self._recording.launch(module, kernel, grid, workgroup_size, args)
-        loaded = module.kernels[kernel]
-        event = self._enqueue(module, loaded, grid, workgroup_size, args)
-        self._launched.append((loaded, event, args))
-        self._pending += loaded.seconds
-        return event
+            return self._recording.launch(module, kernel, grid, workgroup_size, args, longest)
+        loaded, queue = module.kernels[kernel], module.queue
+        if loaded.call is not None:
+            loaded.call.result(self.patience, "another launch")  # nothing of a kernel changes while it is enqueued
+        try:
+            if grid is not loaded.grid or workgroup_size is not loaded.workgroup_size:
+                loaded.shape(grid, workgroup_size)
+            if args is not loaded.args:
+                loaded.bind(args)
+            operands = queue, loaded.memories, (loaded, args), longest
+            if loaded.is_new or (queue.works_at_once and longest > LONGEST_BLOCKING):
+                return self._launched_aside(loaded, *operands)
+            command = partial(cl.enqueue_nd_range_kernel, queue.commands, loaded.kernel, loaded.span, loaded.local)
+            return self._order.enqueue(*operands, command)
+        except cl.Error as error:
+            raise self._translated(error) from error
 
-    def begun(self, event: cl.Event) -> None:
+    def _launched_aside(
+        self, loaded: LoadedKernel, queue: WorkQueue, memories: Sequence[BufferMemory], uses: object, longest: float
+    ) -> Work:
+        """Where enqueueing may take long: a runtime may compile a part then, and a queue that works at once works."""
+        from vyre_driver_opencl import aside  # not needed by those whose code has run before
+
+        enqueue = partial(aside.enqueue, queue.commands, loaded.kernel, loaded.span, loaded.local)
+
+        def command() -> Call:
+            loaded.call = call = aside.Call(enqueue)
+            return call
+
+        work = self._order.enqueue_aside(queue, memories, uses, longest, command)
+        loaded.call, loaded.is_new = None, False
+        assert work.call is not None
+        if isinstance(work.call.gave, int):
+            loaded.args = None
+            reason = f"clEnqueueNDRangeKernel failed: {status_name(work.call.gave)}"
+            raise from_status(self._backend, work.call.gave, reason)
+        return work
+
+    def begun(self, event: Work) -> None:
         """Without this a runtime need not begin before somebody waits."""
         with translated(self._backend):
-            self._queue.flush()
+            event.queue.commands.flush()
 
     def runner(
         self,
@@ -201,20 +260,30 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
         workgroup_size: Extent,
         args: Args,
         places: Sequence[int],
+        longest: float = math.inf,
     ) -> Callable[[Sequence[Argument]], None]:
         """Where the calling thread does the work, this is most of what a dispatch costs: it calls as little as it can.
 
         `places` are memory of the host. They are set for each launch, and the rest only if another launch has used the
         kernel since.
         """
-        loaded = module.kernels[kernel]
-        queue, object, set_arg, enqueue = module.queue, loaded.kernel, loaded.kernel.set_arg, cl.enqueue_nd_range_kernel
-        launched, at_once, fixed = self._launched, works_at_once(device_of(module.queue)), tuple(args)
+        usual = super().runner(module, kernel, grid, workgroup_size, args, places, longest)
+        if not module.queue.works_at_once or longest > LONGEST_BLOCKING:
+            return usual
+        loaded, order, queue = module.kernels[kernel], self._order, module.queue
+        object, set_arg, enqueue = loaded.kernel, loaded.kernel.set_arg, cl.enqueue_nd_range_kernel
+        commands, in_flight, fixed = queue.commands, order.entries, tuple(args)
+        memories = [arg for arg in fixed if isinstance(arg, BufferMemory)]
         span, local = loaded.sizes(grid, workgroup_size)
 
         def run(values: Sequence[Argument]) -> None:
-            if queue is not self._queue:
-                self._change_queue(queue)
+            if loaded.is_new:
+                usual(values)
+                return
+            if in_flight:
+                for memory in memories:
+                    order.wait_for(memory)
+                order.sweep()
             try:
                 if loaded.args is not fixed:
                     loaded.shape(grid, workgroup_size)
@@ -222,37 +291,15 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
                 elif places:
                     for place, value in zip(places, values):  # noqa: B905 - one for each, and strict takes longer
                         set_arg(place, value)
-                if not at_once:
-                    self._mark(loaded.memories)
-                event = enqueue(queue, object, span, local)
+                event = enqueue(commands, object, span, local)
+                if event.get_info(STATUS) == COMPLETE:  # as always: the calling thread has done the work
+                    return
             except cl.Error as error:
                 loaded.args = None
                 raise self._translated(error) from error
-            if not launched and event.get_info(STATUS) == COMPLETE:  # the calling thread has done the work
-                self._ended += 1
-                return
-            self._mark(loaded.memories)
-            launched.append((loaded, event, values))
-            self._pending += loaded.seconds
-            self.wait(event)
+            self.wait(order.entered(queue, event, memories, (loaded, fixed, values)))
 
         return run
-
-    def _enqueue(
-        self, module: Module, loaded: LoadedKernel, grid: Extent, workgroup_size: Extent, args: Args
-    ) -> cl.Event:
-        queue = module.queue
-        if queue is not self._queue:
-            self._change_queue(queue)
-        try:
-            if grid is not loaded.grid or workgroup_size is not loaded.workgroup_size:
-                loaded.shape(grid, workgroup_size)
-            if args is not loaded.args:
-                loaded.bind(args)
-            self._mark(loaded.memories)
-            return cl.enqueue_nd_range_kernel(queue, loaded.kernel, loaded.span, loaded.local)
-        except cl.Error as error:
-            raise self._translated(error) from error
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
         from vyre_driver_opencl.recording import Recording  # not needed by those who dispatch one by one
@@ -265,134 +312,68 @@ class OpenClPort(DevicePort[Module, AnyMemory, cl.Event]):
             self._recording = None
         return recording
 
-    def replay(self, recording: Recording) -> cl.Event:
-        if recording.queue is not None and recording.queue is not self._queue:
-            self._change_queue(recording.queue)
-        return self._enqueue_all(recording)
+    def replay(self, recording: Recording) -> Work:
+        queue = recording.queue or self._queues[0]
+        command = partial(recording.enqueue, queue.commands)
+        with translated(self._backend):
+            return self._order.enqueue(queue, recording.memories, recording.uses, recording.longest, command)
 
     def forget(self, recording: Recording) -> None:
         recording.clear()
 
-    def _enqueue_all(self, commands: Fill | Recording) -> cl.Event:
-        self._mark(commands.memories)
-        try:
-            event = commands.enqueue(self._queue)
-        except cl.Error as error:
-            raise self._translated(error) from error
-        self._launched.append((commands, event, ()))
-        self._pending += commands.seconds
-        return event
-
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def wait(self, event: cl.Event, timeout: float | None = None) -> bool:
-        if event.get_info(STATUS) == COMPLETE:  # at once, where the calling thread does the work
-            if self._launched and event is self._launched[-1][1]:
-                self._settle(measure=self._pending >= BLOCKING)
-            return True
-        started = time.perf_counter()
-        is_short = self._pending < (BLOCKING if timeout is None else min(BLOCKING, timeout))
-        try:
-            if is_short:
-                event.wait()
-            elif not self._wait_long(event, timeout):
+    def wait(self, event: Work, timeout: float | None = None) -> bool:
+        with translated(self._backend):
+            if not self._order.ended(event, timeout):
                 return False
-        except cl.Error as error:
-            raise self._translated(error) from error
-        if self._launched and event is self._launched[-1][1]:
-            self._settle(measure=not is_short or time.perf_counter() - started > BLOCKING)
+            self._require_success(event)
         return True
 
-    def _wait_long(self, event: cl.Event, timeout: float | None) -> bool:
-        from vyre_driver_opencl.waiting import wait_interruptibly  # not needed by those whose kernels are short
-
-        return wait_interruptibly(event, timeout)
-
-    def query(self, event: cl.Event) -> bool:
+    def query(self, event: Work) -> bool:
         with translated(self._backend):
-            self._queue.flush()
-            return self._has_ended(event)
+            event.queue.commands.flush()
+            if not event.has_ended():
+                return False
+            self._require_success(event)
+        return True
 
-    def elapsed(self, event: cl.Event) -> int | None:
+    def finish(self, timeout: float | None = None) -> bool:
+        return self._order.finish(timeout)
+
+    def elapsed(self, event: Work) -> int | None:
         with translated(self._backend):
-            return end_ns(event) - start_ns(event)
+            ended = event.known_event()
+            return end_ns(ended) - start_ns(ended)
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        self._finish()
-        self._release_unused()
+        with suppress(BackendError):
+            self._order.finish(CLOSING)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _wait_for(self, memory: BufferMemory) -> None:
-        """Wait for the last launch that uses this memory."""
-        if memory.launch > self._ended:
-            event = self._event(memory)
-            if event is None:
-                self._finish()
-            else:
-                self.wait(event)
-            memory.launch = 0
-
-    def _mark(self, memories: Sequence[BufferMemory]) -> None:
-        """The next launch uses these; said before it is so, because an interrupt may come in between."""
-        if memories:
-            number = self._ended + len(self._launched) + 1
-            for memory in memories:
-                memory.launch = number
-
-    def _event(self, memory: BufferMemory) -> cl.Event | None:
-        """The event of the last launch that uses this memory; None if that launch failed or was interrupted."""
-        position = memory.launch - self._ended - 1
-        return self._launched[position][1] if position < len(self._launched) else None
-
-    def _change_queue(self, queue: cl.CommandQueue) -> None:
-        """Go on in another queue once everything in this one has ended: launches are in order."""
-        if self._launched:
-            self.wait(self._launched[-1][1])
-        self._queue = queue
-
-    def _finish(self) -> None:
+    def _enqueue(
+        self, queue: WorkQueue, memory: AnyMemory, size: int, command: Callable[[], cl.Event], host: object = None
+    ) -> Work:
+        """Enqueue a copy or a fill of some bytes of the device; `host` are those of the host."""
+        longest = LEAST_SECONDS + SECONDS_PER_BYTE * size
         with translated(self._backend):
-            self._queue.finish()
-        self._settle(measure=False)
+            return self._order.enqueue(queue, (memory,), (memory, host), longest, command)
+
+    def _wait_for(self, memory: BufferMemory) -> None:
+        """Wait for the last work that uses this memory, and raise if that failed."""
+        if memory.last is not None:
+            with translated(self._backend):
+                work = self._order.wait_for(memory)
+                if work is not None:
+                    self._require_success(work)
+
+    def _require_success(self, work: Work) -> None:
+        reached = status(work.known_event())
+        if reached < 0:
+            raise from_status(self._backend, reached, "the kernel was aborted")
 
     def _translated(self, error: cl.Error) -> BackendError:
         return from_status(self._backend, code_of(error), text_of(error))
-
-    def _has_ended(self, event: cl.Event) -> bool:
-        reached = status(event)
-        if reached < 0:
-            raise from_status(self._backend, reached, "the kernel was aborted")
-        return reached == COMPLETE
-
-    def _settle(self, *, measure: bool) -> None:
-        """Everything has ended. `measure`: find out how long each launch took, for the waits to come."""
-        if measure:
-            for loaded, event, _ in self._launched:
-                loaded.took(event)
-        self._ended += len(self._launched)
-        self._launched.clear()
-        self._pending = 0.0
-
-    def _release_unused(self) -> None:
-        """Give back what no launch uses any more."""
-        still_used = []
-        for memory in self._in_use:
-            if memory.launch > self._ended and not self._is_over(memory):
-                still_used.append(memory)
-            else:
-                memory.release()
-        self._in_use = still_used
-
-    def _is_over(self, memory: BufferMemory) -> bool:
-        """Whether the last launch has ended, well or not; with a lost device everything has."""
-        event = self._event(memory)
-        try:
-            if event is None:
-                self._queue.finish()
-                return True
-            return status(event) <= COMPLETE
-        except cl.Error:
-            return True

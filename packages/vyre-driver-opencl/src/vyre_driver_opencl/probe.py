@@ -16,11 +16,23 @@ from vyre_driver.tune.candidate import Candidate
 from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.identity import device_identity
-from vyre_driver_opencl.spelling import EXACT_DIVISION, INTEGERS, STANDARD
-from vyre_foundation.dtype import DType, f16, f32, f64
+from vyre_driver_opencl.spelling import (
+    ATOMICS,
+    BIT_OPS,
+    EXACT_DIVISION,
+    FLOAT_OPS,
+    INTEGERS,
+    STANDARD,
+    SUBGROUP_SIZES,
+    SUBGROUPS,
+    cast_text,
+    float_casts,
+)  # fmt: skip
+from vyre_foundation.dtype import DType, bool_, f16, f32, f64
 from vyre_foundation.record import record
 
 if TYPE_CHECKING:
+    from vyre_driver_opencl.needs import Need
     from vyre_driver_opencl.proof.atomics import Atomics
     from vyre_driver_opencl.proof.subgroups import Collectives
 
@@ -65,10 +77,11 @@ class Reported:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """What kernels have shown: the `floats` that registers hold, and all spellings that had to be shown.
+    """The spellings of a device: what kernels have shown, and the first candidates of what no program has used yet.
 
-    `plain_pointers`: a kernel may be given any address of host memory. `candidates` are all spellings that were looked
-    at, where somebody looked at more than the first exact ones.
+    `shown` are the needs that were proven or refuted; a program that needs more runs after its proof. `floats` are the
+    types that registers hold. `plain_pointers`: a kernel may be given any address of host memory. `candidates` are all
+    spellings that were judged, where `measure` has judged more than the first exact ones.
     """
 
     floats: tuple[DType, ...]
@@ -79,6 +92,22 @@ class Proven:
     collectives: Collectives
     plain_pointers: bool = False
     candidates: tuple[Candidate, ...] = ()
+    shown: frozenset[Need] = frozenset()
+
+
+def assumed(reported: Reported) -> Proven:
+    """The table of a device that has shown nothing: the first candidate of everything that it reports."""
+    floats = reported.floats
+    tables = [*(BIT_OPS[t] for t in INTEGERS), *(FLOAT_OPS[t] for t in floats)]
+    types = {bool_, *INTEGERS, *floats}
+    return Proven(
+        floats=floats,
+        ops={row: candidates[0] for table in tables for row, candidates in table.items()},
+        casts={(a, b): cast_text(b) for a, b in float_casts(floats)},
+        atomics={key: text for key, text in ATOMICS.items() if key[1].bits == 32 or reported.atomic64},
+        subgroup_sizes=frozenset(SUBGROUP_SIZES) if reported.subgroups else frozenset(),
+        collectives={key: text for key, text in SUBGROUPS.items() if key[1] in types} if reported.subgroups else {},
+    )
 
 
 POCL = "Portable Computing Language"

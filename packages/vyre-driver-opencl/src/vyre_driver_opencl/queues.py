@@ -15,20 +15,29 @@ from vyre_driver_opencl.api import cl
 SAMPLES = 7
 
 
-def queue_of(queue: cl.CommandQueue) -> Queue:
-    """The facts of a queue."""
-    device = about.device_of(queue)
+class WorkQueue:
+    """A queue of commands. If it `works_at_once`, the thread that enqueues does the work and comes back when it is
+    done."""
+
+    __slots__ = ("commands", "device", "works_at_once")
+
+    def __init__(self, context: cl.Context, device: cl.Device) -> None:
+        self.device = device
+        self.commands = cl.CommandQueue(context, device, cl.command_queue_properties.PROFILING_ENABLE)
+        self.works_at_once = _kind(device) == "basic"
+
+
+def queue_of(queue: WorkQueue) -> Queue:
+    """The facts of a queue. Its launch cost is measured once in a process: a later one may have work in flight."""
+    device = queue.device
+    if device.int_ptr not in _launch_ns:
+        _launch_ns[device.int_ptr] = _measured(queue.commands)
     return Queue(
         name=_kind(device),
         workers=about.compute_units(device),
-        launch_ns=_launch_ns(queue),
-        is_interruptible=not works_at_once(device),
+        launch_ns=_launch_ns[device.int_ptr],
+        is_interruptible=not queue.works_at_once,
     )
-
-
-def works_at_once(device: cl.Device) -> bool:
-    """Whether the thread that launches does the work, and comes back when it is done."""
-    return _kind(device) == "basic"
 
 
 def _kind(device: cl.Device) -> str:
@@ -36,7 +45,10 @@ def _kind(device: cl.Device) -> str:
     return name.partition("-")[0] if about.is_pocl(device) else name
 
 
-def _launch_ns(queue: cl.CommandQueue) -> float:
+_launch_ns: dict[int, float] = {}
+
+
+def _measured(queue: cl.CommandQueue) -> float:
     """The median time of the least command and the wait for it."""
     room = cl.Buffer(about.ask(queue, cl.command_queue_info.CONTEXT), cl.mem_flags.READ_WRITE, 4)
     times = []

@@ -8,7 +8,7 @@ built-in; nowhere is it faster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from vyre_driver.lower.operators import C_ELEMENTARY, c_operators
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
@@ -43,6 +43,7 @@ EXTENSIONS = {
 }
 
 KERNEL     = "__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void {name}({parameters})"
+FUNCTION   = "static __attribute__((noinline)) {type} {name}({parameters})"
 FLAT       = "__kernel __attribute__((reqd_work_group_size({x} * {y} * {z}, 1, 1))) void {name}({parameters})"
 WORKGROUP  = "__local {type} {name}[{count}];"
 CONSTANT   = "__constant {type} {name}[{count}] = {{{values}}};"
@@ -163,6 +164,13 @@ def cast_text(target: DType) -> str:
     return f"(({TYPES[target]}){{0}})"
 
 
+def float_casts(floats: Collection[DType]) -> list[tuple[DType, DType]]:
+    """All conversions that touch a float, as (from, to); those between integers are the language's own."""
+    types = (*INTEGERS, *floats)
+    out = [(t, other) for t in floats for other in types if other is not t]
+    return [*out, *((integer, t) for t in floats for integer in INTEGERS), *((t, bool_) for t in floats)]
+
+
 BITCASTS = {
     (a, b): f"as_{TYPES[b]}({{0}})"
     for a in (u16, f16, *INTEGERS, f32, f64) for b in (u16, f16, *INTEGERS, f32, f64)
@@ -228,3 +236,6 @@ RESERVED = frozenset(
     """.split()
 )
 """Words that no name of a program may become: the language's, its functions', and macros of compilers."""
+
+RESERVED_PREFIXES = ("cl_",)
+"""Every extension that a device has is a macro of its name."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vyre_driver.engine.deadline import Patience
+from vyre_driver_opencl import aside
 from vyre_driver_opencl.about import device_of
 from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import build
@@ -32,14 +35,18 @@ class Bench:
     def run(self, text: str, results: Sequence[Words], operands: Iterable[Words] = (), *, lanes: int) -> None:
         """Build `text`, run its kernel `prove` over `lanes` work items in one group, and read its first arguments back.
 
-        Raises `BuildFailed`, or the runtime's error.
+        Raises `BuildFailed`, or the runtime's error. An interrupt gets through at once; it leaves a compiler running.
         """
-        kernel = new_kernel(build(self.context, device_of(self.queue), text, self.options), "prove")
+        patience = Patience()
+        kernel = new_kernel(build(self.context, device_of(self.queue), text, self.options, patience), "prove")
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (*results, *operands)]
         for position, buffer in enumerate(buffers):
             kernel.set_arg(position, buffer)
-        cl.enqueue_nd_range_kernel(self.queue, kernel, (lanes,), (lanes,))
+        launch = partial(aside.enqueue, self.queue, kernel, (lanes,), (lanes,))
+        given = aside.Call(launch).result(patience, "a proof")
+        if isinstance(given, int):
+            raise cl.RuntimeError(cl._ErrorRecord("", given, "clEnqueueNDRangeKernel"))
         for result, buffer in zip(results, buffers, strict=False):
             cl._enqueue_read_buffer(self.queue, buffer, result)
 

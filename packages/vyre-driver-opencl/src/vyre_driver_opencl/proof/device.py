@@ -1,31 +1,33 @@
-"""All that is shown of a device, by about a hundred rows in one program and a few kernels of their own.
+"""What is shown of a device: about a hundred rows in one program if all are wanted, and a few kernels of their own.
 
-Most processes find it in the store: nothing of this is imported then.
+A process that finds everything that it needs in the store imports nothing of this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver.tune.candidate import Candidate, Variant
-from vyre_driver_opencl.probe import Proven, Reported
+from vyre_driver_opencl.needs import Group, Need, RowKey
+from vyre_driver_opencl.probe import Proven, Reported, assumed
 from vyre_driver_opencl.proof.atomics import prove_atomics
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.proof.pointers import prove_pointers
 from vyre_driver_opencl.proof.rows import Row, examine, prove
 from vyre_driver_opencl.proof.subgroups import prove_collectives, prove_sizes
 from vyre_driver_opencl.spelling import (
-    ATOMICS,
     BIT_OPS,
     FLOAT_OPS,
     INTEGER_OPS,
     INTEGERS,
     OTHER_WORDS,
-    SUBGROUP_SIZES,
-    SUBGROUPS,
     cast_text,
+    float_casts,
 )  # fmt: skip
 from vyre_foundation.dtype import DType, bool_, f32
 from vyre_foundation.ops import OPS
@@ -36,35 +38,59 @@ UNCONTRACTED = "uncontracted"
 ESSENTIAL = (UNCONTRACTED, "add", "sub", "mul", "neg", "eq", "ne", "lt", "le", "gt", "ge")
 """What a float type must prove to be one. Everything else can be made of it."""
 
-ProofKey = tuple[str | DType, DType]
-"""(op, operand type) or (type, type to convert to)."""
 
+def prove_device(backend: str, bench: Bench, reported: Reported, known: Proven, wanted: AbstractSet[Need]) -> Proven:
+    """`known`, after proofs of everything in `wanted` that it does not show yet.
 
-def prove_device(backend: str, bench: Bench, reported: Reported, *, thorough: bool = False) -> Proven:
-    """Run the proofs: about a hundred rows in one program. `BackendUnavailable` for a device that can not do f32.
-
-    `thorough`: prove every candidate, not each row's first exact one alone, and say what is wrong with the others.
+    A float type needs all of `ESSENTIAL`; what fails that is no type of this device. `BackendUnavailable` for a device
+    that cannot do f32.
     """
+    rows = {row.key: row for row in (*_op_rows(reported.floats), *_cast_rows(reported.floats))}
+    types = {t for need in wanted for t in (need if isinstance(need, tuple) else (need,)) if t in reported.floats}
+    todo = (wanted | types | {(op, t) for t in types for op in ESSENTIAL}) - known.shown
+    asked = [row for key, row in rows.items() if key in todo]
+    exact = prove(bench, asked)
+    known = _with_rows(backend, known, {row.key: exact.get(row.key) for row in asked})
+    if Group.ATOMICS in todo:
+        known = replace(known, atomics=prove_atomics(bench, known.atomics))
+    if Group.SUBGROUPS in todo:
+        sizes = prove_sizes(bench, known.subgroup_sizes)
+        collectives = prove_collectives(bench, min(sizes), known.collectives) if sizes else {}
+        known = replace(known, subgroup_sizes=sizes, collectives=collectives)
+    if Group.POINTERS in todo:
+        known = replace(known, plain_pointers=prove_pointers(bench))
+    return replace(known, shown=known.shown | todo)
+
+
+def examine_device(backend: str, bench: Bench, reported: Reported, wanted: AbstractSet[Need]) -> Proven:
+    """Everything in `wanted` is proven, and every candidate judged, not the first exact one of each row alone."""
     rows = [*_op_rows(reported.floats), *_cast_rows(reported.floats)]
-    examined = examine(bench, [*rows, *_other_rows()]) if thorough else {}
-    shown = _first_exact(examined) if thorough else prove(bench, rows)
-    floats = tuple(t for t in reported.floats if all((op, t) in shown for op in ESSENTIAL))
-    if f32 not in floats:
-        missing = ", ".join(op for op in ESSENTIAL if (op, f32) not in shown)
+    examined = examine(bench, [*rows, *_other_rows()])
+    exact = _first_exact(examined)
+    found = _with_rows(backend, assumed(reported), {row.key: exact.get(row.key) for row in rows})
+    found = replace(found, shown=frozenset([*(row.key for row in rows), *reported.floats]))
+    proven = prove_device(backend, bench, reported, found, wanted)
+    return replace(proven, candidates=_candidates(examined, {bool_, *INTEGERS, *proven.floats}))
+
+
+def _with_rows(backend: str, known: Proven, judged: Mapping[RowKey, str | None]) -> Proven:
+    """`known` with the texts that were found exact; None removes a row, and an essential one its type."""
+    refuted = {t for (op, t), text in judged.items() if text is None and op in ESSENTIAL}
+    if f32 in refuted:
+        missing = ", ".join(op for op in ESSENTIAL if judged.get((op, f32), "") is None)
         reason = f"the device does not compute f32 exactly (not shown: {missing})"
         raise BackendUnavailable(backend, reason, fix="choose another device or backend")
-    types = {bool_, *INTEGERS, *floats}
-    sizes = prove_sizes(bench, SUBGROUP_SIZES) if reported.subgroups else frozenset()
-    collectives = {key: text for key, text in SUBGROUPS.items() if key[1] in types and sizes}
-    return Proven(
-        floats=floats,
-        candidates=_candidates(examined, types),
-        ops={(a, t): text for (a, t), text in shown.items() if isinstance(a, str) and t in types and a != UNCONTRACTED},
-        casts={(a, b): text for (a, b), text in shown.items() if isinstance(a, DType) and {a, b} <= types},
-        atomics=prove_atomics(bench, {k: s for k, s in ATOMICS.items() if k[1].bits == 32 or reported.atomic64}),
-        subgroup_sizes=sizes,
-        collectives=prove_collectives(bench, min(sizes), collectives) if sizes else {},
-        plain_pointers=reported.is_cpu and prove_pointers(bench),
+
+    def judged_rows(table: Mapping[Any, str]) -> dict[Any, str]:
+        texts = ((key, judged.get(key, text)) for key, text in table.items() if not refuted & {*key})
+        return {key: text for key, text in texts if text is not None}
+
+    return replace(
+        known,
+        floats=tuple(t for t in known.floats if t not in refuted),
+        ops=judged_rows(known.ops),
+        casts=judged_rows(known.casts),
+        collectives={key: text for key, text in known.collectives.items() if key[1] not in refuted},
     )
 
 
@@ -72,9 +98,9 @@ NEVER_COMPOSED = (*ESSENTIAL, "div", "sqrt", "fma")
 """Ops that compositions are made of, and those whose composition is so long that it need not be timed."""
 
 
-def _first_exact(examined: Mapping[Row[ProofKey], tuple[str, ...]]) -> dict[ProofKey, str]:
+def _first_exact(examined: Mapping[Row[RowKey], tuple[str, ...]]) -> dict[RowKey, str]:
     """The table's own choice for each row that has an exact candidate. Other words are nobody's first choice."""
-    shown: dict[ProofKey, str] = {}
+    shown: dict[RowKey, str] = {}
     for row, findings in examined.items():
         exact = [text for text, wrong in zip(row.candidates, findings, strict=False) if not wrong]
         op, t = row.key
@@ -84,7 +110,7 @@ def _first_exact(examined: Mapping[Row[ProofKey], tuple[str, ...]]) -> dict[Proo
     return shown
 
 
-def _candidates(examined: Mapping[Row[ProofKey], tuple[str, ...]], types: Collection[DType]) -> tuple[Candidate, ...]:
+def _candidates(examined: Mapping[Row[RowKey], tuple[str, ...]], types: Collection[DType]) -> tuple[Candidate, ...]:
     """Every spelling of every op, with the table's own choice chosen, and the compositions."""
     found: list[Candidate] = []
     own = _first_exact(examined)
@@ -103,7 +129,7 @@ def _candidates(examined: Mapping[Row[ProofKey], tuple[str, ...]], types: Collec
     return tuple(found)
 
 
-def _op_rows(floats: tuple[DType, ...]) -> Iterator[Row[ProofKey]]:
+def _op_rows(floats: tuple[DType, ...]) -> Iterator[Row[RowKey]]:
     for t, table in [*((t, BIT_OPS[t]) for t in INTEGERS), *((t, FLOAT_OPS[t]) for t in floats)]:
         for (op, _), candidates in table.items():
             row = OPS[op]
@@ -112,7 +138,7 @@ def _op_rows(floats: tuple[DType, ...]) -> Iterator[Row[ProofKey]]:
         yield Row((UNCONTRACTED, t), t, 3, t, ("({0} * {1} + {2})",), partial(_product_and_sum, t))
 
 
-def _other_rows() -> Iterator[Row[ProofKey]]:
+def _other_rows() -> Iterator[Row[RowKey]]:
     """Words that only a measurement brings in."""
     for t in INTEGERS:
         for (op, _), candidates in OTHER_WORDS[t].items():
@@ -120,18 +146,11 @@ def _other_rows() -> Iterator[Row[ProofKey]]:
             yield Row((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
 
 
-def _cast_rows(floats: tuple[DType, ...]) -> Iterator[Row[ProofKey]]:
-    """All conversions that touch a float; those between integers are the language's own."""
-    for t in floats:
-        for other in (*INTEGERS, *floats):
-            if other is not t:
-                yield _cast_row(t, other)
-        for integer in INTEGERS:
-            yield _cast_row(integer, t)
-        yield _cast_row(t, bool_)
+def _cast_rows(floats: tuple[DType, ...]) -> Iterator[Row[RowKey]]:
+    return (_cast_row(source, target) for source, target in float_casts(floats))
 
 
-def _cast_row(source: DType, target: DType) -> Row[ProofKey]:
+def _cast_row(source: DType, target: DType) -> Row[RowKey]:
     meaning = partial(cast, source, target)
     if source.is_float and target.is_integer:
         return Row((source, target), source, 1, target, (cast_text(target),), meaning, partial(_fits, target))

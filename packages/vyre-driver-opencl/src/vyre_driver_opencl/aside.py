@@ -1,0 +1,152 @@
+"""Calls of the runtime that may take long, on threads of their own: the caller waits on a lock.
+
+What blocks in the runtime hears no signal of the host, and has no timeout; a lock of Python has both. A thread that
+blocks in a wait also works for the runtime, on some CPU devices: one that looks again and again instead costs a core.
+
+A thread may be left behind in a call that never ends, and so be there when the interpreter ends. PyOpenCL takes the
+interpreter's lock on its way out of a call, which ends the process with SIGABRT then (seen with Python 3.11; from 3.14
+on such threads sleep for ever), and keeps it while a kernel is enqueued. So the runtime is called through `ctypes`,
+which a thread can end in.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from queue import SimpleQueue
+from typing import Any
+
+from vyre_driver.engine.deadline import Patience
+from vyre_driver.engine.in_flight import Ledger, register
+from vyre_driver.engine.port import LONGEST_PART
+from vyre_driver_opencl.api import cl
+
+
+class Call(Ledger):
+    """A call that begins now, and what it `gave` at its end. Until then it lives, and all that it refers to.
+
+    `function` may not raise. At the end of the interpreter, when no thread starts, it is called here.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function: Callable[[], Any] | None = function
+        self.gave: Any = None
+        self.is_running = True
+        self.ended = threading.Lock()
+        self.ended.acquire()
+        register(self)
+        try:
+            worker = _idle.pop() if _idle else Worker()
+        except IndexError:  # another thread was faster
+            worker = Worker()
+        except RuntimeError:
+            self.run()
+            return
+        worker.take(self)
+
+    def run(self) -> None:
+        function, self._function = self._function, None
+        assert function is not None
+        self.gave = function()
+        self.is_running = False
+        self.ended.release()
+
+    def sweep(self) -> bool:
+        return self.is_running
+
+    def result(self, patience: Patience, stage: str) -> Any:
+        """Wait for what the call gives. A deadline, an interrupt or the end of the device leave it running."""
+        while self.is_running:
+            self.ended.acquire(timeout=patience.part(LONGEST_PART, stage))
+        return self.gave
+
+
+class Worker:
+    """A thread that makes one call after the other."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Call] = SimpleQueue()
+        threading.Thread(target=self._run, name="vyre-aside", daemon=True).start()
+
+    def take(self, call: Call) -> None:
+        self._calls.put(call)
+
+    def _run(self) -> None:
+        while True:
+            call = self._calls.get()
+            call.run()
+            del call
+            _idle.append(self)
+
+
+_idle: list[Worker] = []
+"""As many as there were calls at the same time."""
+
+
+# ── what is called ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def wait(event: cl.Event) -> None:
+    """Wait until an event has come, well or not."""
+    function = _function("clWaitForEvents")
+    if function is None:
+        with suppress(cl.Error):
+            event.wait()
+    else:
+        function(ctypes.c_uint(1), ctypes.byref(ctypes.c_void_p(event.int_ptr)))
+
+
+def build(program: cl._Program, device: cl.Device, options: bytes) -> int:
+    """Build a program for one device: the runtime's status."""
+    function = _function("clBuildProgram")
+    if function is None:
+        try:
+            program._build(options, [device])
+        except cl.Error as error:
+            status: int = error.args[0].code()
+            return status
+        return 0
+    devices = ctypes.byref(ctypes.c_void_p(device.int_ptr))
+    return int(function(ctypes.c_void_p(program.int_ptr), ctypes.c_uint(1), devices, options, None, None))
+
+
+def enqueue(queue: cl.CommandQueue, kernel: cl.Kernel, span: tuple[int, ...], local: tuple[int, ...]) -> int | cl.Event:
+    """Enqueue a kernel: its event, or the runtime's status where it refuses."""
+    function = _function("clEnqueueNDRangeKernel")
+    if function is None:
+        try:
+            return cl.enqueue_nd_range_kernel(queue, kernel, span, local)
+        except cl.Error as error:
+            status: int = error.args[0].code()
+            return status
+    axes, event = ctypes.c_size_t * len(span), ctypes.c_void_p()
+    reached = function(
+        ctypes.c_void_p(queue.int_ptr),
+        ctypes.c_void_p(kernel.int_ptr),
+        ctypes.c_uint(len(span)),
+        None,
+        axes(*span),
+        axes(*local),
+        ctypes.c_uint(0),
+        None,
+        ctypes.byref(event),
+    )
+    return int(reached) if reached else cl.Event.from_int_ptr(event.value or 0, retain=False)
+
+
+@cache
+def _function(name: str) -> Any:
+    """A function of the loader that PyOpenCL uses; None if that is in no library of its own."""
+    with suppress(AttributeError, OSError):
+        found = getattr(ctypes.CDLL(cl.__file__), name)
+        found.restype = ctypes.c_int
+        return found
+    return None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # the threads stay in the parent

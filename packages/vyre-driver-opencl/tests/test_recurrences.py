@@ -1,0 +1,112 @@
+"""Loops that depend on themselves through memory, and the option that keeps Intel's compiler from wrong vectors."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver_opencl import icd
+from vyre_driver_opencl.withheld import VARIABLE
+from vyre_foundation.build import program
+from vyre_foundation.dtype import DType, f32, i64, u8, u32
+from vyre_foundation.testing import recurrence
+
+ROW, COUNT = 64, 40
+
+NEEDS_INTEL = pytest.mark.skipif(icd.locate(icd.INTEL) is None, reason="the extra 'intel' is not installed")
+
+RAW = """
+import sys
+import numpy as np
+from vyre_driver_opencl.api import cl
+from vyre_driver_opencl.devices import candidates
+from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.recurrences import computes_recurrences
+
+device = candidates("opencl-intel")[0].device
+context = cl.Context([device])
+bench = Bench(context, cl.CommandQueue(context, device), "", ("-cl-std=CL1.2",))
+"""
+"""A process that makes a context of the runtime before vyre does."""
+
+DISPATCH = """
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver_opencl.backend import OpenClBackend
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+
+with program("after", 1) as p:
+    x = p.read_write("x", u32, 64)
+    with p.range(2, x[0]) as t:
+        x[t] = x[t - 2] + 1
+try:
+    (got,) = OpenClBackend("opencl-intel").dispatch(p.build(), [np.full(64, 64, np.uint32)])
+    print(np.frombuffer(got, np.uint32)[-1])
+except BackendUnavailable as error:
+    print(error)
+"""
+
+
+def in_a_process(script: str, **environment: str) -> str:
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"VYRE_CACHE": "off"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("dtype", [u32, u8, i64, f32], ids=str)
+@pytest.mark.parametrize("distance", [1, 2, 3, 4, 8])
+def test_a_row_of_each_invocation(agree: Any, dtype: DType, distance: int) -> None:
+    with program("row", 16) as p:
+        ends, x = p.read("ends", u32, COUNT), p.read_write("x", dtype, COUNT * ROW)
+        i = p.let(p.global_id(0))
+        with p.range(distance, ends[i]) as t:
+            x[i * ROW + t] = x[i * ROW + t - distance] + 1
+    stops = (np.arange(COUNT) % 55 + 9).astype(np.uint32)
+    agree(p.build(), [stops, np.zeros(COUNT * ROW, dtype.numpy)])
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_recurrence(agree: Any, seed: int) -> None:
+    made = recurrence(seed)
+    inputs = [made.inputs[buffer.name] for buffer in made.program.inputs]
+    agree(made.program, inputs, DispatchConfig(grid_override=made.grid))
+
+
+@NEEDS_INTEL
+def test_the_flaw_is_still_there() -> None:
+    """Where this fails, the compiler is right by itself: the option in `withheld.QUIRKS` has done its work."""
+    assert in_a_process(f"{RAW}print(computes_recurrences(bench))") == "False"
+    option = {VARIABLE: "-force-vector-interleave=4096"}
+    assert in_a_process(f"{RAW}print(computes_recurrences(bench))", **option) == "True"
+
+
+@NEEDS_INTEL
+def test_a_compiler_that_has_not_read_the_option_is_refused() -> None:
+    said = in_a_process(RAW + DISPATCH)
+    assert said.startswith("backend 'opencl-intel' is not available: its compiler makes wrong code of loops")
+    assert "Fix: open the backend before anything else makes a context of" in said
+    assert "CL_CONFIG_LLVM_OPTIONS='-disable-x86-scalar-to-vector -force-vector-interleave=4096'" in said
+
+
+@NEEDS_INTEL
+@pytest.mark.parametrize(
+    "fix",
+    [
+        {"VYRE_COMPILE_GUARD": "always"},
+        {VARIABLE: "-disable-x86-scalar-to-vector -force-vector-interleave=4096"},
+    ],
+    ids=lambda fix: next(iter(fix)),
+)
+def test_what_the_refusal_advises_helps(fix: dict[str, str]) -> None:
+    assert in_a_process(RAW + DISPATCH, **fix) == "95"
