@@ -431,7 +431,7 @@ def starts(*, toy: bool = False) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for state in ("empty", "full", "full"):
             environment = os.environ | {"VYRE_CACHE": "rw", "VYRE_CACHE_DIR": folder}
-            words = [sys.executable, "-c", script]
+            words = [sys.executable, "-P", "-c", script]
             said = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
             opened, dispatched = map(float, said.split())
             rows.append(

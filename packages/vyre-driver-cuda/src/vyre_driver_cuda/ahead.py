@@ -9,6 +9,7 @@ from vyre_driver.lower.lowered import Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.key import called_dialects
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.architecture import Architecture
@@ -52,6 +53,7 @@ def compiled_ahead(target: str, name: str, program: Program, config: DispatchCon
         program=launched,
         ulp_budget=config.ulp_budget,
         codes=(("", artifact),),
+        dialects=called_dialects(launched),
     ).to_bytes()
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from vyre_driver.checked import Fields, read_json
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.compiler import BuildFailed, Compiled
 from vyre_driver_cuda.emit import CudaSource
+from vyre_foundation.errors import VyreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,11 @@ class Cubin:
         """What `to_bytes` wrote; `BuildFailed` for other bytes."""
         text, _, code = data.partition(b"\0")
         try:
-            head = json.loads(text)
-            kernels, cooperative = tuple(head["kernels"]), tuple(head["cooperative"])
-            architecture = Architecture.parse(head["architecture"])
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise BuildFailed(f"the binary has no head: {error!r}") from error
+            head = Fields(read_json(text))
+            kernels, cooperative = head.texts("kernels"), head.texts("cooperative")
+            architecture = Architecture.parse(head.text("architecture"))
+        except (ValueError, VyreError) as error:
+            raise BuildFailed(f"the binary has no head: {error}") from error
         if not code.startswith(b"\x7fELF"):
             raise BuildFailed("the binary holds no machine code")
         return cls(kernels, code, architecture, cooperative)

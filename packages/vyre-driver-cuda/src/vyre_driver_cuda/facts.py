@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from vyre_driver.checked import read_json
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import BackendUnavailable
@@ -44,4 +45,4 @@ def to_bytes(found: tuple[str, ...]) -> bytes:
 
 def from_bytes(data: bytes) -> tuple[str, ...]:
     """What `to_bytes` wrote; ValueError or TypeError for other bytes."""
-    return tuple(map(str, json.loads(data)))
+    return tuple(map(str, read_json(data)))

@@ -6,16 +6,23 @@ stand in that row. While kernels are under way, an upload to memory that none of
 own, and so does a download of memory whose work has ended: they run beside the kernels. The stream waits for such
 uploads before its next work, by an event, and a download is over when it returns. Where nothing is under way there is
 nothing to run beside, and all copies stay in the row: a dispatch alone pays for no second stream.
+
+What work uses is kept until it has ended: memory, streams, pinned memory and the pool that memory comes from.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from vyre_driver.engine.deadline import Patience
+from vyre_driver.engine.in_flight import Ledger, register
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.errors import from_status
 from vyre_driver_cuda.memory import Copies, Memory, Wait
@@ -24,6 +31,8 @@ NOT_READY = 600
 IMPATIENT = 2e-4
 """Seconds in which a wait looks again at once. Longer ones sleep in between."""
 LONGEST_PAUSE = 0.005
+SELDOM = 64
+"""Of so many sweeps one asks the GPU; the others know what waits have found out. An event costs as much as a launch."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,11 +56,20 @@ class Aside:
         self.copies = Copies(cupy, self.stream.ptr, wait)
 
 
-class Order:
-    """See the module. The thread's device is the right one for every call."""
+class Order(Ledger):
+    """See the module. The thread's device is the right one for every call, but for `sweep`, which needs none.
 
-    def __init__(self, cupy: Any) -> None:
+    `keeps` is what all work uses beside its memory. `is_entered` says whether a call of the port is under way.
+    """
+
+    def __init__(self, cupy: Any, is_entered: Callable[[], bool], patience: Patience, keeps: object) -> None:
         self._cupy, self._runtime = cupy, cupy.cuda.runtime
+        self._is_entered, self._patience, self._keeps = is_entered, patience, keeps
+        self._sweeping = threading.RLock()
+        self._uses: deque[tuple[int, Iterable[Memory]]] = deque()  # by the number of the work
+        self._swept = cupy.cuda.Event(disable_timing=True)
+        self._until: int | None = None  # the number of the work that this event is behind
+        self._sweeps = 0  # that have found work
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self._copies = Copies(cupy, self.stream.ptr, self._wait_for)
         self._in: Aside | None = None
@@ -72,6 +90,8 @@ class Order:
         self._number = number = self._number + 1
         for memory in memories:
             memory.used = number
+        self._uses.append((number, memories))
+        register(self)
         if self._captured is not None:
             self._captured.update(memories)
         return number
@@ -174,20 +194,56 @@ class Order:
         milliseconds: float = self._runtime.eventElapsedTime(mark.start.ptr, mark.end.ptr)
         return round(1e6 * milliseconds)
 
-    def close(self) -> None:
-        """Wait for everything, and give pinned memory back. Of a lost device everything is gone."""
-        asides = [aside for aside in (self._in, self._out) if aside is not None]
-        for stream in (self.stream, *(aside.stream for aside in asides)):
-            with suppress(Exception):
-                self._runtime.streamSynchronize(stream.ptr)
-        for copies in (self._copies, *(aside.copies for aside in asides)):
+    def finish(self, timeout: float | None) -> bool:
+        """Wait for everything, at most that many seconds. Whether it has ended."""
+        if self._is_uploading:
+            self.join()
+        mark = Mark(self._number)
+        if not self._look(self.end_of(mark), timeout):
+            return False
+        self._ended = max(self._ended, mark.number)
+        return True
+
+    def sweep(self) -> bool:
+        with self._sweeping, suppress(Exception):  # of a lost device nothing is known: what it used is kept
+            ended = self._ended
+            if self._uses and self._uses[-1][0] > ended:
+                self._sweeps += 1
+                if self._until is not None or self._sweeps % SELDOM == 0:
+                    ended = max(ended, self._looked_behind())
+            while self._uses and self._uses[0][0] <= ended:
+                self._uses.popleft()
+        return bool(self._uses)
+
+    def _looked_behind(self) -> int:
+        """The number of the last work that an event has seen the end of; while another thread may be enqueueing."""
+        number = self._number  # all until this is enqueued, if no call is under way now
+        if self._until is None and self._captured is None and not self._is_entered():
+            self._runtime.eventRecord(self._swept.ptr, self.stream.ptr)
+            self._until = number
+        if self._until is None or not self._has_ended(self._swept):
+            return 0
+        until, self._until = self._until, None
+        return until
+
+    def close(self, timeout: float) -> bool:
+        """Wait for everything, and give pinned memory back, unless there is work that does not end in time. Whether
+        that was so."""
+        if not self.finish(timeout):
+            return False
+        self._uses.clear()
+        for copies in (self._copies, *(aside.copies for aside in (self._in, self._out) if aside is not None)):
             copies.release()
+        return True
 
     def _wait_for(self, event: Any) -> None:
         self._look(event, None)
 
     def _look(self, event: Any, timeout: float | None) -> bool:
-        """Look again and again, later and later, so that other threads run and interrupts get through in between."""
+        """Look again and again, later and later, so that other threads run and interrupts get through in between.
+
+        Raises when the deadline of the dispatch has passed, or another thread closes the device.
+        """
         if self._has_ended(event):
             return True
         started = time.perf_counter()
@@ -196,7 +252,8 @@ class Order:
             if timeout is not None and waited >= timeout:
                 return False
             pause = 0.0 if waited < IMPATIENT else min(waited / 16, LONGEST_PAUSE)
-            time.sleep(pause if timeout is None else min(pause, timeout - waited))
+            left = math.inf if timeout is None else timeout - waited
+            time.sleep(self._patience.part(min(pause, left)))
         return True
 
     def _has_ended(self, event: Any) -> bool:

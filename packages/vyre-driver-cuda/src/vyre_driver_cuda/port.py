@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
@@ -47,17 +48,19 @@ class Current:
     def __init__(self, runtime: Any, device: int) -> None:
         self._runtime, self._device = runtime, device
         self._threads = threading.local()
-        self._before: list[int] = []
+        self.depth = 0
+        """Blocks that are open; calls of a port come one at a time."""
 
     def __enter__(self) -> None:
-        before = self._runtime.getDevice()
-        if before != self._device or not hasattr(self._threads, "is_ready"):
+        before, threads = self._runtime.getDevice(), self._threads
+        if before != self._device or not hasattr(threads, "before"):
             self._runtime.setDevice(self._device)
-            self._threads.is_ready = True
-        self._before.append(before)
+        threads.before = [*getattr(threads, "before", ()), before]
+        self.depth += 1
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        before = self._before.pop()
+        self.depth -= 1
+        *self._threads.before, before = self._threads.before
         if before != self._device:
             with suppress(Exception):  # of a driver that is gone
                 self._runtime.setDevice(before)
@@ -79,8 +82,9 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         self._dialect = opened.dialect
         self._current = Current(self._runtime, self._device)
         with self._current:
-            self._order = Order(self._cupy)
             self._pool = self._cupy.cuda.MemoryPool()
+            current = self._current
+            self._order = Order(self._cupy, lambda: current.depth > 0, self.patience, self._pool)
         self._is_closed = False
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
@@ -172,6 +176,7 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         args: Args,
         *,
         timed: bool = False,
+        longest: float = math.inf,
     ) -> Mark:
         loaded, order, stream = module.kernels[kernel], self._order, self._order.stream.ptr
         with self._current:
@@ -226,6 +231,10 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         with self._current:
             return self._order.wait(event, timeout)
 
+    def finish(self, timeout: float | None = None) -> bool:
+        with self._current:
+            return self._order.finish(timeout)
+
     def query(self, event: Mark) -> bool:
         with self._current:
             return self._order.query(event)
@@ -241,9 +250,8 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
             return
         self._is_closed = True
         with suppress(Exception), self._current:  # of a lost device everything is gone
-            self._order.close()
-        with suppress(Exception):
-            self._pool.free_all_blocks()
+            if self._order.close(CLOSING):
+                self._pool.free_all_blocks()  # which waits for all work
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -17,10 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
+from vyre_driver.engine import in_flight
 from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.lowering import lowered_for
+from vyre_driver.errors import DispatchTimeout
 from vyre_driver_cuda import memory as memory_module
+from vyre_driver_cuda import port as port_module
 from vyre_driver_cuda.memory import Memory
+from vyre_driver_cuda.order import SELDOM
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -328,3 +335,70 @@ def test_whatever_is_called_bytes_are_those_of_one_row(hurried: set[int], calls:
                 values[n] = values[n] * 3 + 1
     assert [stepper.read(memory) for memory in memories] == [value % 2**32 for value in values]
     port.close()
+
+
+# ── lifetimes ──
+
+
+def sweep() -> None:
+    """As often as calls of backends do it until the GPU is asked."""
+    for _ in range(SELDOM + 1):
+        in_flight.sweep()
+    gc.collect()
+
+
+def test_what_work_uses_lives_until_it_has_ended(stepper: Stepper, fake: FakeCupy) -> None:
+    """Whatever the port is told to free, and whoever forgets it."""
+    fake.patience = 10**9
+    memory = stepper.memory()
+    stepper.write(memory, 1)
+    stepper.step(memory)
+    held = weakref.ref(memory.holder)
+    stepper.module.kernels[stepper.kernel].bind((stepper.memory(), COUNT))
+    del memory
+    sweep()
+    assert held() is not None
+    fake.patience = 0
+    sweep()
+    assert held() is None
+
+
+def test_a_port_that_is_dropped_keeps_what_runs(fake: FakeCupy) -> None:
+    fake.patience = 10**9
+    stepper = Stepper(fake)
+    memory = stepper.memory()
+    stepper.write(memory, 1)
+    stepper.step(memory)
+    order = weakref.ref(stepper.port._order)
+    del stepper
+    sweep()
+    assert order() is not None
+    fake.patience = 0
+    sweep()
+    assert order() is None
+
+
+def test_work_without_an_end_is_left_when_the_port_closes(
+    stepper: Stepper, fake: FakeCupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(port_module, "CLOSING", 0.01)
+    fake.patience = 10**9
+    stepper.step(stepper.memory())
+    fake.log.clear()
+    stepper.port.close()
+    assert "free_blocks" not in fake.log  # which would wait
+    assert "streamSynchronize" not in fake.log
+    fake.patience = 0
+
+
+def test_waits_end_with_the_patience_of_the_engine(stepper: Stepper, fake: FakeCupy) -> None:
+    fake.patience = 10**9
+    memory = stepper.memory()
+    event = stepper.step(memory)
+    stepper.port.patience.deadline = Deadline(0.01, "mine")
+    for wait in (lambda: stepper.port.wait(event), lambda: stepper.read(memory), lambda: stepper.port.finish()):
+        with pytest.raises(DispatchTimeout):
+            wait()
+    stepper.port.patience.deadline = None
+    fake.patience = 0
+    assert stepper.port.finish()

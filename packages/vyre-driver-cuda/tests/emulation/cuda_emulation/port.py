@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -108,6 +109,7 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
         args: Sequence[Any],
         *,
         timed: bool = False,
+        longest: float = math.inf,
     ) -> int:
         started = time.perf_counter_ns()
         self._do(partial(self._run, module, kernel, grid, workgroup_size, args))
@@ -148,6 +150,9 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def wait(self, event: int, timeout: float | None = None) -> bool:
+        return True
+
+    def finish(self, timeout: float | None = None) -> bool:
         return True
 
     def query(self, event: int) -> bool:
