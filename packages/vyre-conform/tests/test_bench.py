@@ -8,7 +8,7 @@ from vyre_conform import Run, State, Suite, prove
 from vyre_conform.bench import TOGETHER
 from vyre_conform.outcome import Raised, Returned
 from vyre_conform.suite import random_specs
-from vyre_conform.worker import Worker
+from vyre_conform.worker import NamedBy, Worker
 
 pytestmark = pytest.mark.usefixtures("backends")
 SIX = Suite(queries=(), fuzz=6, repeats=1)
@@ -62,7 +62,7 @@ def test_a_program_that_is_refused_leaves_the_others_together() -> None:
     launches = [spec.case().launch for spec in random_specs(12, 0)]
     with_subgroups = [launch.program.subgroup_size is not None for launch in launches]
     assert 0 < sum(with_subgroups) < 12
-    with Worker("backends:REFUSES_TOGETHER") as worker:
+    with Worker("backends:REFUSES_TOGETHER", named_by=NamedBy.CALLER) as worker:
         assert worker.prepare([launch.program for launch in launches]) == Returned(())
         outcomes = [worker.ask(launch) for launch in launches]
     raised = [isinstance(outcome, Raised) and "not compiled before" in outcome.message for outcome in outcomes]

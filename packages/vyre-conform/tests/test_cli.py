@@ -32,10 +32,10 @@ def test_a_run_that_proves(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     result = call("run", "--backend", "reference", "--cases", "traps:*", "--fuzz", "2", "--json", str(file))
     assert result.exit_code == 0, result.output
-    assert "✓ 13" in result.output
-    assert "15 cells in" in result.output
+    assert "✓ 17" in result.output
+    assert "19 cells in" in result.output
     report = json.loads(file.read_text("utf-8"))
-    assert (report["exit"], report["task"]["cells"]) == (0, 15)
+    assert (report["exit"], report["task"]["cells"]) == (0, 19)
 
 
 def test_a_run_that_fails_says_how_to_repeat_it(tmp_path: Path) -> None:

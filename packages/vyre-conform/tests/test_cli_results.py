@@ -2,13 +2,13 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from vyre_conform.cli import conform
-from vyre_driver.observe.provenance import SourceProvenance
 
 pytestmark = pytest.mark.usefixtures("backends")
 CASES = ("--cases", "ops:rem:dtype=u8", "--cases", "traps:one")
@@ -81,7 +81,7 @@ def test_shards_are_merged(tmp_path: Path) -> None:
         call("run", "--backend", "backends:RIGHT", "--cases", "traps:*", "--shard", f"{n}/2", "--journal", part)
     result = call("merge", *parts, "--journal", str(tmp_path / "whole.jsonl"))
     assert result.exit_code == 0, result.output
-    assert "13 cells" in result.output
+    assert "17 cells" in result.output
 
 
 @pytest.mark.parametrize("words", [("--resume",), ("--shard", "3/2"), ("--shard", "one")])
@@ -92,13 +92,19 @@ def test_options_that_mean_nothing_are_status_2(words: tuple[str, ...]) -> None:
 
 
 def test_a_certificate_is_verified_by_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clean = SourceProvenance(git={"dirty": "false"}, source_fingerprint="f", source_tree_fingerprint="t")
-    monkeypatch.setattr(SourceProvenance, "capture", classmethod(lambda cls, root=None: clean))
+    monkeypatch.setattr(
+        import_module("vyre_conform.prove"), "git_facts", lambda: {"commit": "c0ffee", "dirty": "false"}
+    )
     target = tmp_path / "certificate.json"
     result = call("run", "--backend", "backends:RIGHT", "--cases", "traps:*", "--certificate", str(target))
     assert result.exit_code == 0, result.output
-    verified = call("verify", str(target), "--sample", "2")
+    verified = call("verify", str(target), "--sample", "2", "--on", "backends:RIGHT")
     assert verified.exit_code == 0, verified.output
     assert verified.output.endswith("it holds\n")
+    assert re.search(r"the same sample again: --sample 2 --sample-seed \d+\n", verified.output)
+    assert "on the word of whoever signs: run, command, host" in verified.output
+    by_name = call("verify", str(target))
+    assert by_name.exit_code == 1
+    assert "name it: --on backends:RIGHT" in by_name.output
     facts = json.loads(call("verify", str(target), "--on", "reference", "--json").output)
     assert (facts["holds"], facts["backends"][0]["on"], facts["backends"][0]["differing"]) == (True, "reference", [])

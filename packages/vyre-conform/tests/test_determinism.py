@@ -7,7 +7,7 @@ import pytest
 from vyre_conform.address import Query
 from vyre_conform.cases import specs
 from vyre_conform.determinism import confined, core_counts, deviations
-from vyre_conform.worker import Worker
+from vyre_conform.worker import NamedBy, Worker
 
 CASES = specs([Query.parse(q) for q in ("barriers:reverse:group=64", "corpus:tickets", "grid:two_phases")])
 
@@ -28,5 +28,5 @@ def test_a_backend_that_depends_on_its_cores_is_found() -> None:
 @pytest.mark.usefixtures("backends")
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system can not confine processes")
 def test_a_confined_worker_has_that_many_cores() -> None:
-    with Worker("backends:COUNTS_CORES", command=confined(1)) as worker:
+    with Worker("backends:COUNTS_CORES", named_by=NamedBy.CALLER, command=confined(1)) as worker:
         assert worker.start().facts["device"] == "1 cores"

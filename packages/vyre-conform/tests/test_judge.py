@@ -1,8 +1,13 @@
 """Parts of a launch are judged by themselves, and their digests are of their own bytes."""
 
+from pathlib import Path
+
+import pytest
+
 from vyre_conform.address import address
 from vyre_conform.case import Case, Exactly, Launch, Part
 from vyre_conform.cell import State
+from vyre_conform.gaps import BadGapList, read_gaps
 from vyre_conform.judge import digests_of_launch, judge, skip
 from vyre_conform.oracle import Verdict
 from vyre_conform.outcome import Crashed, Raised, Returned
@@ -79,3 +84,10 @@ def test_everything_that_matters_is_in_the_digest_of_a_launch() -> None:
     ]
     assert len({digests_of_launch(variant)[1] for variant in variants}) == len(variants)
     assert len({digests_of_launch(variant)[0] for variant in variants}) == 1
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"gap = [1]", b"gap = 1", b"other = 1", b"[[gap]]\ncells = 1\n"])
+def test_a_list_of_gaps_that_is_none_says_so(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "gaps.toml").write_bytes(data)
+    with pytest.raises(BadGapList, match="Fix: "):
+        read_gaps(tmp_path / "gaps.toml")

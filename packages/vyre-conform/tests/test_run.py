@@ -119,6 +119,13 @@ def test_a_changed_file_is_refused(change: str, finished: Path, tmp_path: Path) 
         read_run(tmp_path / "run")
 
 
+def test_a_cell_of_a_backend_that_took_no_part_is_refused(finished: Path, tmp_path: Path) -> None:
+    run = read_run(finished)
+    write_run(replace(run, cells=[replace(run.cells[0], backend="another")]), tmp_path / "run")
+    with pytest.raises(BadRun, match="no backend 'another' took part in the run"):
+        read_run(tmp_path / "run")
+
+
 def test_an_empty_file_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "run").write_bytes(b"")
     with pytest.raises(BadRun, match="it does not say what the run is about"):
@@ -159,15 +166,15 @@ def test_only_like_runs_are_merged(shards: list[Run]) -> None:
         merge([one, two, changed(three, is_complete=False)])
     with pytest.raises(RunsDiffer, match="on different backends or devices"):
         merge([one, two, changed(three, backends=[Hello("reference", "9.9")])])
-    with pytest.raises(RunsDiffer, match="cells came together where"):
+    with pytest.raises(RunsDiffer, match="cells came together, expected"):
         merge([one, two, changed(three, cells=three.cells[:-1])])
-    with pytest.raises(RunsDiffer, match="cells came together where"):
+    with pytest.raises(RunsDiffer, match="cells came together, expected"):
         merge([one, two, changed(three, cells=[*three.cells[:-1], two.cells[0]])])
 
 
 def test_everything_survives_the_file(tmp_path: Path) -> None:
     task = Task(
-        seed=3, queries=("a", "b:*"), size="full", fuzz=7, repeats=2, seconds=1.5, corpus="00", cells=1,
+        seed=3, queries=("a", "b:*"), size="full", fuzz=7, repeats=2, seconds=1.5, corpus="00", cells=9,
         gaps=(("ops:*", "mine", "because", "there"),), versions={"vyre-driver": "1"}, shard=(2, 5),
     )  # fmt: skip
     cell = Cell(

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,12 +24,14 @@ from vyre_conform.oracle import Verdict
 from vyre_conform.outcome import Crashed, Outcome, Returned, TimedOut
 from vyre_conform.reproducer import write_reproducer
 from vyre_conform.suite import Suite
-from vyre_conform.worker import Hello, Worker
+from vyre_conform.worker import Cancelled, Hello, NamedBy, Worker
 
 AHEAD = 16
 """Cases that are worked out before the slowest backend asks for them."""
 TOGETHER = 20
 """Random programs that are compiled together."""
+POLL = 0.2
+"""Seconds after which an idle thread looks whether the bench was cancelled."""
 MINIMISE_SECONDS = 90.0
 MAX_MINIMISED = 3
 """Failing random programs of one backend that are made smaller; more would take longer than the run."""
@@ -52,11 +54,12 @@ class Bench:
     _cases: queue.Queue[Item | None] = field(default_factory=lambda: queue.Queue(AHEAD))
     _threads: list[threading.Thread] = field(default_factory=list)
     _minimised: int = 0
+    _is_cancelled: bool = False
 
     @classmethod
     def opened(cls, backend: str, suite: Suite, workers: int, reproducers: Path | None, stack: ExitStack) -> Bench:
         """A backend in so many processes; `stack` ends them. The first has started, and said whether it can run."""
-        opened = [stack.enter_context(Worker(backend, suite.seconds)) for _ in range(workers)]
+        opened = [stack.enter_context(Worker(backend, suite.seconds, named_by=NamedBy.CALLER)) for _ in range(workers)]
         return cls(backend, opened[0].start(), opened, suite, reproducers)
 
     def begin(self, note: Callable[[Cell], None]) -> None:
@@ -74,6 +77,12 @@ class Bench:
         for _ in self._threads:
             self._cases.put(None)
 
+    def cancel(self) -> None:
+        """End the processes, and drop what is not judged yet."""
+        self._is_cancelled = True
+        for worker in self.workers:
+            worker.cancel()
+
     def join(self) -> None:
         """Wait until everything is judged."""
         for thread in self._threads:
@@ -89,6 +98,8 @@ class Bench:
                 try:
                     for cell in self._judged(worker, items):
                         note(cell)
+                except Cancelled:
+                    pass
                 except Exception as error:
                     self.error = error
 
@@ -96,13 +107,20 @@ class Bench:
         """One case, or several random programs; and whether more may come."""
         items: list[Item] = []
         while len(items) < TOGETHER:
-            item = self._cases.get()
+            item = self._taken()
             if item is None:
                 return items, False
             items.append(item)
             if not _is_random(item[0]):
                 break
         return items, True
+
+    def _taken(self) -> Item | None:
+        """What was put next; None if there is nothing more, or the bench was cancelled."""
+        while not self._is_cancelled:
+            with suppress(queue.Empty):
+                return self._cases.get(timeout=POLL)
+        return None
 
     def _judged(self, worker: Worker, items: Sequence[Item]) -> list[Cell]:
         programs = [case.launch.program for case, verdict in items if verdict.is_settled and _is_random(case)]
@@ -121,8 +139,7 @@ class Bench:
     ) -> list[Cell]:
         """The cells of a case; `share` are the seconds that its compilation took, if it was not alone in that."""
         if not verdict.is_settled:
-            quarrels = ", ".join(verdict.disagreements)
-            return skip(case, self.backend, f"the opinions about this case disagree: {quarrels}")
+            return skip(case, self.backend, verdict.why_not)
         cells = list(self._asked(worker, case, verdict, share))
         if _is_random(case) and any(cell.state.is_bad for cell in cells):
             cells = self._looked_into(worker, case, verdict, cells, is_prepared=is_prepared)

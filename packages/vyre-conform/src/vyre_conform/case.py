@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from vyre_conform.address import Address
 from vyre_driver.backend.config import DispatchConfig, Extent
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 
 
@@ -30,6 +31,9 @@ class Launch:
     """How far floats may be from what is expected, in representable values, as elementary functions are allowed to."""
     entry: str = "dispatch"
     """The way into the backend, by its name in `vyre_conform.worker.entries`."""
+    then: tuple[Launch, ...] = ()
+    """Launches that follow in the same session, while the results of all before are held. An input that one lacks is
+    what the launches before left under its name. Equal programs are one pipeline, whose persistent memory lasts."""
 
     @property
     def config(self) -> DispatchConfig:
@@ -44,6 +48,21 @@ class Launch:
     def arguments(self) -> list[bytes]:
         """The inputs in binding order."""
         return [self.inputs[buffer.name] for buffer in self.program.inputs]
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """This one and those that follow."""
+        return (self, *self.then)
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """What comes back: the outputs of all launches in order. Those of the second are called ``out, launch 2``."""
+        following = [
+            buffer.replace(name=f"{buffer.name}, launch {number}")
+            for number, launch in enumerate(self.then, 2)
+            for buffer in launch.program.outputs
+        ]
+        return (*self.program.outputs, *following)
 
 
 @dataclass(frozen=True, slots=True)

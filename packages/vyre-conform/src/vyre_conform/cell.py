@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from vyre_conform.address import Address, parse_address
+from vyre_conform.plain import checked, require, without
 
 
 class State(Enum):
@@ -43,6 +44,16 @@ class Digests:
     got: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The elements of an output around the first one that differs: the index of the first, and both sides as numbers in
+    hexadecimal, with spaces between."""
+
+    first: int
+    got: str
+    expected: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """One part of a case on one backend. Of a failure: the first element that differs, as ``value (hex)``."""
@@ -60,8 +71,10 @@ class Cell:
     seconds: float = 0.0
     """What the launch took, all its repetitions and the way to the worker and back. Parts of one launch share it."""
     digests: Digests = Digests()
+    window: Window | None = None
+    """Of an output with a wrong element."""
     log: str = ""
-    """The last words of a process that died."""
+    """The last words of a process that died, or a traceback."""
     reproducer: str = ""
     """The file that replays a random program."""
 
@@ -75,19 +88,27 @@ class Cell:
         digests = {k: v for k, v in asdict(self.digests).items() if v}
         facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("address", "digests")}
         facts |= {"state": self.state.value, "seconds": round(self.seconds, 4), "digests": digests}
+        facts["window"] = asdict(self.window) if self.window else None
         said = {k: v for k, v in facts.items() if v not in ("", None, {}) and not (k == "differing" and v == 0)}
         return {"case": str(self.address)} | said
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
-        """The inverse of `to_json`; raises `KeyError`, `TypeError` or `ValueError` for anything else."""
-        rest = {k: v for k, v in facts.items() if k not in ("case", "state", "digests")}
-        return cls(
-            address=parse_address(facts["case"]),
-            state=State(facts["state"]),
-            digests=Digests(**facts.get("digests", {})),
-            **rest,
+        """The inverse of `to_json`; raises `ValueError` for anything else."""
+        rest = without(facts, "case", "state", "digests", "window")
+        window = facts.get("window")
+        return checked(
+            cls,
+            rest,
+            address=_address(facts),
+            state=State(facts.get("state")),
+            digests=checked(Digests, facts.get("digests", {})),
+            window=None if window is None else checked(Window, window),
         )
+
+
+def _address(facts: Mapping[str, Any]) -> Address:
+    return parse_address(require(facts.get("case"), str, what="case"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +124,20 @@ class Disagreement:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Disagreement:
-        return cls(parse_address(facts["case"]), facts["opinion"], facts["quarrel"])
+        return checked(cls, without(facts, "case"), address=_address(facts))
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A case about which an opinion did not come in time. No backend is judged by it, until it is asked about again."""
+
+    address: Address
+    opinion: str
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"case": str(self.address), "opinion": self.opinion, "why": self.why}
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Undecided:
+        return checked(cls, without(facts, "case"), address=_address(facts))

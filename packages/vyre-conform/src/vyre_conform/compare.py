@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vyre_conform.case import Alike, Exactly, Expected, Launch, Part, Refusal, Traps
+from vyre_conform.cell import Window
 from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
 from vyre_driver.observe.compare import within_budget
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.scalar import from_bits
+
+AROUND = 8
+"""Elements of a window on either side of the first one that differs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class Difference:
     count: int = 0
     """How many elements differ."""
     operands: str = ""
+    window: Window | None = None
 
     def __str__(self) -> str:
         if self.index is None:
@@ -89,7 +94,7 @@ def _unlike(
     launch: Launch, groups: tuple[tuple[str, ...], ...], outputs: tuple[bytes, ...], part: Part | None
 ) -> Difference | None:
     """The first element in which outputs differ that have to be equal."""
-    named = {buffer.name: (buffer, data) for buffer, data in zip(launch.program.outputs, outputs, strict=True)}
+    named = {buffer.name: (buffer, data) for buffer, data in zip(launch.outputs, outputs, strict=True)}
     for first, *others in groups:
         for other in others:
             (_, wanted), (buffer, got) = named[first], named[other]
@@ -101,9 +106,9 @@ def _unlike(
 
 def bytes_of(launch: Launch, outputs: tuple[bytes, ...], part: Part | None) -> tuple[bytes, ...]:
     """The bytes of a part, in the order of the outputs' bindings."""
-    if part is None or len(outputs) != len(launch.program.outputs):
+    if part is None or len(outputs) != len(launch.outputs):
         return outputs
-    named = zip(launch.program.outputs, outputs, strict=True)
+    named = zip(launch.outputs, outputs, strict=True)
     return tuple(_rows(buffer.dtype, data, part) for buffer, data in named if _has(part, buffer))
 
 
@@ -116,7 +121,7 @@ def _rows(dtype: DType, data: bytes, part: Part | None) -> bytes:
 
 
 def _outputs(launch: Launch, expected: Exactly, outputs: tuple[bytes, ...], part: Part | None) -> Difference | None:
-    buffers = launch.program.outputs
+    buffers = launch.outputs
     if len(outputs) != len(buffers):
         return Difference(what=f"{len(outputs)} outputs came, expected {len(buffers)}")
     for buffer, got, wanted in zip(buffers, outputs, expected.outputs, strict=True):
@@ -162,7 +167,14 @@ def _first(launch: Launch, expected: Exactly, buffer: Buffer, got: bytes, wanted
         expected=show(buffer.dtype, pairs[index][1]),
         count=len(unequal),
         operands=", ".join(_operand(launch, name, start + index) for name in expected.operands),
+        window=_window(pairs, index, start),
     )
+
+
+def _window(pairs: list[tuple[bytes, bytes]], index: int, start: int) -> Window:
+    first = max(0, index - AROUND)
+    got, expected = zip(*pairs[first : index + AROUND + 1], strict=True)
+    return Window(start + first, *(" ".join(element[::-1].hex() for element in side) for side in (got, expected)))
 
 
 def _operand(launch: Launch, name: str, index: int) -> str:

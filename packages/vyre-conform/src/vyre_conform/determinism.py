@@ -7,7 +7,6 @@ program computes depends on neither. Devices of their own are asked several time
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,8 @@ from vyre_conform.case import Case, Exactly, Spec
 from vyre_conform.compare import Difference, difference
 from vyre_conform.oracle import settle
 from vyre_conform.outcome import Outcome
-from vyre_conform.worker import Worker
+from vyre_conform.worker import NamedBy, Worker
+from vyre_driver import process
 
 REPEATS = 4
 _CONFINED = """
@@ -45,11 +45,13 @@ def core_counts() -> tuple[int, ...]:
 def deviations(
     backend: str, specs: Iterable[Spec], seed: int = 0, *, counts: Sequence[int] | None = None, repeats: int = REPEATS
 ) -> list[Deviation]:
-    """What deviates, over all numbers of cores. Cases with a result that the schedule decides are compared as sets."""
-    settled = [(case, settle(case).expected) for case in (spec.case(seed) for spec in specs)]
+    """What deviates, over all numbers of cores. Cases with a result that the schedule decides are compared as sets;
+    those about which the opinions have not agreed are passed over."""
+    verdicts = [(case, settle(case)) for case in (spec.case(seed) for spec in specs)]
+    settled = [(case, verdict.expected) for case, verdict in verdicts if verdict.is_settled]
     found = []
     for cores in core_counts() if counts is None else counts:
-        with Worker(backend, command=confined(cores)) as worker:
+        with Worker(backend, command=confined(cores), named_by=NamedBy.CALLER) as worker:
             for case, expected in settled:
                 wrong = difference(case.launch, expected, _asked(worker, case, expected, repeats))
                 if wrong is not None:
@@ -66,6 +68,6 @@ def _asked(worker: Worker, case: Case, expected: object, repeats: int) -> Outcom
 def confined(cores: int) -> tuple[str, ...]:
     """The command of a worker that may use the first `cores` cores of those that this process has."""
     if not hasattr(os, "sched_getaffinity"):
-        return (sys.executable, "-m", "vyre_conform.worker")
+        return tuple(process.python("-m", "vyre_conform.worker"))
     mine = sorted(os.sched_getaffinity(0))[:cores]
-    return (sys.executable, "-c", _CONFINED, ",".join(map(str, mine)))
+    return tuple(process.python("-c", _CONFINED, ",".join(map(str, mine))))

@@ -10,11 +10,10 @@ upstream = "https://example.org/issues/7"
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from vyre_conform.address import Query
 from vyre_conform.cell import Cell
@@ -48,11 +47,16 @@ class Gap:
         return fnmatchcase(cell.backend, self.backend) and self.query.matches(cell.address)
 
 
+def gaps_of(rows: Iterable[tuple[str, str, str, str]]) -> tuple[Gap, ...]:
+    """Known gaps from rows, as `Gap.row` gives them."""
+    return tuple(Gap(Query.parse(cells), reason, upstream, backend) for cells, backend, reason, upstream in rows)
+
+
 def read_gaps(path: Path) -> tuple[Gap, ...]:
     """Known gaps from a TOML file with a table ``[[gap]]`` for each."""
     try:
         facts = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # no TOML, or not even text
         raise BadGapList(f"not TOML: {error}", fix="write a table [[gap]] for each gap", where=str(path)) from error
     rows = facts.get("gap", [])
     if set(facts) - {"gap"} or not isinstance(rows, list):
@@ -60,7 +64,9 @@ def read_gaps(path: Path) -> tuple[Gap, ...]:
     return tuple(_gap(row, f"{path}, gap {number}") for number, row in enumerate(rows, 1))
 
 
-def _gap(row: Mapping[str, Any], where: str) -> Gap:
+def _gap(row: object, where: str) -> Gap:
+    if not isinstance(row, dict):
+        raise BadGapList(f"{row!r} is no table", fix="write a table [[gap]] for each gap", where=where)
     if set(row) - FIELDS or not all(isinstance(value, str) for value in row.values()):
         fix = f"write {', '.join(sorted(FIELDS))}, each as a string"
         raise BadGapList(f"{', '.join(row)} is not what a gap has", fix=fix, where=where)

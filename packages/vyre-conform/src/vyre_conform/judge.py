@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from vyre_conform.case import Case, Exactly, Launch, Part
@@ -48,10 +48,15 @@ def forgive(cell: Cell, gaps: Iterable[Gap]) -> Cell:
 def digests_of_launch(launch: Launch) -> tuple[str, str]:
     """The digests of the program and of the whole launch."""
     wire = launch.program.encode()
+    return digest_of(wire), digest_of(*(part for one in launch.launches for part in _parts_of(one)))
+
+
+def _parts_of(launch: Launch) -> Iterator[bytes]:
+    """Everything that one launch is made of."""
     facts = [launch.grid, launch.workgroup, launch.iterations, launch.entry]
-    config = json.dumps([*facts, launch.ulp_budget] if launch.ulp_budget else facts).encode()
-    named = [part for name, data in sorted(launch.inputs.items()) for part in (name.encode(), data)]
-    return digest_of(wire), digest_of(wire, config, *named)
+    yield launch.program.encode()
+    yield json.dumps([*facts, launch.ulp_budget] if launch.ulp_budget else facts).encode()
+    yield from (part for name, data in sorted(launch.inputs.items()) for part in (name.encode(), data))
 
 
 def _cell(case: Case, part: Part | None, verdict: Verdict, backend: str, outcome: Outcome) -> Cell:
@@ -63,14 +68,16 @@ def _cell(case: Case, part: Part | None, verdict: Verdict, backend: str, outcome
     match outcome:
         case Crashed(words=words):
             state, reason, log = State.CRASHED, describe(outcome), words
-        case TimedOut():
-            state, reason = State.TIMEOUT, describe(outcome)
+        case TimedOut(words=words):
+            state, reason, log = State.TIMEOUT, describe(outcome), words
         case Raised() if outcome.error == "UnsupportedFeature":
             state, reason = State.UNSUPPORTED, outcome.message
         case Raised() if outcome.error == "NotExercised":
             state, reason = State.SKIPPED, outcome.message
         case Raised() if outcome.error == "DispatchTimeout":
-            state, reason = State.TIMEOUT, outcome.message
+            state, reason, log = State.TIMEOUT, outcome.message, outcome.traceback
+        case Raised():
+            log = outcome.traceback
     return Cell(
         address=address,
         backend=backend,
@@ -81,6 +88,7 @@ def _cell(case: Case, part: Part | None, verdict: Verdict, backend: str, outcome
         got=found.got,
         expected=found.expected,
         differing=found.count,
+        window=found.window,
         log=log,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -26,6 +27,7 @@ class Raised:
     classes: tuple[str, ...]
     message: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    traceback: str = field(default="", compare=False)
 
     @property
     def error(self) -> str:
@@ -42,17 +44,18 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """Nothing came within this many seconds; the process was ended."""
+    """Nothing came within this many seconds; the process was ended. Its last words say where it was."""
 
     seconds: float
+    words: str = field(default="", compare=False)
 
 
 Outcome: TypeAlias = Returned | Raised | Crashed | TimedOut
 
 
 def raised(error: BaseException) -> Raised:
-    """The outcome of an exception; facts that are not plain values are written as text."""
+    """The outcome of an exception with its traceback; facts that are not plain values are written as text."""
     classes = tuple(c.__name__ for c in type(error).__mro__ if issubclass(c, BaseException))
     fields = getattr(error, "fields", {})
     facts = {str(k): v if isinstance(v, (str, int, float, bool)) or v is None else repr(v) for k, v in fields.items()}
-    return Raised(classes, str(error), facts)
+    return Raised(classes, str(error), facts, "".join(traceback.format_exception(error)))

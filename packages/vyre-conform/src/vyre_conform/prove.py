@@ -13,13 +13,15 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from vyre_conform.address import Query
 from vyre_conform.bench import Bench
-from vyre_conform.case import Case, Spec
-from vyre_conform.cell import Cell, Disagreement
-from vyre_conform.host import host_facts, versions
+from vyre_conform.case import Case, Size, Spec
+from vyre_conform.cell import Cell, Disagreement, Undecided
+from vyre_conform.gaps import gaps_of
+from vyre_conform.host import code_digest, git_facts, host_facts, versions
 from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.pool import settled
-from vyre_conform.run import FORMAT, Journal, Run, RunsDiffer, Task, digest_of, read_run, reopen
+from vyre_conform.run import Journal, Run, RunsDiffer, Task, digest_of, header, read_run, reopen
 from vyre_conform.suite import Suite
 from vyre_conform.worker import Hello
 
@@ -71,7 +73,21 @@ def task_of(suite: Suite, seed: int) -> Task:
         cells=len(whole),
         gaps=tuple(gap.row for gap in suite.gaps),
         versions=versions(),
+        code=code_digest(),
         shard=suite.shard,
+    )
+
+
+def suite_of(task: Task) -> Suite:
+    """The suite that a task is about: the inverse of `task_of`, for the same version of the corpus."""
+    return Suite(
+        queries=tuple(Query.parse(query) for query in task.queries),
+        size=Size[task.size.upper()],
+        fuzz=task.fuzz,
+        seconds=task.seconds,
+        repeats=task.repeats,
+        gaps=gaps_of(task.gaps),
+        shard=task.shard,
     )
 
 
@@ -128,22 +144,36 @@ class _Proof:
             for case, verdict in settled(left, self.seed, self.suite.seconds, self.jobs):
                 if case.address not in known:
                     self._note_verdict(case, verdict)
+                if verdict.undecided:
+                    continue
                 for bench in working:
                     if (missing := _missing(case, bench.backend, done)) is not None:
                         bench.put(missing, verdict)
-        finally:
             for bench in working:
                 bench.no_more()
             for bench in working:
                 bench.join()
+        except BaseException:
+            for bench in working:
+                bench.cancel()
+            for bench in working:
+                bench.join()
+            raise
 
     def _note_verdict(self, case: Case, verdict: Verdict) -> None:
         with self.lock:
+            for opinion, why in verdict.undecided.items():
+                late = Undecided(case.address, opinion, why)
+                self.result.undecided[case.address] = late
+                self.journal.write({"undecided": late.to_json()})
+            if not verdict.undecided and self.result.undecided.pop(case.address, None) is not None:
+                self.journal.write({"decided": str(case.address)})
             for opinion, words in verdict.disagreements.items():
                 quarrel = Disagreement(case.address, opinion, words)
                 self.result.disagreements.append(quarrel)
                 self.journal.write({"disagreement": quarrel.to_json()})
-            self.coverage.update(verdict.coverage)
+            if not verdict.undecided:  # else it is asked about again, and counted then
+                self.coverage.update(verdict.coverage)
             self.watch.settled(case, verdict)
 
     def _note(self, cell: Cell) -> None:
@@ -163,8 +193,9 @@ def _begin(task: Task, hellos: list[Hello], path: Path | None, resume: bool) -> 
         return run, reopen(path, run)
     if path is not None:
         path.unlink(missing_ok=True)
-    run, journal = Run(task=task, host=host_facts(), backends=hellos), Journal(path)
-    journal.write({"task": task.to_json(), "host": dict(run.host), "format": FORMAT})
+    run = Run(task=task, host=host_facts(), sources=git_facts(), backends=hellos)
+    journal = Journal(path)
+    journal.write(header(run))
     for hello in hellos:
         journal.write({"backend": asdict(hello)})
     return run, journal

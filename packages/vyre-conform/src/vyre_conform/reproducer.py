@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from vyre_conform.case import Launch
 from vyre_conform.cell import Cell
+from vyre_conform.plain import read_json, require
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text import parse, print_program
 
@@ -42,32 +44,37 @@ def format_launch(launch: Launch, title: str) -> str:
 
 
 def read_reproducer(path: Path) -> Launch:
-    """The launch that a file holds; inputs that it does not mention are empty."""
-    text = path.read_text("utf-8")
-    facts: dict[str, object] = {}
+    """The launch that a file holds; inputs that it does not mention are empty. `BadReproducer` says what is wrong."""
+    text = path.read_text("utf-8", "replace")
+    facts: dict[str, Any] = {}
     inputs: dict[str, bytes] = {}
-    for line in text.splitlines():
-        if line.startswith("# launch: "):
-            facts = json.loads(line.removeprefix("# launch: "))
-        elif line.startswith("# input "):
-            name, _, data = line.removeprefix("# input ").rpartition(":")
-            inputs[name] = bytes.fromhex(data)
-    if not facts:
-        fix = 'add a line `# launch: {"grid": null, "iterations": 1, "workgroup": null}`'
-        raise BadReproducer("the file has no `# launch:` line", fix=fix, where=str(path))
-    program = parse(text)
-    inputs = {buffer.name: inputs.get(buffer.name, b"") for buffer in program.inputs}
-    return Launch(
-        program=program,
-        inputs=inputs,
-        grid=_extent(facts.get("grid")),
-        workgroup=_extent(facts.get("workgroup")),
-        iterations=int(str(facts.get("iterations", 1))),
-    )
+    try:
+        for line in text.splitlines():
+            if line.startswith("# launch: "):
+                facts = require(read_json(line.removeprefix("# launch: ")), dict, what="the launch")
+            elif line.startswith("# input "):
+                name, _, data = line.removeprefix("# input ").rpartition(":")
+                inputs[name] = bytes.fromhex(data)
+        if not facts:
+            raise ValueError("it has no `# launch:` line")
+        program = parse(text)
+        return Launch(
+            program=program,
+            inputs={buffer.name: inputs.get(buffer.name, b"") for buffer in program.inputs},
+            grid=_extent(facts.get("grid")),
+            workgroup=_extent(facts.get("workgroup")),
+            iterations=require(facts.get("iterations", 1), int, what="iterations"),
+        )
+    except ValueError as error:
+        fix = 'write a line `# launch: {"grid": null, "iterations": 1, "workgroup": null}`, and inputs in hexadecimal'
+        raise BadReproducer(str(error), fix=fix, where=str(path)) from error
 
 
 def _extent(sizes: object) -> tuple[int, int, int] | None:
-    if not isinstance(sizes, list):
+    if sizes is None:
         return None
-    x, y, z = sizes
+    found = require(sizes, list, what="a size")
+    if len(found) != 3:
+        raise ValueError(f"a size has {len(found)} axes, expected 3")
+    x, y, z = (require(size, int, what="a size") for size in found)
     return x, y, z

@@ -17,11 +17,13 @@ from typing import Any
 
 from blake3 import blake3
 
-from vyre_conform.cell import Cell, Disagreement, State
+from vyre_conform.address import Address, parse_address
+from vyre_conform.cell import Cell, Disagreement, State, Undecided
+from vyre_conform.plain import checked, read_json, require, texts
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
 
-FORMAT = 2
+FORMAT = 3
 WHOLE = (1, 1)
 
 
@@ -39,7 +41,7 @@ class Exit(IntEnum):
     DISAGREEMENT = 4
     """The opinions disagree about a case: the suite, not a backend, is in doubt."""
     INCOMPLETE = 5
-    """Nothing is wrong so far, and cells are missing: the run was interrupted."""
+    """Nothing is wrong so far, and cells are missing: the run was interrupted, or an opinion did not come in time."""
 
 
 class BadRun(VyreError, ValueError):
@@ -72,6 +74,8 @@ class Task:
     """Known gaps, as `Gap.row` gives them: all that decides which cells may fail, and why."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Distributions that took part in judging."""
+    code: str = ""
+    """BLAKE3 over the sources of vyre that took part in judging, in hex."""
     shard: tuple[int, int] = WHOLE
     """This part, counted from 1, and how many parts there are."""
 
@@ -84,9 +88,27 @@ class Task:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Task:
-        part, parts = facts["shard"]
-        gaps = tuple((cells, backend, reason, upstream) for cells, backend, reason, upstream in facts["gaps"])
-        return cls(**{**facts, "queries": tuple(facts["queries"]), "gaps": gaps, "shard": (part, parts)})
+        """The inverse of `to_json`; raises `ValueError` for anything else."""
+        part, parts = (require(n, int, what="shard") for n in _sized(facts.get("shard"), 2, "shard"))
+        rows = require(facts.get("gaps"), list, what="gaps")
+        task = checked(
+            cls,
+            facts,
+            queries=tuple(require(q, str, what="a query") for q in require(facts.get("queries"), list, what="queries")),
+            gaps=tuple(tuple(require(word, str, what="a gap") for word in _sized(row, 4, "a gap")) for row in rows),
+            versions=texts(facts.get("versions"), "versions"),
+            shard=(part, parts),
+        )
+        if not (0 <= task.fuzz <= task.cells and 1 <= part <= parts and task.repeats >= 1 and task.seconds > 0):
+            raise ValueError("the numbers of the task do not fit together")
+        return task
+
+
+def _sized(value: object, count: int, what: str) -> list[Any]:
+    found: list[Any] = require(value, list, what=what)
+    if len(found) != count:
+        raise ValueError(f"{what} has {len(found)} parts, expected {count}")
+    return found
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,9 +118,13 @@ class Run:
     task: Task
     host: Mapping[str, str] = field(default_factory=dict)
     """The machine and the configuration that the environment gives: names and values as text."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """What git says of the checkout when the run began; empty outside of one."""
     backends: list[Hello] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     disagreements: list[Disagreement] = field(default_factory=list)
+    undecided: dict[Address, Undecided] = field(default_factory=dict)
+    """Cases without a verdict so far, by address: they have no cells."""
     coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
     """How often the textbook evaluator executed each kind of node; ``("load", "u32", "workgroup")``."""
     seconds: float = 0.0
@@ -123,9 +149,21 @@ class Run:
             return Exit.FAILED
         if self.disagreements:
             return Exit.DISAGREEMENT
+        if self.undecided:
+            return Exit.INCOMPLETE
         if not self.cells or any(hello.problem for hello in self.backends):
             return Exit.UNAVAILABLE
         return Exit.PROVEN if self.is_complete else Exit.INCOMPLETE
+
+    @property
+    def missing(self) -> str:
+        """Why the run has not every cell of its task once on every backend that took part; "" if it has."""
+        counts = Counter(cell.key for cell in self.cells)
+        working = {hello.backend for hello in self.backends if not hello.problem}
+        known = all(cell.backend in working for cell in self.cells)
+        if known and len(counts) == len(self.cells) == self.task.cells * len(working):
+            return ""
+        return f"{len(self.cells)} cells came together, expected {self.task.cells} on each of {len(working)} backends"
 
     def on(self, backend: str) -> list[Cell]:
         """The cells of one backend."""
@@ -135,27 +173,41 @@ class Run:
         """Add what a line of the file says."""
         match line:
             case {"backend": facts}:
-                self.backends.append(Hello(**facts))
+                self.backends.append(Hello.from_json(facts))
             case {"cell": facts}:
-                self.cells.append(Cell.from_json(facts))
+                cell = Cell.from_json(facts)
+                if all(cell.backend != hello.backend for hello in self.backends):
+                    raise ValueError(f"no backend {cell.backend!r} took part in the run")
+                self.cells.append(cell)
             case {"disagreement": facts}:
                 self.disagreements.append(Disagreement.from_json(facts))
+            case {"undecided": facts}:
+                late = Undecided.from_json(facts)
+                self.undecided[late.address] = late
+            case {"decided": case}:
+                self.undecided.pop(parse_address(require(case, str, what="case")), None)
             case {"coverage": facts}:
-                self.coverage.update({tuple(kind.split(".")): count for kind, count in facts.items()})
+                counts = require(facts, dict, what="coverage").items()
+                self.coverage.update({tuple(k.split(".")): require(n, int, what="coverage") for k, n in counts})
             case {"paused": seconds} | {"complete": seconds}:
-                self.seconds, self.is_complete = seconds, "complete" in line
+                self.seconds, self.is_complete = require(seconds, int, float, what="seconds"), "complete" in line
             case _:
                 raise ValueError("nothing that a run has")
 
     def lines(self) -> Iterable[dict[str, Any]]:
         """All of a complete run, as `take` takes it."""
-        yield {"task": self.task.to_json(), "host": dict(self.host), "format": FORMAT}
+        yield header(self)
         yield from ({"backend": asdict(hello)} for hello in self.backends)
         yield from ({"disagreement": d.to_json()} for d in self.disagreements)
         yield from ({"cell": cell.to_json()} for cell in self.cells)
         if self.coverage:
             yield {"coverage": {".".join(kind): count for kind, count in sorted(self.coverage.items())}}
         yield {"complete": round(self.seconds, 3)}
+
+
+def header(run: Run) -> dict[str, Any]:
+    """The first line of the file."""
+    return {"task": run.task.to_json(), "host": dict(run.host), "sources": dict(run.sources), "format": FORMAT}
 
 
 class Journal:
@@ -193,8 +245,8 @@ def read_run(path: Path) -> Run:
         if link != digest:
             raise _bad(path, number, "it is not the line that was written here")
         try:
-            run = _take(run, json.loads(text))
-        except (KeyError, TypeError, ValueError) as error:
+            run = _take(run, require(read_json(text), dict, what="the line"))
+        except ValueError as error:
             raise _bad(path, number, str(error)) from error
     if run is None:
         raise _bad(path, 1, "it does not say what the run is about")
@@ -232,11 +284,15 @@ def merge(runs: Sequence[Run]) -> Run:
         raise RunsDiffer(f"the shards {have} are not a whole", fix="give each of the shards once")
     if not all(run.is_complete for run in ordered):
         raise RunsDiffer("a shard is not complete", fix="resume its run first")
+    if any(run.sources != ordered[0].sources for run in ordered):
+        raise RunsDiffer("the shards ran from different sources", fix="run all of them from one commit")
     if any(run.backends != ordered[0].backends for run in ordered):
         raise RunsDiffer("the shards ran on different backends or devices", fix="run them on like machines")
-    merged = Run(task=ordered[0].task.whole, host=ordered[0].host, backends=ordered[0].backends)
+    first = ordered[0]
+    merged = Run(task=first.task.whole, host=first.host, sources=first.sources, backends=first.backends)
     merged.cells = [cell for run in ordered for cell in run.cells]
-    _check_cells(merged)
+    if problem := merged.missing:
+        raise RunsDiffer(problem, fix="run the shards again")
     merged.disagreements = [quarrel for run in ordered for quarrel in run.disagreements]
     for run in ordered:
         merged.coverage.update(run.coverage)
@@ -254,15 +310,6 @@ def digest_of(*parts: bytes) -> str:
     return hasher.hexdigest()
 
 
-def _check_cells(run: Run) -> None:
-    """Every cell of the task once on every backend that took part."""
-    counts = Counter(cell.key for cell in run.cells)
-    working = [hello for hello in run.backends if not hello.problem]
-    if any(count > 1 for count in counts.values()) or len(counts) != run.task.cells * len(working):
-        wanted = f"{run.task.cells} cells on {len(working)} backends"
-        raise RunsDiffer(f"{len(run.cells)} cells came together where {wanted} are", fix="run the shards again")
-
-
 def _link(before: str, text: str) -> str:
     return digest_of(before.encode(), text.encode())
 
@@ -271,7 +318,8 @@ def _take(run: Run | None, line: dict[str, Any]) -> Run:
     if run is None:
         if line.get("format") != FORMAT:
             raise ValueError(f"it is not of format {FORMAT}")
-        return Run(task=Task.from_json(line["task"]), host=line["host"])
+        task = Task.from_json(require(line.get("task"), dict, what="the task"))
+        return Run(task=task, host=texts(line.get("host"), "host"), sources=texts(line.get("sources"), "sources"))
     if run.is_complete:
         raise ValueError("the run was complete before it")
     run.take(line)

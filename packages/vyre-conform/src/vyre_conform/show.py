@@ -15,10 +15,12 @@ from vyre_conform.case import Case
 from vyre_conform.cell import Cell, State
 from vyre_conform.controls import FAULTS
 from vyre_conform.coverage import summed_up
+from vyre_conform.failures import Failure, grouped, reasons
 from vyre_conform.oracle import Verdict
+from vyre_conform.oracle.missing import missing
 from vyre_conform.prove import Watch
 from vyre_conform.report import Kill, Report
-from vyre_conform.run import Run
+from vyre_conform.run import Exit, Run, Task
 from vyre_conform.worker import Hello
 
 # fmt: off
@@ -34,6 +36,11 @@ MARKS = {
 # fmt: on
 SHOWN = 20
 """Failures that are printed in full; the JSON file has all."""
+EXPLAINED = (State.UNSUPPORTED, State.SKIPPED, State.XFAIL)
+REASONS = 8
+"""Reasons that are printed for each of these states."""
+LOG_LINES = 12
+"""Lines that are printed of a process's last words, or of a traceback."""
 
 
 class Live(Watch):
@@ -100,16 +107,24 @@ def show(report: Report, console: Console) -> None:
     run = report.run
     for hello in run.backends:
         _backend(hello, console)
+    for oracle in missing(run.task.versions) if run.cells else ():
+        console.print(f"[yellow]weaker cells[/]: {escape(str(oracle))}", highlight=False, soft_wrap=True)
     if run.cells:
         console.print(_matrix(run))
         console.print("  ".join(f"[{style}]{mark}[/] {state.value}" for state, (mark, style) in MARKS.items()))
-    for cell in run.bad()[:SHOWN]:
-        _failure(cell, run.task.seed, console)
-    if len(run.bad()) > SHOWN:
-        console.print(f"… and {len(run.bad()) - SHOWN} more: --json FILE has all of them")
+    for hello in run.backends:
+        for state in EXPLAINED:
+            _reasons(run, hello.backend, state, console)
+    failures = grouped(run.bad())
+    for failure in failures[:SHOWN]:
+        _failure(failure, run.task.seed, console)
+    if len(failures) > SHOWN:
+        console.print(f"… and {len(failures) - SHOWN} other failures: --json FILE has all of them")
     for quarrel in run.disagreements[:SHOWN]:
         words = escape(quarrel.quarrel)
         console.print(f"[magenta]opinions disagree[/] {quarrel.address}: {quarrel.opinion} says: {words}")
+    for late in list(run.undecided.values())[:SHOWN]:
+        console.print(f"[magenta]undecided[/] {late.address}: {late.opinion}: {escape(late.why)}", soft_wrap=True)
     if report.kills:
         _kills(report, console)
     if report.executed:
@@ -119,10 +134,12 @@ def show(report: Report, console: Console) -> None:
 
 def _backend(hello: Hello, console: Console) -> None:
     if hello.problem:
-        console.print(f"[yellow]{hello.backend}[/]: {escape(hello.problem)}. Fix: {escape(hello.fix)}", soft_wrap=True)
+        words = f"{escape(hello.problem)}. Fix: {escape(hello.fix)}"
+        console.print(f"[yellow]{escape(hello.backend)}[/]: {words}", highlight=False, soft_wrap=True)
+        for line in log_lines(hello.log):
+            console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
         return
-    device = ", ".join(text for text in hello.facts.values() if text)
-    console.print(f"[bold]{hello.backend}[/] {hello.version}  {escape(device)}", highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(subject(hello))}[/]", highlight=False, soft_wrap=True)
 
 
 def _matrix(run: Run) -> Table:
@@ -138,14 +155,43 @@ def _counts(counts: Counter[State]) -> str:
     return " ".join(f"[{MARKS[state][1]}]{MARKS[state][0]} {count}[/]" for state, count in shown)
 
 
-def _failure(cell: Cell, seed: int, console: Console) -> None:
+def _reasons(run: Run, backend: str, state: State, console: Console) -> None:
+    """Why cells were not judged, or may fail."""
+    found = reasons(run, backend, state)
+    mark, style = MARKS[state]
+    for reason, count in found[:REASONS]:
+        why = escape(reason) or "it says no reason"
+        title = f"[{style}]{mark} {count:,} {state.value}[/] on {escape(backend)}: {why}"
+        console.print(title, highlight=False, soft_wrap=True)
+    if len(found) > REASONS:
+        rest = sum(count for _, count in found[REASONS:])
+        console.print(f"  … and {rest:,} for {len(found) - REASONS} other reasons", highlight=False)
+
+
+def _failure(failure: Failure, seed: int, console: Console) -> None:
+    cell = failure.first
     mark, style = MARKS[cell.state]
-    title = f"[{style}]{mark} {cell.state.value}[/] {cell.address} on {cell.backend}"
+    title = f"[{style}]{mark} {cell.state.value}[/] {escape(str(cell.address))} on {escape(cell.backend)}"
     console.print(title, highlight=False, soft_wrap=True)
     console.print(f"    {escape(cell.reason)}", highlight=False, soft_wrap=True)
-    if cell.log:
-        console.print(f"    {escape(cell.log.splitlines()[0])}", style="dim", highlight=False, soft_wrap=True)
+    for line in log_lines(cell.log):
+        console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
     console.print(f"    again: {escape(command(cell, seed))}", highlight=False, soft_wrap=True)
+    if len(failure.cells) > 1:
+        others = [str(other.address) for other in failure.cells[1:4]]
+        more = "" if len(failure.cells) <= 4 else ", …"
+        words = f"    and so do {len(failure.cells) - 1:,} more: {', '.join(others)}{more}"
+        console.print(escape(words), highlight=False, soft_wrap=True)
+
+
+def log_lines(log: str) -> list[str]:
+    """The lines of last words that say most: of a traceback its end, of the report of a death its beginning."""
+    lines = log.splitlines()
+    if len(lines) <= LOG_LINES:
+        return lines
+    deaths = [n for n, line in enumerate(lines) if line.startswith(("Fatal Python error", "Timeout ("))]
+    start = max(0, deaths[-1] - 2) if deaths else len(lines) - LOG_LINES
+    return lines[start : start + LOG_LINES]
 
 
 def command(cell: Cell, seed: int) -> str:
@@ -164,6 +210,24 @@ def _kills(report: Report, console: Console) -> None:
     console.print(table)
 
 
+def about(task: Task) -> str:
+    """Which cells a run is about, in words."""
+    random = f", {task.fuzz:,} random programs" if task.fuzz else ""
+    return (
+        f"corpus {task.corpus[:12]}, cases {' '.join(task.queries) or 'none'}, size {task.size}, seed {task.seed}"
+        f"{random}, each dispatched {task.repeats} times"
+    )
+
+
+VERDICTS = {
+    Exit.PROVEN: "Proven",
+    Exit.FAILED: "Failed",
+    Exit.UNAVAILABLE: "A backend is missing",
+    Exit.DISAGREEMENT: "The opinions disagree",
+    Exit.INCOMPLETE: "Not complete",
+}
+
+
 def _verdict(report: Report) -> str:
     run = report.run
     counts = Counter(cell.state for cell in run.cells)
@@ -171,4 +235,15 @@ def _verdict(report: Report) -> str:
     killed = sum(kill.by is not None for kill in report.kills)
     controls = f"; {killed} of {len(report.kills)} planted faults killed" if report.kills else ""
     unfinished = "" if run.is_complete or not (run.backends and run.cells) else "; not complete: go on with --resume"
-    return f"{len(run.cells):,} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}{unfinished}"
+    total = f"{len(run.cells):,} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}{unfinished}"
+    if not run.cells:
+        return total
+    of = ", ".join(subject(hello) for hello in run.backends if not hello.problem)
+    return f"{total}\n{VERDICTS[report.exit]}: {escape(of)}: {escape(about(run.task))}"
+
+
+def subject(hello: Hello) -> str:
+    """A backend and its device, in words."""
+    version = f" {hello.version}" if hello.version and hello.version != "unspecified" else ""
+    device = ", ".join(text for text in hello.facts.values() if text)
+    return f"{hello.backend}{version}" + (f" on {device}" if device else "")

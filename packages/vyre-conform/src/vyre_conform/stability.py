@@ -7,8 +7,6 @@ Python's hashes, for the digests of the same cases.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +14,8 @@ from vyre_conform.address import Query
 from vyre_conform.case import Case, Refusal
 from vyre_conform.run import digest_of
 from vyre_conform.suite import Suite
-from vyre_conform.worker.serve import open_backend
+from vyre_conform.worker.opening import NamedBy, open_backend
+from vyre_driver import process
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import BackendError
 from vyre_driver.pipeline.compile import compile
@@ -43,12 +42,12 @@ def sweep(
 
     `targets` are those of emitters ahead of time, `backends` are asked for the keys of compiled programs.
     """
-    command = [sys.executable, "-m", __name__, *queries]
+    command = process.python("-m", __name__, *queries)
     command += [f"--target={target}" for target in targets] + [f"--key={backend}" for backend in backends]
     found = []
     for seed in seeds:
-        env = os.environ | {"PYTHONHASHSEED": seed}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=SECONDS)
+        done = process.run(command, seconds=SECONDS, env=process.environment(PYTHONHASHSEED=seed))
+        done.check_returncode()
         found.append(json.loads(done.stdout))
     return {
         case: [one[case] for one in found] for case in found[0] if any(one[case] != found[0][case] for one in found)
@@ -59,7 +58,7 @@ def digests(queries: Sequence[str], targets: Sequence[str], backends: Sequence[s
     """The digests of the cases in this process."""
     specs = Suite(queries=tuple(Query.parse(query) for query in queries)).specs(0)
     cases = [spec.case() for spec in specs]
-    opened = {name: open_backend(name) for name in backends}
+    opened = {name: open_backend(name, NamedBy.CALLER) for name in backends}
     try:
         return {str(c.address): _of(c, targets, opened) for c in cases if not isinstance(c.expected, Refusal)}
     finally:
@@ -99,4 +98,5 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    process.end_with_parent()
     main(sys.argv[1:])

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from random import Random
 
 from vyre_conform.address import ALL, BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Expected, Launch, Size, Spec
 from vyre_conform.cases import specs
 from vyre_conform.gaps import Gap
-from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
+from vyre_foundation.testing import DEFAULT, EVERYTHING, NARROW, STRUCTURED, GeneratedProgram, generate, recurrence
 
-# Random programs by profile; of every eight, so many of each.
-PROFILES: dict[str, tuple[Profile, int]] = {
-    "everything": (DEFAULT, 4),
-    "structured": (STRUCTURED, 1),
-    "narrow": (NARROW, 2),
-    "traps": (Profile(traps=True, atomic_results=True), 1),
+# Random programs by what they are about; of every nine, so many of each.
+PROFILES: dict[str, tuple[Callable[[int], GeneratedProgram], int]] = {
+    "everything": (partial(generate, profile=DEFAULT), 4),
+    "structured": (partial(generate, profile=STRUCTURED), 1),
+    "narrow": (partial(generate, profile=NARROW), 2),
+    "traps": (partial(generate, profile=EVERYTHING), 1),
+    "recurrences": (recurrence, 1),
 }
 
 
@@ -69,8 +70,8 @@ def random_spec(profile: str, seed: int) -> Spec:
     return Spec(address("fuzz", profile, seed=seed), lambda _: _random(PROFILES[profile][0], seed))
 
 
-def _random(profile: Profile, seed: int) -> tuple[Launch, Expected]:
-    made = generate(seed, profile)
+def _random(make: Callable[[int], GeneratedProgram], seed: int) -> tuple[Launch, Expected]:
+    made = make(seed)
     launch = Launch(program=made.program, inputs=made.inputs, grid=made.grid, iterations=made.iterations)
     return launch, AsEvaluated()
 

@@ -21,11 +21,11 @@ from vyre_conform.address import Query
 from vyre_conform.case import Size, Spec
 from vyre_conform.cell import Cell, State
 from vyre_conform.gaps import read_gaps
-from vyre_conform.judge import forgive, judge
+from vyre_conform.judge import forgive, judge, skip
 from vyre_conform.oracle import settle
 from vyre_conform.outcome import Outcome
 from vyre_conform.suite import Suite
-from vyre_conform.worker import Hello, Worker
+from vyre_conform.worker import Hello, NamedBy, Worker
 from vyre_conform.worker.serve import run
 from vyre_driver.backend.contract import VyreBackend
 
@@ -67,7 +67,7 @@ class Conformance:
         """The backend in its process, or a failure with the reason why it can not run here."""
         if cls._worker is None or cls._worker.backend != backend:
             cls.teardown_class()
-            cls._worker = Worker(backend, cls.seconds)
+            cls._worker = Worker(backend, cls.seconds, named_by=NamedBy.CALLER)
             cls._hello = cls._worker.start()
         if cls._hello.problem:
             pytest.fail(f"{backend} can not run here: {cls._hello.problem}. Fix: {cls._hello.fix}", pytrace=False)
@@ -102,6 +102,8 @@ def require(backend: VyreBackend, spec: Spec, *, seed: int = 0, repeats: int = 2
 def _judged(spec: Spec, backend: str, seed: int, execute: Any) -> list[Cell]:
     case = spec.case(seed)
     verdict = settle(case)
+    if verdict.undecided:
+        return skip(case, backend, verdict.why_not)
     if not verdict.is_settled:
         raise AssertionError(f"{case.address}: the opinions disagree: {verdict.disagreements}")
     outcome: Outcome = execute(case.launch)

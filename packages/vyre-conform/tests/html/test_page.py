@@ -12,6 +12,7 @@ from vyre_conform.html import write_page
 from vyre_conform.html.page import page_data
 from vyre_conform.html.ulp import ulps
 from vyre_conform.report import Kill, Report
+from vyre_conform.worker import NamedBy
 from vyre_foundation.dtype import f16, f32, f64, u32
 
 pytestmark = pytest.mark.usefixtures("backends")
@@ -27,7 +28,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
         run = prove(["backends:FRAGILE", "backends:ABSENT"], Suite(queries=(Query.parse("ops:rem:dtype=u8"),)), 9)
         path = tmp_path_factory.mktemp("page") / "new" / "page.html"
         kills = [Kill("a", "host", "</script><b>", "traps:one"), Kill("b", "host", "it lies", None)]
-        write_page(Report(run, kills), path)
+        write_page(Report(run, kills), path, named_by=NamedBy.CALLER)
     return path.read_text("utf-8")
 
 

@@ -5,7 +5,8 @@ import pytest
 from vyre_conform import State, Suite, prove
 from vyre_conform.address import BadQuery, Query
 from vyre_conform.cases import specs
-from vyre_conform.oracle.pool import settled, work_out
+from vyre_conform.oracle.pool import settled
+from vyre_conform.oracle.serve import work_out
 from vyre_conform.suite import find, random_spec
 
 QUERIES = [
@@ -28,7 +29,9 @@ def test_a_run_in_several_processes_is_the_same_run() -> None:
 
 
 def test_an_address_finds_its_case() -> None:
-    case, verdict = work_out("traps:one", 0, 60.0)
+    found = work_out("traps:one", 0, 60.0)
+    assert not isinstance(found, Exception)
+    case, verdict = found
     assert str(case.address) == "traps:one"
     assert verdict.is_settled
     assert str(find("fuzz:traps:seed=12")) == "fuzz:traps:seed=12"

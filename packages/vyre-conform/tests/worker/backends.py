@@ -1,6 +1,8 @@
 """Backends that worker processes load by ``backends:NAME``: one that is right, and some that misbehave."""
 
+import ctypes
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -39,8 +41,12 @@ class Fragile(Right, contract=1):
         if program.name == "sub_u8":
             os.write(2, b"my last words\n")
             os.abort()
+        if program.name == "max_u8":
+            ctypes.string_at(0)
         if program.name == "mul_u8":
             time.sleep(60)
+        if program.name == "min_u8":
+            re.match("(a+)+$", "a" * 60 + "b")  # holds the interpreter's lock, for years
         if program.name == "div_u8":
             raise ZeroDivisionError("not a typed error")
         if any(node.dtype is f64 for node in program_expressions(program)):

@@ -1,9 +1,9 @@
 """Ways in and claims: a right backend passes them all, and each kind of lie is found."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,14 +11,23 @@ from vyre_conform.address import Query
 from vyre_conform.case import Spec
 from vyre_conform.cases import specs
 from vyre_conform.cell import State
+from vyre_conform.oracle import EVALUATORS
 from vyre_conform.testing import require
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingPipeline
+from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import OutputBuffers, Outputs, TimedDispatchResult
-from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
+from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.errors import DispatchFailed, UnsupportedFeature
 from vyre_driver.registry.backends import acquire
+from vyre_driver.testing.capabilities import UNSHOWN, USES, contradictions, false_claim
+from vyre_driver.testing.fake_port import FakeMemory, FakePort
+from vyre_driver.testing.full import FullBackend
 from vyre_foundation.ir.program import Program
+from vyre_reference.vector import evaluate
 
 SPECS = specs([Query.parse("entries"), Query.parse("claims")])
 
@@ -36,14 +45,15 @@ def test_every_entry_and_every_claim_has_its_cases() -> None:
     }
     claims = {spec.address.name for spec in SPECS if spec.address.group == "claims"}
     assert claims == {
-        *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "foreign_buffers"),
-        *("bad_inputs", "unsupported_methods", "mechanisms"),
+        *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "forged_handles"),
+        *("foreign_buffers", "bad_inputs", "unsupported_methods", "mechanisms", "ranges", "flushing", *USES, *UNSHOWN),
+        *("admission", "gates", "pipelines_over_memory", "changed_dialects"),
     }
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_the_reference_is_right_on_every_way_in(spec: Spec) -> None:
-    shows_nothing = spec.address.name == "mechanisms"
+    shows_nothing = spec.address.name in ("mechanisms", "changed_dialects")
     assert require(acquire("reference"), spec) is (State.SKIPPED if shows_nothing else State.PASS)
 
 
@@ -59,6 +69,15 @@ class Delegate(VyreBackend, contract=1):
     def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
         return self.inner.dispatch(program, inputs, config)
 
+    def supports_grid_sync(self) -> bool:
+        return self.inner.supports_grid_sync()
+
+    def max_workgroup_size(self) -> tuple[int, int, int]:
+        return self.inner.max_workgroup_size()
+
+    def max_compute_invocations_per_workgroup(self) -> int:
+        return self.inner.max_compute_invocations_per_workgroup()
+
     def device_profile(self) -> DeviceProfile:
         return replace(self.inner.device_profile(), backend="delegate")
 
@@ -66,7 +85,8 @@ class Delegate(VyreBackend, contract=1):
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_what_is_not_there_is_unsupported_and_nothing_else(spec: Spec) -> None:
     states = dict.fromkeys(("resident", "sequence", "device_buffers"), State.UNSUPPORTED)
-    states["mechanisms"] = State.SKIPPED
+    skipped = ("mechanisms", "forged_handles", "pipelines_over_memory", "changed_dialects")
+    states |= dict.fromkeys(skipped, State.SKIPPED)
     assert require(Delegate(), spec) is states.get(spec.address.name, State.PASS)
 
 
@@ -105,11 +125,47 @@ class TakesTurns(Delegate, contract=1):
         return outputs if self.turn % 5 else [memoryview(bytes(len(out))) for out in outputs]
 
 
-class Boasts(Delegate, contract=1):
-    """Claims larger workgroups than it refuses, and subgroups of three."""
+class ThreeLanes(Delegate, contract=1):
+    """Claims subgroups of three."""
+
+    def subgroup_size(self) -> int:
+        return 3
 
     def device_profile(self) -> DeviceProfile:
-        return replace(super().device_profile(), max_workgroup_size=(64, 1, 1), subgroup_size=3)
+        return replace(super().device_profile(), subgroup_size=3)
+
+
+class Boasts(Delegate, contract=1):
+    """Claims smaller workgroups than it refuses."""
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), max_workgroup_size=(64, 1, 1))
+
+
+class Hides(Delegate, contract=1):
+    """Says that it has no f64, and computes with it; pipelines without the resident memory that the backend has."""
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), supports_f64=False)
+
+    def allocate_resident(self, byte_len: int) -> Resource:
+        return self.inner.allocate_resident(byte_len)
+
+    def upload_resident(self, resource: Resource, data: Any) -> None:
+        self.inner.upload_resident(resource, data)
+
+    def dispatch_resident_timed(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> TimedDispatchResult:
+        return self.inner.dispatch_resident_timed(program, resources, config)
+
+    def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+        return Bare(self.inner.compile_native(program, config))
+
+
+class Bare(DelegatingPipeline):
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        raise UnsupportedFeature("resident dispatch", backend="delegate")
 
 
 class Timeless(Delegate, contract=1):
@@ -138,6 +194,24 @@ class Forgives(Delegate, contract=1):
         return memoryview(bytes(resource.byte_len))
 
 
+class Remembers(FullBackend, contract=1):
+    """Runs a launch that it knows, though its memory was freed."""
+
+    def __init__(self) -> None:
+        super().__init__(evaluate)
+        self.known: set[tuple[int, int]] = set()
+
+    def dispatch_resident_timed(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> TimedDispatchResult:
+        launch = (id(program), resources[0].id)
+        if launch in self.known:
+            return TimedDispatchResult(outputs=[], wall_ns=1)
+        result = super().dispatch_resident_timed(program, resources, config)
+        self.known.add(launch)
+        return result
+
+
 class Miscounts(Delegate, contract=1):
     """Counts launches that it does not make."""
 
@@ -148,15 +222,184 @@ class Miscounts(Delegate, contract=1):
         return {"launches": self.launches}
 
 
+class Denies(Delegate, contract=1):
+    """Does not do what it claims: a program with any of these is refused, as one does who has not got it."""
+
+    needs: ClassVar[Callable[[Program, DispatchConfig], bool]]
+    claimed: ClassVar[str]
+
+    def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        if program.name.startswith(("uses_", "trapping", "doubling")) and self.needs(program, config):
+            raise UnsupportedFeature(self.claimed, backend=self.id())
+        return super().dispatch(program, inputs, config)
+
+    def device_profile(self) -> DeviceProfile:
+        profile = super().device_profile()
+        return replace(profile, **{self.claimed: True}) if hasattr(profile, self.claimed) else profile
+
+
+def denier(name: str) -> Denies:
+    """A backend that claims a capability, by its profile and by its query, and has not got it."""
+    fitting = USES[name](acquire("reference").device_profile()) if name in USES else None
+
+    def needs(self: Denies, program: Program, config: DispatchConfig) -> bool:
+        return fitting is not None and (program, config) == (fitting.program, fitting.config)
+
+    members: dict[str, Any] = {"claimed": name, "needs": needs}
+    if hasattr(VyreBackend, name):
+        members[name] = lambda self: True
+    made: type[Denies] = type(f"Claims_{name}", (Denies,), members, contract=1)  # type: ignore[call-overload]
+    return made()
+
+
+@pytest.mark.parametrize("name", [*USES, *UNSHOWN])
+def test_a_claim_without_the_ability_is_found(name: str) -> None:
+    with pytest.raises(AssertionError, match=f"BrokenClaim: {name} is claimed, and "):
+        require(denier(name), named(f"claims:{name}"))
+    assert false_claim(denier(name), name).startswith(f"{name} is claimed, and ")
+
+
+class Miscomputes(Delegate, contract=1):
+    """Takes every program, and gives zeros for those that need something; raises what is no refusal for some."""
+
+    def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        if program.name in ("uses_f16", "uses_subgroups"):
+            raise DispatchFailed("the device does not know that", backend=self.id())
+        if program.name.startswith("uses_"):
+            config = replace(config, cooperative=False)
+            return [memoryview(bytes(len(out))) for out in self.inner.dispatch(program, inputs, config)]
+        if program.name == "trapping":
+            return [memoryview(bytes(64))]
+        return super().dispatch(program, inputs, config)
+
+
+@pytest.mark.parametrize("name", [n for n in USES if n.startswith(("supports_", "has_")) and "spec" not in n][:12])
+def test_what_is_denied_is_right_or_refused_as_unsupported(name: str) -> None:
+    words = false_claim(Miscomputes(), name)
+    assert words.startswith((f"{name} is claimed, and ", f"{name} is denied, and ")), words
+    if name in ("supports_f16", "supports_subgroup_ops"):
+        assert "is denied, and" in words
+        assert "raised DispatchFailed" in words
+
+
+class Grants(Delegate, contract=1):
+    """Ignores what is demanded of it."""
+
+    def supports_grid_sync(self) -> bool:
+        return False
+
+    def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        plain = replace(config, cooperative=False, speculation=Preference.AUTO, persistent_thread=Preference.AUTO)
+        return super().dispatch(program, inputs, plain)
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), supports_grid_sync=False)
+
+
+@pytest.mark.parametrize("name", ["supports_grid_sync", "supports_speculation", "supports_persistent_thread_dispatch"])
+def test_a_demand_that_cannot_be_met_is_refused(name: str) -> None:
+    with pytest.raises(AssertionError, match="a dispatch that demands it is not refused with UnsupportedFeature"):
+        require(Grants(), named(f"claims:{name}"))
+
+
+class TwoTongues(Delegate, contract=1):
+    """Its profile claims what its query denies."""
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), supports_tensor_cores=True)
+
+
+class NoClock(Delegate, contract=1):
+    """Claims a clock on the device."""
+
+    def device_profile(self) -> DeviceProfile:
+        quality = DeviceTimingQuality.DEVICE_TIMESTAMPS
+        return replace(super().device_profile(), supports_device_timestamps=True, timing_quality=quality)
+
+
+class Counts(Delegate, contract=1):
+    """Claims counters in the hardware, and knows only its host's clock."""
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), timing_quality=DeviceTimingQuality.HARDWARE_COUNTERS)
+
+
+class BoastingPort(FakePort):
+    """A device whose profile claims what no target has, and denies what its own has."""
+
+    def probe(self) -> DeviceProfile:
+        return replace(super().probe(), supports_tensor_cores=True, supports_f16=False)
+
+
+def test_a_profile_that_contradicts_its_target_is_found() -> None:
+    backend = EngineBackend("fake", lambda: BoastingPort(EVALUATORS["vector"]))
+    try:
+        with backend.session() as device:
+            assert set(contradictions(device.profile, device.target)) == {
+                "the profile's supports_f16 is False, the target says True",
+                "the profile's supports_tensor_cores is True, the target says False",
+            }
+        with pytest.raises(AssertionError, match="BrokenClaim: the profile's supports_f16 is False"):
+            require(backend, named("claims:profile_agrees"))
+    finally:
+        backend.shutdown()
+
+
+class AtTheFront(FakePort):
+    """A device whose copies begin at the first byte, wherever they are meant."""
+
+    def copy_in(self, memory: FakeMemory, data: memoryview, offset: int = 0) -> None:
+        super().copy_in(memory, data)
+
+
+class FromTheFront(FakePort):
+    def copy_out(self, memory: FakeMemory, into: memoryview, offset: int = 0) -> None:
+        super().copy_out(memory, into)
+
+
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [
+        (AtTheFront, r"BrokenClaim: after an upload of the bytes \d+ to \d+, byte \d+ is 0x.., expected 0x.."),
+        (FromTheFront, r"BrokenClaim: a download of the bytes \d+ to \d+ gives other bytes"),
+    ],
+)
+def test_copies_that_ignore_their_offset_are_found(port: type[FakePort], words: str) -> None:
+    backend = EngineBackend("fake", lambda: port(EVALUATORS["vector"]))
+    try:
+        with pytest.raises(AssertionError, match=words):
+            require(backend, named("claims:ranges"))
+    finally:
+        backend.shutdown()
+
+
+def test_an_engine_is_as_good_as_it_says() -> None:
+    backend = EngineBackend("fake", lambda: FakePort(EVALUATORS["vector"]))
+    try:
+        for spec in SPECS:
+            if spec.address.group == "claims":
+                require(backend, spec)
+    finally:
+        backend.shutdown()
+
+
 LIES = [
+    (TwoTongues, "claims:profile_agrees", "the profile's supports_tensor_cores is True, supports_tensor_cores.. says"),
+    (TwoTongues, "claims:supports_tensor_cores", "is claimed, and nothing can show it: no program has a matrix"),
+    (NoClock, "claims:times", "supports_device_timestamps is claimed, and a timed dispatch has no time on the device"),
+    (Counts, "claims:times", "timing_quality is hardware_counters, and supports_device_timestamps is denied"),
     (WritesBeyond, "entries:canaries:program=floats", "CanaryDied: bytes after 'out' were written to"),
     (KeepsInputs, "entries:borrowed:program=floats", "out"),
     (TakesTurns, "entries:asynchronous:program=floats", "NotTheSame|differs"),
     (Boasts, "claims:workgroup_limits", r"BrokenClaim: a workgroup of \(65, 1, 1\) was not refused"),
-    (Boasts, "claims:profile_agrees", "BrokenClaim: subgroups of 3 lanes are claimed"),
+    (Boasts, "claims:profile_agrees", r"BrokenClaim: the profile's max_workgroup_size is \(64, 1, 1\), its query says"),
+    (ThreeLanes, "claims:profile_agrees", "BrokenClaim: subgroups of 3 lanes are claimed"),
     (Timeless, "claims:times", "BrokenClaim: 0 ns of"),
+    (Hides, "claims:admission", "BrokenClaim: with f64, asking gives UnsupportedFeature and a dispatch runs"),
+    (Hides, "claims:pipelines_over_memory", "BrokenClaim: the backend takes resident memory, and its pipelines refuse"),
     (Forgives, "claims:bad_inputs", "BrokenClaim: dispatch with .* was not refused"),
     (Forgives, "claims:stale_handles", "BrokenClaim: a freed resource: reading was not refused"),
+    (Remembers, "claims:forged_handles", "BrokenClaim: a dispatch of one that was freed was not refused"),
     (Miscounts, "claims:counts", "BrokenClaim: three dispatches of one launch each were"),
 ]
 

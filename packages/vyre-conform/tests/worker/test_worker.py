@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,8 @@ from vyre_conform.case import Case
 from vyre_conform.cases import specs
 from vyre_conform.compare import difference
 from vyre_conform.outcome import Crashed, Raised, Returned, TimedOut
-from vyre_conform.worker import Worker
+from vyre_conform.worker import NamedBy, Worker
+from vyre_conform.worker.child import LAST_WORDS, last_words
 
 pytestmark = pytest.mark.usefixtures("backends")
 
@@ -24,12 +26,12 @@ def case(query: str) -> Case:
 
 @pytest.fixture
 def fragile() -> Iterator[Worker]:
-    with Worker("backends:FRAGILE", seconds=20) as worker:
+    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=20) as worker:
         yield worker
 
 
 def test_a_worker_introduces_itself_and_answers() -> None:
-    with Worker("backends:RIGHT") as worker:
+    with Worker("backends:RIGHT", named_by=NamedBy.CALLER) as worker:
         hello = worker.start()
         assert (hello.backend, hello.problem) == ("backends:RIGHT", "")
         for query in ("ops:add:dtype=f16", "traps:one", "refusals:unlike:entry=compiled", "programs:sha256"):
@@ -39,7 +41,7 @@ def test_a_worker_introduces_itself_and_answers() -> None:
 
 def test_what_is_printed_does_not_disturb_the_protocol() -> None:
     one = case("ops:add:dtype=u8")
-    with Worker("backends:TALKATIVE") as worker:
+    with Worker("backends:TALKATIVE", named_by=NamedBy.CALLER) as worker:
         assert difference(one.launch, one.expected, worker.ask(one.launch)) is None
 
 
@@ -59,10 +61,10 @@ def test_an_interrupt_from_the_keyboard_does_not_reach_a_worker() -> None:
     parent = (
         "import os, signal\n"
         "from vyre_conform.suite import find\n"
-        "from vyre_conform.worker import Worker\n"
+        "from vyre_conform.worker import NamedBy, Worker\n"
         "launch = find('traps:none').case().launch\n"
         "signal.signal(signal.SIGINT, lambda *_: None)\n"
-        "with Worker('backends:RIGHT') as worker:\n"
+        "with Worker('backends:RIGHT', named_by=NamedBy.CALLER) as worker:\n"
         "    worker.ask(launch)\n"
         "    os.killpg(0, signal.SIGINT)\n"
         "    print(type(worker.ask(launch)).__name__, worker.starts)\n"
@@ -73,10 +75,57 @@ def test_an_interrupt_from_the_keyboard_does_not_reach_a_worker() -> None:
 
 
 def test_silence_is_an_outcome_and_the_next_case_runs() -> None:
-    with Worker("backends:FRAGILE", seconds=1.0) as worker:
+    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=1.0) as worker:
         assert worker.ask(case("ops:mul:dtype=u8").launch) == TimedOut(1.0)
         worker.seconds = 20
         assert isinstance(worker.ask(case("ops:add:dtype=u8").launch), Returned)
+
+
+@pytest.mark.parametrize("program", ["mul", "min"])
+def test_last_words_say_where_a_process_hung(program: str) -> None:
+    """Also where native code holds the interpreter's lock: no thread of the process could notice anything then."""
+    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=1.0) as worker:
+        hung = worker.ask(case(f"ops:{program}:dtype=u8").launch)
+    assert isinstance(hung, TimedOut)
+    assert hung.words.startswith("Timeout (0:00:01)!")
+    assert "backends.py" in hung.words
+    assert " in dispatch" in hung.words
+
+
+def test_a_segmentation_fault_shows_where_it_happened(fragile: Worker) -> None:
+    died = fragile.ask(case("ops:max:dtype=u8").launch)
+    assert isinstance(died, Crashed)
+    assert died.how == "signal SIGSEGV"
+    assert "Fatal Python error: Segmentation fault" in died.words
+    assert "in string_at" in died.words
+    assert " in dispatch" in died.words
+    assert "Extension modules" not in died.words
+
+
+def test_an_untyped_exception_has_its_traceback(fragile: Worker) -> None:
+    raised = fragile.ask(case("ops:div:dtype=u8").launch)
+    assert isinstance(raised, Raised)
+    assert raised.traceback.rstrip().endswith("ZeroDivisionError: not a typed error")
+    assert ", in dispatch\n" in raised.traceback
+
+
+def test_a_name_out_of_a_file_is_never_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\nATTR = 1\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Worker("evil:ATTR", named_by=NamedBy.FILE) as worker:
+        hello = worker.start()
+    assert "evil:ATTR" in hello.problem
+    assert not (tmp_path / "executed").exists()
+    with Worker("evil:ATTR", named_by=NamedBy.CALLER) as worker:
+        assert "not a registration" in worker.start().problem
+    assert (tmp_path / "executed").exists()
+
+
+def test_the_last_words_begin_with_the_report_of_a_death() -> None:
+    report = "Fatal Python error: Aborted\n\nCurrent thread (most recent call first):\n  File a, line 1 in b"
+    modules = f"Extension modules: {', '.join(f'module_{n}' for n in range(2000))} (total: 2000)"
+    assert last_words(f"{'noise ' * 5000}\n{report}\n\n{modules}\n").endswith(report)
+    assert last_words("x" * 10_000) == "x" * LAST_WORDS
 
 
 def test_any_exception_is_an_outcome(fragile: Worker) -> None:
@@ -87,7 +136,7 @@ def test_any_exception_is_an_outcome(fragile: Worker) -> None:
 
 
 def test_a_second_dispatch_and_changed_inputs_are_seen() -> None:
-    with Worker("backends:FORGETFUL") as worker:
+    with Worker("backends:FORGETFUL", named_by=NamedBy.CALLER) as worker:
         one = case("ops:add:dtype=u8")
         outcome = worker.ask(one.launch)
         assert isinstance(outcome, Returned)
@@ -100,7 +149,7 @@ def test_a_second_dispatch_and_changed_inputs_are_seen() -> None:
 
 @pytest.mark.parametrize(("backend", "problem"), [("backends:ABSENT", "there is no device"), ("nobody", "nobody")])
 def test_a_backend_that_can_not_run_says_so(backend: str, problem: str) -> None:
-    with Worker(backend) as worker:
+    with Worker(backend, named_by=NamedBy.CALLER) as worker:
         hello = worker.start()
     assert problem in hello.problem
     assert hello.fix
@@ -115,7 +164,7 @@ def test_a_backend_that_can_not_run_says_so(backend: str, problem: str) -> None:
     ],
 )
 def test_a_name_that_is_no_registration_is_refused(backend: str, problem: str, fix: str) -> None:
-    with Worker(backend) as worker:
+    with Worker(backend, named_by=NamedBy.CALLER) as worker:
         hello = worker.start()
     assert problem in hello.problem
     assert hello.fix.startswith(fix)
@@ -124,4 +173,4 @@ def test_a_name_that_is_no_registration_is_refused(backend: str, problem: str, f
 def test_a_worker_that_does_not_start_says_why() -> None:
     with Worker("dies", command=(sys.executable, "-c", "raise SystemExit('no room')")) as worker:
         hello = worker.start()
-    assert (hello.problem, hello.fix) == ("the worker did not start: exit status 1", "no room")
+    assert (hello.problem, hello.log) == ("its process did not start: exit status 1", "no room")

@@ -165,7 +165,18 @@ def _ties(dtype: DType) -> list[Pattern]:
                     found += _floats(dtype, [float(value), -value * 2.0**-40])
                 elif value <= dtype.highest:
                     found += [to_bits(dtype, value), to_bits(dtype, dtype.highest - value)]
+            if dtype.is_integer:
+                found += _high_ties(dtype, whole, dtype.bits - dtype.is_signed - precision)
     return found
+
+
+def _high_ties(dtype: DType, whole: int, shift: int) -> list[Pattern]:
+    """Ties at the upper end of an integer type, alone and with one more bit that decides, far below or just below."""
+    if shift < 10:
+        return []
+    tie = (2 * whole + 1) << (shift - 1)
+    decided = [tie + (1 << bit) for bit in (0, shift // 2, shift - 8, shift - 2)]
+    return [to_bits(dtype, value) for value in (tie, tie - 1, *decided)]
 
 
 def _least_normal(dtype: DType) -> Pattern:

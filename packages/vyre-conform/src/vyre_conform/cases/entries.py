@@ -11,12 +11,14 @@ from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack
 from vyre_conform.worker.claims import CLAIMS
 from vyre_conform.worker.entries import CLAIM, ENTRIES
+from vyre_conform.worker.sessions import SESSIONS
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, i32, u8, u32
 from vyre_foundation.ops import OPS
 
-OWN = frozenset({"dispatch", "split", "budgeted"})
-"""What all other cases go through, what the laws are about, and what elementary functions do within a budget."""
+OWN = frozenset({"dispatch", "split", "budgeted", *SESSIONS})
+"""What all other cases go through, what the laws are about, what elementary functions do within a budget, and what has
+a group of its own."""
 GROUP = 16
 
 

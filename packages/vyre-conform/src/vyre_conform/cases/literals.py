@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product, repeat
 from random import Random
 
 from vyre_conform.address import address
-from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
+from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed, seeded
 from vyre_conform.cases.buckets import POOLS, rows_of
 from vyre_conform.cases.values import pack
-from vyre_foundation.build import Value, program
-from vyre_foundation.dtype import DTYPES, DType, u32
+from vyre_foundation.build import Value, apply, program
+from vyre_foundation.dtype import DTYPES, DType, f32, i32, i64, u32
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal
 from vyre_foundation.ops import OPS, Op, Tier
-from vyre_foundation.ops.scalar import cast, from_bits, to_bits
+from vyre_foundation.ops.scalar import Scalar, cast, from_bits, to_bits
 from vyre_foundation.testing.values import special_bits
 
 
@@ -23,6 +24,10 @@ def specs() -> Iterator[Spec]:
     for op in OPS.values():
         if op.tier is Tier.LANGUAGE:
             yield seeded(address("literals", "op", op=op.id), _folded, op)
+        if op.tier is Tier.LANGUAGE and op.arity > 1:
+            for dtype in op.accepts:
+                size = Size.CI if dtype in (i32, i64, f32) else Size.FULL
+                yield seeded(address("literals", "operand", op=op.id, dtype=dtype), _operand, op, dtype, size=size)
     for dtype in DTYPES:
         yield seeded(address("literals", "cast", target=dtype), _folded_casts, dtype)
     for number in (1, 2, 3):
@@ -66,6 +71,36 @@ def _folded(op: Op, rng: Random) -> tuple[Launch, Expected]:
                 out[n] = Value(node)
     outputs = tuple(b"".join(data for _, data in rows[result]) for result in results)
     return Launch(program=p.build(), inputs={}, grid=(1, 1, 1)), Exactly(outputs)
+
+
+def _operand(op: Op, dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """Special values beside a literal at an end of the type, which compilers simplify: one output for each literal and
+    place."""
+    special = special_bits(dtype)
+    columns = [[_observable(dtype, bits).value for bits in rng.sample(special, len(special))] for _ in range(op.arity)]
+    names = ("x", "y", "z")[: op.arity]
+    outputs: list[bytes] = []
+    with program(f"operand_{op.id}_{dtype}", 16) as p:
+        arrays = [p.read(name, dtype) for name in names]
+        i = p.let(p.global_id(0))
+        for place, constant in product(range(op.arity), _ends(dtype)):
+            operands = [array[i] for array in arrays]
+            operands[place] = Value(constant)
+            p.write(f"out_{len(outputs)}", op.results[dtype], like=arrays[0])[i] = apply(op, *operands)
+            rows = zip(*columns[:place], repeat(constant.value), *columns[place + 1 :])
+            outputs.append(pack(op.results[dtype], [op.evaluate(dtype, *row) for row in rows]))
+    inputs = {name: pack(dtype, column) for name, column in zip(names, columns, strict=True)}
+    return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs), names)
+
+
+def _ends(dtype: DType) -> list[Literal]:
+    """Zeros, ones, the ends of the type, and what is next to them."""
+    if dtype.is_float:
+        values: list[Scalar] = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), float("-inf"), float("nan")]
+    else:
+        values = [0, 1, dtype.highest, dtype.lowest, dtype.highest - 1, dtype.lowest + 1, dtype.bits - 1, dtype.bits]
+        values += [-1, -2] if dtype.is_signed else []
+    return [Literal(dtype, bits) for bits in dict.fromkeys(to_bits(dtype, value) for value in values)]
 
 
 def _folded_casts(target: DType, rng: Random) -> tuple[Launch, Expected]:

@@ -33,6 +33,9 @@ def specs() -> Iterator[Spec]:
     yield seeded(address("memory", "nan_is_canonical"), _nans)
     yield seeded(address("memory", "lengths"), _lengths)
     yield fixed(address("memory", "output_range"), _output_range)
+    yield seeded(address("memory", "grid_of_a_range"), _grid_of_a_range)
+    yield fixed(address("memory", "rules_of_rules"), _rules_of_rules)
+    yield fixed(address("memory", "larger_than_the_group"), _larger)
     yield seeded(address("memory", "many_buffers"), _many_buffers)
     yield fixed(address("memory", "bytes_side_by_side"), _bytes_side_by_side)
 
@@ -57,7 +60,8 @@ def _through(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
         scratch[i] = shared[local]
         kept[i] = scratch[i]
         both[i] = kept[i]
-        variable = p.var(both[i])
+        variable = p.var(x[i])
+        variable.set(both[i])
         out[i] = variable
         copies[i] = table[i]
         embedded[i] = constants[i]
@@ -175,7 +179,7 @@ def _lengths(rng: Random) -> tuple[Launch, Expected]:
     """The length of every kind of buffer, also of those whose length follows from others."""
     with program("lengths", 4) as p:
         a, b, table = p.read("a", u32), p.read("b", u8, 9), p.uniform("table", u32)
-        out = p.write("out", u32, 12)
+        out = p.write("out", u32, 13)
         rule = p.write("rule", u32, LengthOf("a", times=3, over=2, plus=1))
         constant = p.constant("constant", u32, [1, 2, 3])
         shared, own = p.workgroup("shared", u32, 17), p.private("own", u32, 5)
@@ -183,12 +187,13 @@ def _lengths(rng: Random) -> tuple[Launch, Expected]:
         per_invocation = p.scratch("per_invocation", u32, PerLaunch(Per.INVOCATION, 3))
         like = p.scratch("like", u8, like=rule)
         kept = p.persistent("kept", u32, LengthOf("b", over=4))
-        arrays = (a, b, table, out, rule, constant, shared, own, per_group, per_invocation, like, kept)
+        fewer = p.scratch("fewer", u32, LengthOf("a", plus=-1))
+        arrays = (a, b, table, out, rule, constant, shared, own, per_group, per_invocation, like, kept, fewer)
         with p.if_(p.global_id(0) == 0):
             for n, array in enumerate(arrays):
                 out[n] = array.length
-    groups = 3
-    counts = [7, 9, 2, 12, 12, 3, 17, 5, groups * 2, groups * 4 * 3, 12, 3]
+    groups = 4
+    counts = [7, 9, 2, 13, 12, 3, 17, 5, groups * 2, groups * 4 * 3, 12, 3, 6]
     inputs = {"a": bytes(28), "b": bytes(9), "table": bytes(8)}
     return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, counts), bytes(48)))
 
@@ -204,6 +209,56 @@ def _output_range() -> tuple[Launch, Expected]:
         nothing[i] = i.cast(u8)
     numbers = pack(u32, range(1, 17))
     return Launch(program=p.build(), inputs={"nothing": bytes(16)}), Exactly((numbers[8:24], numbers, b""))
+
+
+def _grid_of_a_range(rng: Random) -> tuple[Launch, Expected]:
+    """The longest output has a range; the grid covers all of it, as the other output shows."""
+    with program("grid_of_a_range", 8) as p:
+        x = p.read("x", u32)
+        part = p.write("part", u32, 40, output_range=(4, 12))
+        total, short = p.scratch("total", u32, 40), p.write("short", u32, 3)
+        i = p.let(p.global_id(0))
+        part[i] = x[i]
+        total[i] = x[i] + 1
+        p.grid_barrier()
+        short[i] = total[39 - i] + p.num_workgroups(0)
+    values = [rng.randrange(2**31) for _ in range(40)]
+    outputs = (pack(u32, values[1:3]), pack(u32, [values[39 - n] + 1 + 5 for n in range(3)]))
+    return Launch(program=p.build(), inputs={"x": pack(u32, values)}), Exactly(outputs)
+
+
+def _rules_of_rules() -> tuple[Launch, Expected]:
+    """Lengths that follow from lengths that follow from others, declared in the other order."""
+    with program("rules_of_rules", 4) as p:
+        last = p.write("last", u32, LengthOf("middle", times=2, plus=1))
+        middle = p.write("middle", u8, LengthOf("first", over=3, plus=2))
+        first, other = p.scratch("first", u32, LengthOf("x", times=5, over=2)), p.scratch("other", u8, like=middle)
+        x = p.read("x", u32)
+        i = p.let(p.global_id(0))
+        last[i] = first.length * 10000 + middle.length * 100 + other.length
+        middle[i] = x.length.cast(u8)
+    first_ = -(-7 * 5 // 2)
+    middle_ = -(-first_ // 3) + 2
+    numbers = [first_ * 10000 + middle_ * 100 + middle_] * (middle_ * 2 + 1)
+    return Launch(program=p.build(), inputs={"x": bytes(28)}), Exactly((pack(u32, numbers), bytes([7] * middle_)))
+
+
+def _larger() -> tuple[Launch, Expected]:
+    """Workgroup memory of more elements than there are invocations: all of it is zero in every workgroup."""
+    sizes, group, groups = (11, 16, 21), 8, 3
+    with program("larger", group) as p:
+        outputs = [p.write(f"out_{size}", u32, size * groups) for size in sizes]
+        arrays = [p.workgroup(f"cells_{size}", u32, size) for size in sizes]
+        local, first = p.let(p.local_id(0)), p.let(p.workgroup_id(0))
+        for size, out, cells in zip(sizes, outputs, arrays, strict=True):
+            with p.range(local, size, group) as k:
+                out[first * size + k] = cells[(k * 5 + 3) % size] + k
+        p.barrier()
+        for size, cells in zip(sizes, arrays, strict=True):
+            with p.range(local, size, group) as k:
+                cells[k] = k + 77
+    expected = tuple(pack(u32, [*range(size)] * groups) for size in sizes)
+    return Launch(program=p.build(), inputs={}, grid=(groups, 1, 1)), Exactly(expected)
 
 
 def _many_buffers(rng: Random) -> tuple[Launch, Expected]:

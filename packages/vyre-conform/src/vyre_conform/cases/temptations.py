@@ -9,19 +9,35 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack
 from vyre_foundation.build import Value, apply, program, select
-from vyre_foundation.dtype import FLOATS, INTEGERS, DType, i32, i64, u32
+from vyre_foundation.dtype import FLOATS, INTEGERS, DType, f16, f32, f64, i32, i64, u32, u64
 from vyre_foundation.ops import OPS
-from vyre_foundation.ops.scalar import Scalar, from_bits
+from vyre_foundation.ops.scalar import Scalar, cast, from_bits, wrap
 from vyre_foundation.testing.values import random_bits, special_bits
 
 SIGNED = tuple(t for t in INTEGERS if t.is_signed)
 NARROW = tuple(t for t in INTEGERS if t.bits <= 16)
-ROWS = 200
+ROWS, FEW = 200, 40
+
+
+# fmt: off
+NEGATIONS: dict[str, Callable[[Value], Value]] = {
+    "neg":              lambda x: -x,
+    "difference":       lambda x: 0 - x,
+    "product":          lambda x: x * -1,
+    "complement":       lambda x: ~x + 1,
+    "one_less":         lambda x: ~(x - 1),
+    "two_steps":        lambda x: (7 - x) - 7,
+    "saturated":        lambda x: apply("mul_sat", x, -1),
+}
+# fmt: on
 
 
 def specs() -> Iterator[Spec]:
     for dtype in SIGNED:
         yield seeded(address("temptations", "powers_of_two", dtype=dtype), _powers, dtype)
+        for spelling in NEGATIONS:
+            at = address("temptations", "sign_of_negation", spelling=spelling, dtype=dtype)
+            yield seeded(at, _sign_of_negation, NEGATIONS[spelling], dtype)
     for dtype in INTEGERS:
         yield seeded(address("temptations", "sums_wrap", dtype=dtype), _sums, dtype)
     for dtype in NARROW:
@@ -29,6 +45,9 @@ def specs() -> Iterator[Spec]:
     for dtype in FLOATS:
         yield seeded(address("temptations", "nearly_min", dtype=dtype), _nearly_min, dtype)
         yield seeded(address("temptations", "nested_differences", dtype=dtype), _differences, dtype)
+    yield seeded(address("temptations", "shifts_of_shifts"), _shifts)
+    yield seeded(address("temptations", "ops_of_ops"), _ops_of_ops)
+    yield seeded(address("temptations", "casts_of_casts"), _casts_of_casts)
     yield fixed(address("temptations", "stores_in_a_loop"), _stores)
     yield fixed(address("temptations", "guard_at_the_end"), _guard)
     yield fixed(address("temptations", "clamped_above"), _clamped)
@@ -78,6 +97,25 @@ def _powers(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     return _pointwise("powers", dtype, dtype, _rows(dtype, rng, 1), body, model)
 
 
+def _sign_of_negation(negation: Callable[[Value], Value], dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """The sign of ``-x``, spread over the word by shifts of several kinds, is not that of ``x > 0``."""
+    width, saturates = dtype.bits, negation is NEGATIONS["saturated"]
+
+    def body(x: Value) -> Value:
+        negated = negation(x)
+        spread = (negated >> (width - 1)) ^ ((negated >> (width // 2)) >> (width // 2 - 1)) * 3
+        logical = -((negated.bitcast(dtype.unsigned) >> (width - 1)).bitcast(dtype))
+        return (spread ^ logical * 5 ^ apply("mul_high", negated, 1) * 9) + negated * 17
+
+    def model(x: Scalar) -> Scalar:
+        negated = _op("mul_sat" if saturates else "mul", dtype, x, -1)
+        sign = -1 if negated < 0 else 0
+        mixed = sign ^ int(wrap(dtype, sign * 3)) ^ int(wrap(dtype, sign * 5)) ^ int(wrap(dtype, sign * 9))
+        return wrap(dtype, mixed + int(negated) * 17)
+
+    return _pointwise("sign_of_negation", dtype, dtype, _rows(dtype, rng, 1), body, model)
+
+
 def _sums(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     """x + 3 > x does not hold where the sum wraps."""
 
@@ -118,6 +156,82 @@ def _differences(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
 
     columns = [[from_bits(dtype, random_bits(rng, dtype)) for _ in range(ROWS)] for _ in range(3)]
     return _pointwise("differences", dtype, dtype, columns, lambda a, b, c: a - (b - c), model)
+
+
+def _shifts(rng: Random) -> tuple[Launch, Expected]:
+    """Shifts by less than the width, one after the other: their sum may be the width, or more."""
+    inputs: dict[str, bytes] = {}
+    outputs = []
+    with program("shifts_of_shifts", 64) as p:
+        i = p.let(p.global_id(0))
+        for dtype in INTEGERS:
+            x = p.read(f"x_{dtype}", dtype)
+            total: Value = x[i]
+            column = _rows(dtype, rng, 1)[0][:FEW]
+            results = list(column)
+            for outer, inner in (("shr", "shr"), ("shl", "shl"), ("shr", "shl"), ("shl", "shr"), ("rotl", "rotl")):
+                for a, b in ((dtype.bits * 5 // 8, dtype.bits * 5 // 8), (3, dtype.bits - 3), (dtype.bits - 1, 2)):
+                    total = total * 3 + apply(outer, apply(inner, x[i], a), b)
+                    twice = [_op(outer, dtype, _op(inner, dtype, v, a), b) for v in column]
+                    tripled = [_op("mul", dtype, r, 3) for r in results]
+                    results = [_op("add", dtype, r, t) for r, t in zip(tripled, twice, strict=True)]
+            p.write(f"out_{dtype}", dtype, like=x)[i] = total
+            inputs[x.decl.name] = pack(dtype, column)
+            outputs.append(pack(dtype, results))
+    return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
+
+
+def _ops_of_ops(rng: Random) -> tuple[Launch, Expected]:
+    """An op with a literal over another: the two are one only where neither saturates, wraps or divides by zero."""
+    inputs: dict[str, bytes] = {}
+    outputs = []
+    with program("ops_of_ops", 64) as p:
+        i = p.let(p.global_id(0))
+        for dtype in INTEGERS:
+            x = p.read(f"x_{dtype}", dtype)
+            column = _rows(dtype, rng, 1)[0][:FEW]
+            total: Value = x[i]
+            results = list(column)
+            minus = -50 if dtype.is_signed else dtype.highest - 49
+            for outer, b, inner, a in (
+                *(("rem", 4, "rem", 12), ("rem", 4, "rem", 0), ("rem", 12, "rem", 4), ("div", 3, "div", 5)),
+                *(("min", 10, "max", 20), ("max", 10, "min", 20), ("max", 20, "min", 10), ("div", 0, "mul", 3)),
+                *(("add_sat", minus, "add_sat", 100), ("sub_sat", 100, "add_sat", 50), ("mul_sat", 3, "mul_sat", 5)),
+                *(("div", 6, "mul", 6), ("mul", 6, "div", 6), ("sub", 7, "mul_high", 9), ("abs_diff", 9, "sub", 20)),
+            ):
+                nested = apply(outer, apply(inner, x[i], a), b)
+                total = total * 3 + (nested.cast(dtype) if nested.dtype is not dtype else nested)
+                twice = [wrap(dtype, int(_op(outer, dtype, _op(inner, dtype, v, a), b))) for v in column]
+                tripled = [_op("mul", dtype, r, 3) for r in results]
+                results = [_op("add", dtype, r, t) for r, t in zip(tripled, twice, strict=True)]
+            p.write(f"out_{dtype}", dtype, like=x)[i] = total
+            inputs[x.decl.name] = pack(dtype, column)
+            outputs.append(pack(dtype, results))
+    return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
+
+
+def _casts_of_casts(rng: Random) -> tuple[Launch, Expected]:
+    """A cast over another, through types that are narrower, of another sign, or floats."""
+    inputs: dict[str, bytes] = {}
+    outputs = []
+    with program("casts_of_casts", 64) as p:
+        i = p.let(p.global_id(0))
+        for dtype in INTEGERS:
+            x = p.read(f"x_{dtype}", dtype)
+            out = p.write(f"out_{dtype}", u64, like=x)
+            column = _rows(dtype, rng, 1)[0][:FEW]
+            total: Value = x[i].cast(u64)
+            results = [wrap(u64, int(v)) for v in column]
+            for between in (t for t in (*INTEGERS, f16, f32, f64) if t is not dtype):
+                total = total * 3 + x[i].cast(between).cast(i64).cast(u64) + x[i].cast(between).cast(dtype).cast(u64)
+                for n, v in enumerate(column):
+                    once = cast(dtype, between, v)
+                    twice = int(cast(between, i64, once)) + int(cast(between, dtype, once))
+                    results[n] = wrap(u64, results[n] * 3 + twice)
+            out[i] = total
+            inputs[x.decl.name] = pack(dtype, column)
+            outputs.append(pack(u64, results))
+    return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
 
 
 def _stores() -> tuple[Launch, Expected]:

@@ -24,9 +24,13 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("traps", "statement_order"), _statements)
     yield fixed(address("traps", "lowest_invocation_before_statement"), _lower_invocation)
     yield fixed(address("traps", "least_code"), _codes)
+    yield fixed(address("traps", "statement_before_code"), _statement_before_code)
     yield fixed(address("traps", "in_3d"), _in_3d)
     yield fixed(address("traps", "goes_on"), _goes_on)
-    yield fixed(address("traps", "second_iteration"), _second_iteration)
+    yield fixed(address("traps", "second_iteration"), _iteration, 1)
+    yield fixed(address("traps", "first_of_three"), _iteration, 0)
+    for tag in ("one", "another"):
+        yield fixed(address("traps", "alike", tag=tag), _alike, tag)
     yield fixed(address("traps", "after_grid_barrier"), _after_grid_barrier)
 
 
@@ -77,6 +81,20 @@ def _codes() -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs={}), Traps("codes", 46, 6)
 
 
+def _statement_before_code() -> tuple[Launch, Expected]:
+    """The first statement counts though its codes are greater, and its least code though that came neither first nor
+    last."""
+    with program("statement_before_code", 8) as p:
+        p.write("out", u32, 32)
+        i = p.let(p.global_id(0))
+        with p.range(0, 4) as round, p.if_(i >= 10):
+            p.trap((round * 5 + 2) % 7 + 2**31 + i, "first")
+            p.trap(round, "second")
+        with p.if_(i >= 10):
+            p.trap(0, "third")
+    return Launch(program=p.build(), inputs={}), Traps("first", 2**31 + 10, 10)
+
+
 def _in_3d() -> tuple[Launch, Expected]:
     """Invocations are numbered by rows of the whole grid, not by workgroups."""
     size = (2, 3, 2)
@@ -106,16 +124,24 @@ def _goes_on() -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs={}), Traps("later", 6, 3)
 
 
-def _second_iteration() -> tuple[Launch, Expected]:
-    """A trap of any iteration fails the dispatch."""
-    with program("second_iteration", 8) as p:
+def _iteration(trapping: int) -> tuple[Launch, Expected]:
+    """A trap of any iteration fails the dispatch, also where others follow."""
+    with program("iteration", 8) as p:
         count = p.read_write("count", u32)
         i = p.let(p.global_id(0))
-        with p.if_((count[i] == 1) & (i == 5)):
-            p.trap(count[i], "twice")
+        with p.if_((count[i] == trapping) & (i == 5)):
+            p.trap(count[i] + 7, "now")
         count[i] = count[i] + 1
-    launch = Launch(program=p.build(), inputs={"count": bytes(32)}, iterations=2)
-    return launch, Traps("twice", 1, 5)
+    launch = Launch(program=p.build(), inputs={"count": bytes(32)}, iterations=3 - trapping)
+    return launch, Traps("now", trapping + 7, 5)
+
+
+def _alike(tag: str) -> tuple[Launch, Expected]:
+    """Programs that differ in the tag alone: code that is kept for one of them does not trap for the other."""
+    with program("alike", 8) as p:
+        p.write("out", u32, 8)
+        p.trap(3, tag)
+    return Launch(program=p.build(), inputs={}), Traps(tag, 3, 0)
 
 
 def _after_grid_barrier() -> tuple[Launch, Expected]:

@@ -1,24 +1,22 @@
-"""From a complete run to a certificate, or to the reasons why there is none."""
+"""From a run to what is certified about it, or to the reasons why nothing is."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from importlib.metadata import distributions
 from typing import Any
 
+from vyre_conform.case import Size
 from vyre_conform.cell import State
-from vyre_conform.certificate.document import Certificate, canonical, cell_digest
+from vyre_conform.certificate.document import Certificate, canonical, cell_digest, contradictions, counted
+from vyre_conform.host import code_digest
+from vyre_conform.prove import suite_of
 from vyre_conform.report import Report
-from vyre_conform.run import WHOLE, Run
-from vyre_driver.observe.provenance import SourceProvenance
+from vyre_conform.run import WHOLE, Run, digest_of
 from vyre_foundation.errors import VyreError
 
 REFERENCE = "reference"
-HARMLESS = frozenset(("VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE", "VYRE_DEBUG"))
-"""Settings that change nothing of what is judged; those that choose a device end with ``_DEVICE``."""
 
 
 class NotCertifiable(VyreError, ValueError):
@@ -27,18 +25,19 @@ class NotCertifiable(VyreError, ValueError):
     code = "E1212"
 
 
-def certify(report: Report, command: Sequence[str], sources: SourceProvenance | None = None) -> Certificate:
-    """The certificate of a run; `NotCertifiable` lists every reason against it. `sources` are those of the installed
-    distributions, from a checkout if they are in one."""
-    found = sources or SourceProvenance.capture()
-    reasons = list(_reasons(report, found))
+def certify(report: Report, command: Sequence[str]) -> Certificate:
+    """The certificate of a run; `NotCertifiable` lists every reason against it."""
+    reasons = list(_reasons(report))
+    if not reasons:
+        certificate = Certificate(json.loads(canonical(_body(report, command))))
+        reasons = list(contradictions(certificate.body))
     if reasons:
         fix = "run all cases of a backend other than the reference, from committed sources, until every cell passes"
         raise NotCertifiable("; ".join(reasons), fix=fix)
-    return Certificate(json.loads(canonical(_body(report, command, found))))
+    return certificate
 
 
-def _reasons(report: Report, sources: SourceProvenance) -> Iterator[str]:
+def _reasons(report: Report) -> Iterator[str]:
     run = report.run
     if not run.cells:
         yield "no cell was judged"
@@ -46,6 +45,8 @@ def _reasons(report: Report, sources: SourceProvenance) -> Iterator[str]:
         yield "the run is not complete"
     if run.task.shard != WHOLE:
         yield "it is one shard of a run"
+    elif problem := run.missing or _other_cells(run):
+        yield problem
     if run.backends and all(hello.backend == REFERENCE for hello in run.backends):
         yield "the reference alone agrees with itself"
     for hello in run.backends:
@@ -57,30 +58,36 @@ def _reasons(report: Report, sources: SourceProvenance) -> Iterator[str]:
         yield f"{len(bad)} cells failed"
     if run.disagreements:
         yield f"the opinions disagree about {len(run.disagreements)} cases"
-    if survived := [kill.fault for kill in report.kills if kill.by is None]:
-        yield f"planted faults survived: {', '.join(survived)}"
-    if sources.git.get("dirty") == "true":
-        yield "the sources have changes that are not committed"
-    for name in run.host:
-        if name.startswith("VYRE_") and name not in HARMLESS and not name.endswith("_DEVICE"):
-            yield f"{name} is set in the environment"
+    if run.undecided:
+        yield f"{len(run.undecided)} cases are undecided"
 
 
-def _body(report: Report, command: Sequence[str], sources: SourceProvenance) -> dict[str, Any]:
+def _other_cells(run: Run) -> str:
+    """Why the cells of a run are not those of its task; "" if they are. A file can claim any number of them."""
+    if run.task.code != code_digest():
+        return "the sources of vyre that are installed are not those of the run"
+    if run.task.size not in (size.name.lower() for size in Size):
+        return f"there is no corpus of the size {run.task.size!r}"
+    wanted = [str(address) for spec in suite_of(run.task).specs(run.task.seed) for address in spec.cells]
+    if (len(wanted), digest_of(*map(str.encode, wanted))) != (run.task.cells, run.task.corpus):
+        return "the corpus of the task is not the one that is installed"
+    known = set(wanted)
+    others = [cell.address for cell in run.cells if str(cell.address) not in known]
+    return f"{len(others)} cells are not in the corpus, as {others[0]}" if others else ""
+
+
+def _body(report: Report, command: Sequence[str]) -> dict[str, Any]:
     run = report.run
-    counts = Counter((cell.backend, cell.state.value) for cell in run.cells)
     task = run.task.to_json() | {"seconds": round(1000 * run.task.seconds)}
     task["milliseconds"] = task.pop("seconds")
-    return {
+    body: dict[str, Any] = {
         "task": task,
         "run": run.digest,
         "command": list(command),
         "host": dict(run.host),
-        "backends": [asdict(hello) for hello in run.backends],
+        "backends": [{"backend": h.backend, "version": h.version, "facts": dict(h.facts)} for h in run.backends],
         "distributions": _distributions(),
-        "sources": {"fingerprint": sources.source_fingerprint, "tree": sources.source_tree_fingerprint,
-                    "git": dict(sources.git)},
-        "counts": {f"{backend} {state}": count for (backend, state), count in sorted(counts.items())},
+        "sources": dict(run.sources),
         "cells": {hello.backend: _cells(run, hello.backend) for hello in run.backends},
         "not_passed": [
             {"case": str(cell.address), "backend": cell.backend, "state": cell.state.value, "reason": cell.reason}
@@ -88,7 +95,8 @@ def _body(report: Report, command: Sequence[str], sources: SourceProvenance) -> 
             if cell.state is not State.PASS
         ],
         "kills": {kill.fault: kill.by for kill in report.kills},
-    }  # fmt: skip
+    }
+    return body | {"counts": counted(body)}
 
 
 def _cells(run: Run, backend: str) -> dict[str, str]:

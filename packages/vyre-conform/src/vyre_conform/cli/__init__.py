@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 import vyre_conform
 from vyre_conform.cli.results import certify, diff, merge, report, verify
 from vyre_conform.cli.running import controls, list_, replay, run, show_, sweep
+from vyre_driver.observe.printable import degrade
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,4 +29,5 @@ for _command in (run, list_, show_, replay, controls, sweep, report, diff, merge
 
 def main() -> None:
     """The entry point."""
+    degrade(sys.stdout, sys.stderr)
     conform(prog_name="vyre-conform")

@@ -16,8 +16,10 @@ from rich.console import Console
 from vyre_conform.certificate import certify, sign, write_certificate
 from vyre_conform.html import write_page
 from vyre_conform.junit import write_junit
+from vyre_conform.plain import checked, read_json, require
 from vyre_conform.report import Kill, Report
 from vyre_conform.show import command
+from vyre_conform.worker import NamedBy
 from vyre_foundation.errors import VyreError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,7 +33,7 @@ backends = click.option(
 seed = click.option("--seed", default=0, show_default=True, help="Of random values and random programs.")
 seconds = click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, max=3600, min_open=True),
     default=60.0,
     show_default=True,
     help="What one launch may take.",
@@ -69,14 +71,18 @@ def write(
     html: Path | None,
     certificate: Path | None,
     key: Path | None,
+    named_by: NamedBy = NamedBy.FILE,
 ) -> None:
-    """Write a report in the forms that were asked for. A run that can not be certified is an error after all else."""
+    """Write a report in the forms that were asked for. A run that cannot be certified is an error after all else.
+
+    `named_by` says where the names of its backends come from: the page asks them for emitted source.
+    """
     if json_file is not None:
         _write_json(report, json_file)
     if junit is not None:
         write_junit(report.run, junit)
     if html is not None:
-        write_page(report, html)
+        write_page(report, html, named_by=named_by)
     if certificate is not None:
         with usage():
             document = certify(report, argv)
@@ -97,8 +103,8 @@ def read_kills(path: Path | None) -> list[Kill]:
     if path is None:
         return []
     try:
-        return [Kill(**facts) for facts in json.loads(path.read_text("utf-8"))]
-    except (TypeError, ValueError) as error:
+        return [checked(Kill, facts) for facts in require(read_json(path.read_text("utf-8")), list, what="the file")]
+    except ValueError as error:
         raise click.UsageError(f"{path} holds no kills: {error}. Fix: write it by `controls --json`") from error
 
 

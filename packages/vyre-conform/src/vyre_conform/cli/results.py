@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vyre_conform.certificate import read_certificate, read_trust, signers
+from vyre_conform.certificate import TRUST, Certificate, Verification, read_certificate, read_trust, signers
 from vyre_conform.certificate import verify as verify_by_replay
+from vyre_conform.certificate.verify import SEED_BITS
 from vyre_conform.changes import changes
 from vyre_conform.cli import options
 from vyre_conform.coverage import in_words
+from vyre_conform.gaps import read_gaps
+from vyre_conform.oracle.missing import missing
 from vyre_conform.report import Report
 from vyre_conform.run import Exit, read_run, write_run
 from vyre_conform.run import merge as merged
-from vyre_conform.show import show
+from vyre_conform.show import SHOWN, about, show
 
 kills_option = click.option("--kills", type=options.IN, metavar="FILE", help="What `controls --json` has written.")
 
@@ -84,44 +89,85 @@ def certify(run: Path, certificate: Path, key: Path | None, kills: Path | None) 
 @click.command()
 @click.argument("certificate", type=options.IN)
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Judge N cases again, not all.")
+@click.option("--sample-seed", type=click.IntRange(min=0), metavar="SEED",
+              help="Draw the sample of an earlier verification again. [random]")  # fmt: skip
 @click.option("--backend", "backends", multiple=True, metavar="ID", help="Only this backend; may be repeated. [all]")
 @click.option("--on", metavar="ID", help="Judge the cases on this backend instead.")
+@click.option("--other-device", is_flag=True, help="Also on a device that is not the certified one.")
+@click.option("--known-gaps", type=options.IN, metavar="FILE", help="The gaps that you accept, as TOML. [none]")
 @click.option("--trust", type=options.IN, metavar="FILE", help="Public keys, one of which must have signed.")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 def verify(
-    certificate: Path, sample: int | None, backends: tuple[str, ...], on: str | None, trust: Path | None, as_json: bool
+    certificate: Path,
+    sample: int | None,
+    sample_seed: int | None,
+    backends: tuple[str, ...],
+    on: str | None,
+    other_device: bool,
+    known_gaps: Path | None,
+    trust: Path | None,
+    as_json: bool,
 ) -> None:
-    """Judge the cells of a CERTIFICATE again, here and now. Status 1 if anything ends otherwise."""
+    """Judge the cells of a CERTIFICATE again, here and now. Status 1 if anything ends otherwise, 5 if an opinion
+    about a case did not come in time."""
     with options.usage():
         document = read_certificate(certificate)
         names = signers(document, read_trust(trust)) if trust is not None else []
-    if unknown := set(backends) - set(document.body["cells"]):
-        raise click.UsageError(f"it says nothing about {', '.join(sorted(unknown))}. Fix: name one of "
-                               + ", ".join(document.body["cells"]))  # fmt: skip
-    results = [verify_by_replay(document, b, on=on, sample=sample) for b in backends or document.body["cells"]]
-    holds = all(result.holds for result in results) and (trust is None or bool(names))
+        accepted = read_gaps(known_gaps) if known_gaps else ()
+        if unknown := set(backends) - set(document.body["cells"]):
+            raise click.UsageError(f"it says nothing about {', '.join(sorted(unknown))}. Fix: name one of "
+                                   + ", ".join(document.body["cells"]))  # fmt: skip
+        seed = secrets.randbits(SEED_BITS) if sample_seed is None else sample_seed
+        results = [
+            verify_by_replay(document, b, on=on, other_device=other_device, accepted=accepted, sample=sample, seed=seed)
+            for b in backends or document.body["cells"]
+        ]
+    is_signed = trust is None or bool(names)
+    holds = is_signed and all(result.holds for result in results)
     if as_json:
-        facts = [
-            {"backend": r.backend, "on": on or r.backend, "replayed": r.replayed, "certified": r.certified,
-             "differing": [cell.to_json() for cell in r.differing], "missing": r.missing, "beyond": r.beyond}
-            for r in results
-        ]  # fmt: skip
-        click.echo(
-            json.dumps({"holds": holds, "signers": names, "digest": document.digest, "backends": facts}, indent=1)
-        )
-        sys.exit(Exit.PROVEN if holds else Exit.FAILED)
-    if trust is not None:
-        click.echo(f"signed by {', '.join(names)}" if names else "signed by nobody who is trusted")
-    elif document.signatures:
-        click.echo(f"{len(document.signatures)} signatures, not looked at: there is no --trust")
+        facts = {"holds": holds, "signers": names, "digest": document.digest, "sample_seed": seed, "trust": TRUST}
+        click.echo(json.dumps(facts | {"backends": [_facts(result) for result in results]}, indent=1))
     else:
-        click.echo("not signed: what it says is what the replay shows")
-    for found in results:
-        click.echo(f"{found.backend} on {on or found.backend}: {found.replayed} of {found.certified} cells judged "
-                   f"again, {len(found.differing)} differ, {len(found.missing)} are not there any more")  # fmt: skip
-        if found.beyond:
-            click.echo(f"  {found.beyond} that were skipped there are judged here, and pass")
-        for cell in found.differing[:20]:
-            click.echo(f"  {cell.state.value}  {cell.address}  {cell.reason}")
-    click.echo("it holds" if holds else "it does not hold")
-    sys.exit(Exit.PROVEN if holds else Exit.FAILED)
+        click.echo(f"{document.task.cells} cells a backend: {about(document.task)}")
+        click.echo(_signed(document, names, trust is not None))
+        for oracle in missing(document.task.versions):
+            click.echo(f"weaker cells: {oracle}")
+        for found in results:
+            _echo(found)
+        if sample is not None:
+            click.echo(f"the same sample again: --sample {sample} --sample-seed {seed}")
+        click.echo(f"on the word of whoever signs: {TRUST['on the word of whoever signs']}")
+        click.echo("it holds" if holds else "it does not hold")
+    is_refuted = not is_signed or any(result.is_refuted for result in results)
+    sys.exit(Exit.PROVEN if holds else Exit.FAILED if is_refuted else Exit.INCOMPLETE)
+
+
+def _signed(document: Certificate, names: list[str], is_asked: bool) -> str:
+    if is_asked:
+        return f"signed by {', '.join(names)}" if names else "signed by none of the keys that are trusted"
+    if document.signatures:
+        return f"{len(document.signatures)} signatures, not looked at: there is no --trust"
+    return "not signed: what it says is what the replay shows"
+
+
+def _echo(found: Verification) -> None:
+    click.echo(f"{found.backend} on {found.here}: {found.replayed} of {found.certified} cells judged again, "
+               f"{len(found.differing)} differ, {len(found.missing)} are not there any more, "
+               f"{len(found.uncertified)} are left out")  # fmt: skip
+    if found.device:
+        click.echo(f"  judged on {found.device}")
+    if found.beyond:
+        click.echo(f"  {found.beyond} that were skipped there are judged here, and pass")
+    for problem in found.problems:
+        click.echo(f"  {problem}")
+    for case in found.undecided[:SHOWN]:
+        click.echo(f"  undecided: {case}: an opinion did not come in time")
+    for address in (*found.missing[:SHOWN], *found.uncertified[:SHOWN]):
+        click.echo(f"  not in both: {address}")
+    for cell in found.differing[:SHOWN]:
+        click.echo(f"  {cell.state.value}  {cell.address}  {cell.reason}")
+
+
+def _facts(found: Verification) -> dict[str, Any]:
+    facts = {f.name: getattr(found, f.name) for f in fields(found)}
+    return facts | {"on": found.here, "holds": found.holds, "differing": [cell.to_json() for cell in found.differing]}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from vyre_conform.reproducer import read_reproducer
 from vyre_conform.run import Exit, Run
 from vyre_conform.show import Hunt, Live, show
 from vyre_conform.suite import Suite
-from vyre_conform.worker import Worker
+from vyre_conform.worker import NamedBy, Worker
 from vyre_driver.registry.backends import availability, registered_backends
 
 SIZES = click.Choice([size.name.lower() for size in Size])
@@ -96,7 +98,7 @@ def run(
             raise _nothing(queries)
         if journal is not None:
             journal.parent.mkdir(parents=True, exist_ok=True)
-        with Live(console) as live:
+        with Live(console) as live, _interruptible(journal):
             found = prove(backends or _available(), suite, seed, watch=live, reproducers=reproducers,
                           journal=journal, resume=resume, jobs=jobs)  # fmt: skip
     report = Report(found)
@@ -105,7 +107,7 @@ def run(
         with Hunt(console) as hunt:
             report.kills = run_controls(specs, seed, jobs=jobs, watch=hunt.caught)
     show(report, console)
-    options.write(report, sys.argv[1:], **files)
+    options.write(report, sys.argv[1:], named_by=NamedBy.CALLER, **files)
     sys.exit(report.exit)
 
 
@@ -150,7 +152,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
     verdict = settle(case, seconds=seconds)
     found = Run(task=task_of(Suite(queries=()), 0), is_complete=True)
     for backend in backends or _available():
-        with Worker(backend, seconds) as worker:
+        with Worker(backend, seconds, named_by=NamedBy.CALLER) as worker:
             (cell,) = judge(case, verdict, backend, worker.ask(launch))
         found.cells.append(cell)
         console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False, soft_wrap=True)
@@ -187,7 +189,7 @@ def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) ->
     found: dict[str, list[str]] = {}
     chosen = backends or _available()
     for backend in chosen:
-        with Worker(backend) as worker:
+        with Worker(backend, named_by=NamedBy.CALLER) as worker:
             if (hello := worker.start()).problem:
                 click.echo(f"{backend}: {hello.problem}. Fix: {hello.fix}", err=True)
                 sys.exit(Exit.UNAVAILABLE)
@@ -202,6 +204,17 @@ def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) ->
         for backend, words in found.items():
             click.echo("\n  ".join([f"{backend}: {len(specs)} cases, {len(words)} deviations", *words]))
     sys.exit(Exit.FAILED if any(found.values()) else Exit.PROVEN)
+
+
+@contextmanager
+def _interruptible(journal: Path | None) -> Iterator[None]:
+    """An interrupt from the keyboard ends the command with the status of a run that is not complete."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"{journal} has the cells so far: go on with --resume" if journal else "no --journal was written"
+        click.echo(f"interrupted; {kept}", err=True)
+        sys.exit(Exit.INCOMPLETE)
 
 
 def _nothing(queries: tuple[str, ...]) -> BadQuery:

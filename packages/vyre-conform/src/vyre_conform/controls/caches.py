@@ -29,7 +29,7 @@ def _sums(node: Expr) -> Expr:
     return Apply(OPS["add"], *node.args) if alike and node.dtype.is_integer else node
 
 
-def _keyed(by: Callable[[Program], str]) -> Callable[[Right], Right]:
+def keyed(by: Callable[[Program], str]) -> Callable[[Right], Right]:
     """Compiled code is found by what `by` gives of a program, and by nothing else."""
 
     def wrap(right: Right) -> Right:
@@ -78,13 +78,13 @@ _fault = partial(Fault, Layer.CACHE)
 # fmt: off
 FAULTS = (
     _fault("key-literals", "the key of compiled code leaves out literals",
-           on_engine(OF, _keyed(lambda p: in_expressions(_zeroed)(p).fingerprint())), "literals:cached literals:*"),
+           on_engine(OF, keyed(lambda p: in_expressions(_zeroed)(p).fingerprint())), "literals:cached literals:*"),
     _fault("key-ops", "the key of compiled code does not tell ops apart",
-           on_engine(OF, _keyed(lambda p: in_expressions(_sums)(p).fingerprint())), "ops:add ops:sub"),
+           on_engine(OF, keyed(lambda p: in_expressions(_sums)(p).fingerprint())), "ops:add ops:sub"),
     _fault("key-name", "compiled code is found by the name of the program",
-           on_engine(OF, _keyed(lambda p: p.name)), "literals:cached"),
+           on_engine(OF, keyed(lambda p: p.name)), "literals:cached"),
     _fault("key-workgroup", "the key of compiled code leaves out the workgroup size",
-           on_engine(OF, _keyed(_of_size_one)), "memory:sizes"),
+           on_engine(OF, keyed(_of_size_one)), "memory:sizes"),
     _fault("shape-lengths", "a prepared launch is used for inputs of any length",
            on_engine(REQUEST, _shaped(byte_lengths=())), "memory:sizes memory:*"),
     _fault("shape-config", "a prepared launch is used for any grid and any number of iterations",

@@ -8,10 +8,13 @@ from functools import partial
 from typing import Any
 
 from vyre_conform.controls.engine import on_engine
-from vyre_conform.controls.fault import Fault, Layer
+from vyre_conform.controls.fault import Fault, Layer, Plant
+from vyre_conform.oracle.evaluators import EVALUATORS
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.traps import QUIET
 from vyre_driver.errors import Trapped
 from vyre_driver.lower.lowered import TRAPS
+from vyre_driver.testing.fake_port import FakePort
 from vyre_foundation.ir.buffer import Memory
 
 Right = Callable[..., Any]
@@ -127,6 +130,16 @@ def _from_the_start(right: Right) -> Right:
     return lambda device, allocation, into, offset=0: right(device, allocation, into, 0)
 
 
+class Unflushed(EngineBackend, contract=1):
+    """A flush returns at once, on a device that works only when a wait makes it."""
+
+    def __init__(self) -> None:
+        super().__init__("mutant", lambda: FakePort(EVALUATORS["vector"], is_lazy=True))
+
+    def flush(self) -> None:
+        """Nothing."""
+
+
 _fault = partial(Fault, Layer.ENGINE)
 PREPARED = "vyre_driver.engine.prepared"
 RAISE_TRAP = "vyre_driver.engine.traps:raise_trap"
@@ -149,6 +162,8 @@ FAULTS = (
            on_engine(RAISE_TRAP, _trap_by(max)), "traps:*"),
     _fault("trap-by-statement", "of several traps the first statement's is reported",
            on_engine(RAISE_TRAP, _trap_by(lambda found: found[0])), "traps:*"),
+    _fault("trap-by-code", "of several traps of an invocation that with the least code is reported",
+           on_engine(RAISE_TRAP, _trap_by(lambda found: min(found, key=lambda r: (r[0], r[2])))), "traps:*"),
     _fault("trap-unread", "the record of traps is not read",
            on_engine(f"{PREPARED}:Prepared.raise_trap", _nothing), "traps:*"),
     _fault("kernels-reversed", "the kernels between grid barriers run in the other order",
@@ -169,5 +184,7 @@ FAULTS = (
            on_engine("vyre_driver.engine.bind:_lengths", _empty_is_one), "memory:empty_inputs"),
     _fault("readback-from-start", "a part of a buffer is read back from its start",
            on_engine("vyre_driver.engine.device:Device.copy_out", _from_the_start), "memory:output_range*"),
+    _fault("flush-at-once", "a flush returns while dispatches are in flight",
+           Plant(Unflushed, "engine-generous"), "claims:flushing"),
 )
 # fmt: on

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, reduce
-from importlib import import_module
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from vyre_conform.controls.fault import Plant
+import numpy as np
+
+from vyre_conform.controls.fault import Plant, found
 from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.engine.device import Device
 from vyre_driver.lower.target import Groups, Target
-from vyre_driver.testing.fake_port import FakePort
+from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.dtype import bool_, f32, f64, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.program import Program
@@ -22,11 +24,20 @@ from vyre_foundation.optimize import facts_after
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.facts import Facts
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 Wrap = Callable[[Any], Any]
 """From the right thing to the faulty one."""
 
 
-def on_engine(where: str, wrap: Wrap, target: Callable[[], Target] = generous_target, by: str = "vector") -> Plant:
+def on_engine(
+    where: str,
+    wrap: Wrap,
+    target: Callable[[], Target] = generous_target,
+    by: str = "vector",
+    port: type[FakePort] = FakePort,
+) -> Plant:
     """The engine with the attribute `where` (``module:name`` or ``module:Class.name``) of its process replaced.
 
     `by` executes kernels: "scalar" runs one invocation after the other up to a barrier, "vector" all side by side.
@@ -35,34 +46,60 @@ def on_engine(where: str, wrap: Wrap, target: Callable[[], Target] = generous_ta
     def begin() -> EngineBackend:
         owner, name = found(where)
         setattr(owner, name, wrap(getattr(owner, name)))
-        return engine(target, by)
+        return engine(target, by, port)
 
-    return Plant(begin, f"engine-{target().name}", where)
-
-
-def found(where: str) -> tuple[Any, str]:
-    """The module or class that has what `where` names, and the name in it."""
-    module, _, path = where.partition(":")
-    *owners, name = path.split(".")
-    return reduce(getattr, owners, import_module(module)), name
+    return Plant(begin, right_engine(target, port), where)
 
 
-def engine(target: Callable[[], Target], by: str = "vector") -> EngineBackend:
+def over(port: type[FakePort], target: Callable[[], Target] = generous_target) -> Plant:
+    """The engine over a device that is wrong."""
+    return Plant(lambda: engine(target, port=port), right_engine(target))
+
+
+def right_engine(target: Callable[[], Target], port: type[FakePort] = FakePort) -> str:
+    """The name of the engine without a fault."""
+    return f"engine-{target().name}" if port is FakePort else f"engine-{target().name}-sharing"
+
+
+def engine(target: Callable[[], Target], by: str = "vector", port: type[FakePort] = FakePort) -> EngineBackend:
     """The engine over a device that executes kernels with an evaluator."""
-    return EngineBackend("mutant", lambda: FakePort(EVALUATORS[by], spelled=target()))
+    if port.shares_host_memory:
+        setattr(Device, "host_memory", _rubbish)  # noqa: B010 - for the type checker
+    return EngineBackend("mutant", lambda: port(EVALUATORS[by], spelled=target()))
 
 
-def optimizes(change: Callable[[Program], Program]) -> Plant:
-    """An optimizer with one rewriting more, which is wrong."""
+def _rubbish(device: Device, size: int) -> npt.NDArray[np.uint8]:
+    """Host memory in which a device is going to work: its contents are unspecified, and these show that they were."""
+    return np.full(size, 0xA5, np.uint8)
 
-    def wrap(right: Callable[[Facts], Facts]) -> Callable[[Facts], Facts]:
-        def optimize(facts: Facts) -> Facts:
-            after = right(facts)
+
+class SharingPort(FakePort):
+    """A device that works in the memory of the host: nothing is copied."""
+
+    shares_host_memory = True
+
+    def in_place(self, data: memoryview) -> FakeMemory:
+        return FakeMemory(memoryview(data).cast("B"), is_foreign=True)
+
+
+def sharing_engine() -> EngineBackend:
+    """The engine over such a device."""
+    return engine(generous_target, port=SharingPort)
+
+
+def optimizes(change: Callable[[Program], Program], by: str = "vector", *, first: bool = False) -> Plant:
+    """An optimizer with one rewriting more, which is wrong: the last of all, or the first."""
+
+    def wrap(right: Callable[..., Facts]) -> Callable[..., Facts]:
+        def optimize(facts: Facts, *rest: Any) -> Facts:
+            if first:
+                return right(facts_after(facts, changed_if_valid(change, facts.program, legalized=False)), *rest)
+            after = right(facts, *rest)
             return facts_after(after, changed_if_valid(change, after.program, legalized=False))
 
         return optimize
 
-    return on_engine("vyre_driver.engine.lowering:optimize", wrap)
+    return on_engine("vyre_driver.engine.lowering:optimize", wrap, by=by)
 
 
 def emits(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from vyre_conform.case import Launch
-from vyre_conform.controls.fault import Plant
+from vyre_conform.controls.fault import Plant, found
 from vyre_conform.oracle.evaluators import EVALUATORS, fresh_memory, plan_case
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
@@ -75,6 +76,17 @@ def right() -> FaultyEvaluator:
 def of_launches(change: Change, evaluator: str = "vector") -> Plant:
     """A host that launches something else."""
     return Plant(lambda: FaultyEvaluator(change, None, evaluator), "evaluator")
+
+
+def of_evaluator(where: str, wrap: Callable[[Any], Any]) -> Plant:
+    """The faster evaluator with the attribute `where` of its process replaced."""
+
+    def begin() -> FaultyEvaluator:
+        owner, name = found(where)
+        setattr(owner, name, wrap(getattr(owner, name)))
+        return right()
+
+    return Plant(begin, "evaluator", where)
 
 
 def of_outputs(spoil: Spoil) -> Plant:

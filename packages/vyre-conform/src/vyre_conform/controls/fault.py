@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
+from importlib import import_module
+from typing import Any
 
 from vyre_driver.backend.contract import VyreBackend
 
@@ -60,3 +63,10 @@ class Fault:
 def worker_id(name: str) -> str:
     """What finds a planted fault, or one of the right backends, in the registry of workers."""
     return f"vyre_conform.controls.mutants:{name}"
+
+
+def found(where: str) -> tuple[Any, str]:
+    """The module or class that has what `where` names, and the name in it."""
+    module, _, path = where.partition(":")
+    *owners, name = path.split(".")
+    return reduce(getattr, owners, import_module(module)), name

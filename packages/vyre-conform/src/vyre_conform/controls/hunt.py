@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from vyre_conform.address import Query
 from vyre_conform.case import Case, Spec
@@ -16,7 +16,7 @@ from vyre_conform.judge import judge
 from vyre_conform.oracle import Verdict, settle
 from vyre_conform.outcome import Outcome, Raised
 from vyre_conform.report import Kill
-from vyre_conform.worker import Worker
+from vyre_conform.worker import NamedBy, Worker
 
 MISFITS = frozenset(("TypeError", "AttributeError", "NameError"))
 """What Python raises where a call or a name does not fit."""
@@ -32,6 +32,8 @@ class Cases:
         self._right: dict[str, Worker] = {}
         self._asking = threading.Lock()
         self._workers = ExitStack()
+        self._hunting: set[Worker] = set()
+        self._is_cancelled = False
 
     def of(self, spec: Spec) -> tuple[Case, Verdict]:
         with self._settling:
@@ -53,10 +55,28 @@ class Cases:
         """Whether the same backend passes the case when nothing is planted: else its failure says nothing."""
         with self._asking:
             if fault.plant.right not in self._right:
-                worker = self._workers.enter_context(Worker(worker_id(fault.plant.right)))
+                worker = self._workers.enter_context(Worker(worker_id(fault.plant.right), named_by=NamedBy.CALLER))
                 self._right[fault.plant.right] = worker
             right = self._right[fault.plant.right]
             return _failed(right, case, verdict, right.ask(case.launch, 2)) is None
+
+    @contextmanager
+    def worker(self, fault: Fault) -> Iterator[Worker]:
+        """The process of a faulty backend, which `cancel` ends."""
+        with Worker(fault.backend, fault.seconds, named_by=NamedBy.CALLER) as worker:
+            self._hunting.add(worker)
+            if self._is_cancelled:
+                worker.cancel()
+            try:
+                yield worker
+            finally:
+                self._hunting.discard(worker)
+
+    def cancel(self) -> None:
+        """From another thread: end all hunts; each raises `Cancelled`."""
+        self._is_cancelled = True
+        for worker in (*self._hunting, *self._right.values()):
+            worker.cancel()
 
     def __enter__(self) -> Cases:
         return self
@@ -68,7 +88,7 @@ class Cases:
 def hunt(fault: Fault, cases: Cases) -> Kill:
     """The first case that tells the faulty backend from a right one."""
     tried = 0
-    with Worker(fault.backend, fault.seconds) as worker:
+    with cases.worker(fault) as worker:
         hello = worker.start()
         if hello.problem:
             raise RuntimeError(f"the fault {fault.id} can not be planted: {hello.problem}: {hello.fix}")
@@ -109,7 +129,11 @@ def run_controls(
         return kill
 
     with Cases(specs, seed) as cases, ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        return list(pool.map(one, FAULTS if faults is None else faults))
+        try:
+            return list(pool.map(one, FAULTS if faults is None else faults))
+        except BaseException:
+            cases.cancel()
+            raise
 
 
 def _failed(worker: Worker, case: Case, verdict: Verdict, outcome: Outcome) -> Cell | None:

@@ -7,12 +7,14 @@ from functools import partial
 from types import MappingProxyType
 
 from vyre_conform.controls import FAULTS, evaluated
-from vyre_conform.controls.engine import TARGETS, engine
+from vyre_conform.controls.engine import TARGETS, SharingPort, engine, right_engine, sharing_engine
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
+from vyre_driver.testing.target import generous_target
 
 RIGHT: Mapping[str, Callable[[], VyreBackend]] = MappingProxyType(
-    {"evaluator": evaluated.right} | {f"engine-{target().name}": partial(engine, target) for target in TARGETS}
+    {"evaluator": evaluated.right, right_engine(generous_target, SharingPort): sharing_engine}
+    | {right_engine(target): partial(engine, target) for target in TARGETS}
 )
 """What faults are planted in, without any."""
 _BACKENDS = {**RIGHT, **{fault.id: fault.plant.begin for fault in FAULTS}}

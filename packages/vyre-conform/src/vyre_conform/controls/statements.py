@@ -35,7 +35,7 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )
-from vyre_foundation.ir.walk import rewrite_body
+from vyre_foundation.ir.walk import postorder, rewrite, rewrite_body
 
 
 def _store_first(stmt: Stmt) -> Stmt:
@@ -237,6 +237,31 @@ def _inner_assignments_lost(stmt: Stmt) -> Stmt:
     return replace(stmt, body=tuple(s for s in stmt.body if not isinstance(s, Assign)))
 
 
+_WIDTH = 4
+
+
+def _as_vectors(stmt: Stmt) -> Stmt:
+    """Vectors of a loop that stores once, whatever it depends on: all loads of some iterations, then their stores."""
+    if not (isinstance(stmt, For) and stmt.step == 1 and len(stmt.body) == 1 and isinstance(stmt.body[0], Store)):
+        return stmt
+    if any(isinstance(node, Load) for node in postorder((stmt.stop,))):
+        return stmt
+    store, counter = stmt.body[0], Local(stmt.name, stmt.start.dtype)
+    lets, stores = [], []
+    for lane in range(_WIDTH):
+        here: dict[Expr, Expr] = {counter: op("add", counter, literal(counter.dtype, lane))}
+        value = Local(f"{stmt.name}_value_{lane}", store.value.dtype)
+        lets.append(Let(value.name, rewrite(store.value, _unchanged, here)))
+        index = rewrite(store.index, _unchanged, here)
+        is_left = op("gt", op("sub", stmt.stop, counter), literal(counter.dtype, lane))
+        stores.append(If(is_left, (replace(store, index=index, value=value),)))
+    return replace(stmt, step=_WIDTH, body=(*lets, *stores))
+
+
+def _unchanged(node: Expr) -> Expr:
+    return node
+
+
 _SCALAR = "scalar"
 """Only one invocation after the other shows that a barrier is missing."""
 
@@ -280,6 +305,8 @@ FAULTS = (
            of_statements(_inner_assignments_lost), "control:*"),
     _fault("loop-step", "a loop counts by one",
           of_statements(_steps_of_one), "control:*"),
+    _fault("loop-vectors", "loops become vectors whatever their iterations depend on",
+          of_statements(_as_vectors), "recurrences:*"),
     _fault("trap-silent", "traps are not seen",
           of_statements(without(Trap)), "traps:*"),
     _fault("trap-code", "the code of a trap is lost",

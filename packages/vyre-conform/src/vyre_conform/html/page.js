@@ -41,7 +41,10 @@ function head() {
   parts.push(bad ? `${bad.toLocaleString("en")} of them wrong` : "none of them wrong");
   if (data.kills.length) parts.push(`${data.kills.length - survived} of ${data.kills.length} planted faults found`);
   if (data.disagreements.length) parts.push(`${data.disagreements.length} cases in doubt`);
+  if (data.undecided.length) parts.push(`${data.undecided.length} cases undecided`);
   at("summary").textContent = parts.join(", ");
+  at("about").textContent = `Of: ${data.about}.`;
+  for (const words of data.weaker) at("weaker").append(make("li", {}, words));
   document.title = `${at("verdict").textContent}: vyre conformance`;
   for (const backend of data.backends) {
     const facts = backend.problem ? `${backend.problem}. Fix: ${backend.fix}` : Object.values(backend.facts).filter(Boolean).join(", ");
@@ -92,6 +95,26 @@ function choose(group, backend) {
   list();
 }
 
+// ── failures and refusals ──
+
+function failures() {
+  at("failures").hidden = !data.failures.length;
+  for (const numbers of data.failures) {
+    const cell = cells[numbers[0]];
+    const node = row(cell);
+    if (numbers.length > 1) {
+      const others = numbers.slice(1).map((number) => cells[number].address);
+      node.querySelector("summary").append(make("b", {}, `×${numbers.length.toLocaleString("en")}`));
+      node.append(part(`${others.length.toLocaleString("en")} equal failures`, make("pre", {tabindex: "0"}, others.join("\n"))));
+    }
+    at("groups").append(node);
+  }
+  at("reasons").hidden = !data.unsupported.length;
+  const head = make("thead", {}, make("tr", {}, ...["backend", "state", "cells", "reason"].map((title) => make("th", {scope: "col"}, title))));
+  at("why").append(head, make("tbody", {}, ...data.unsupported.map(([backend, state, reason, count]) => make("tr", {},
+    make("td", {class: "where"}, backend), make("td", {}, `${MARKS[state]} ${state}`), make("td", {}, count.toLocaleString("en")), make("td", {}, reason)))));
+}
+
 // ── filter ──
 
 function controls() {
@@ -138,7 +161,7 @@ function row(cell) {
   const summary = make("summary", {}, make("span", {class: `state s-${cell.state}`}, `${MARKS[cell.state]} ${cell.state}`),
     make("span", {class: "mono"}, cell.address), make("span", {class: "where"}, ...parted(cell.backend)), make("span", {class: "time"}, time));
   const node = make("details", {}, summary);
-  node.addEventListener("toggle", () => { if (node.open && node.children.length === 1) node.append(inside(cell)); });
+  node.addEventListener("toggle", () => { if (node.open && !node.querySelector(".inside")) summary.after(inside(cell)); });
   return node;
 }
 
@@ -157,6 +180,12 @@ function inside(cell) {
     if (facts.differing > 1) pairs.append(make("dt", {}, "differing"), make("dd", {}, `${facts.differing.toLocaleString("en")} elements`));
     node.append(part("Result", pairs));
   }
+  if (facts.window) {
+    const sides = [facts.window.got, facts.window.expected].map((side) => side.split(" "));
+    const differs = new Set(sides[0].map((element, n) => (element === sides[1][n] ? -1 : n)));
+    const title = (side) => `${facts.output}, ${side}, in hexadecimal from [${facts.window.first.toLocaleString("en")}]`;
+    node.append(part(title("got"), dump(sides[0], differs)), part(title("expected"), dump(sides[1], differs)));
+  }
   const again = `vyre-conform run --backend ${cell.backend} --cases '${cell.address}' --seed ${data.seed}`;
   node.append(part("Again", make("pre", {tabindex: "0", class: "wraps"}, facts.command ?? again)));
   if (facts.log) node.append(part("Last words of the process", make("pre", {tabindex: "0"}, facts.log)));
@@ -164,7 +193,8 @@ function inside(cell) {
     const all = input.shown === input.count;
     const which = all ? "" : `, from [${input.first.toLocaleString("en")}] to [${(input.first + input.shown - 1).toLocaleString("en")}]`;
     const title = `Input ${input.name}: ${input.type}, ${input.count.toLocaleString("en")} elements in hexadecimal${which}`;
-    node.append(part(title, make("pre", {tabindex: "0"}, wrapped(input.hex))));
+    const same = new Set(facts.index == null ? [] : [facts.index - input.first]);
+    node.append(part(title, dump(input.hex.split(" "), same)));
   }
   if (facts.program) node.append(part("Program", make("pre", {tabindex: "0"}, facts.program)));
   if (facts.source) node.append(part("Emitted source", make("pre", {tabindex: "0"}, facts.source)));
@@ -173,7 +203,16 @@ function inside(cell) {
 
 /** A name that may be broken where its parts meet. */
 const parted = (name) => name.split(/(?<=[.:])/).flatMap((word, n) => (n ? [make("wbr"), word] : [word]));
-const wrapped = (hex) => hex.replace(/(.{1,72})( |$)/g, "$1\n").trimEnd();
+
+/** Elements in rows, those at the marked places between brackets. */
+function dump(elements, marked) {
+  const row = Math.max(1, Math.floor(72 / (elements[0].length + 2)));
+  const words = elements.flatMap((element, n) => {
+    const gap = n % row === row - 1 ? "\n" : "";
+    return marked.has(n) ? [make("mark", {}, `[${element}]`), gap] : [` ${element} `, gap];
+  });
+  return make("pre", {tabindex: "0"}, ...words);
+}
 
 // ── the rest ──
 
@@ -202,6 +241,9 @@ function absent(kinds) {
 
 function facts() {
   for (const [name, value] of data.facts) at("facts").append(make("dt", {}, name), make("dd", {class: "mono"}, value));
+  for (const late of data.undecided) {
+    at("facts").append(make("dt", {}, "undecided"), make("dd", {class: "mono"}, `${late.case}: ${late.opinion}: ${late.why}`));
+  }
   for (const quarrel of data.disagreements) {
     at("facts").append(make("dt", {}, "in doubt"), make("dd", {class: "mono"}, `${quarrel.case}: ${quarrel.opinion}: ${quarrel.quarrel}`));
   }
@@ -210,6 +252,7 @@ function facts() {
 head();
 matrix();
 controls();
+failures();
 list();
 faults();
 executed();

@@ -9,30 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from vyre_conform.cell import Cell, State
+from vyre_conform.failures import grouped, reasons
 from vyre_conform.html.details import details
+from vyre_conform.oracle.missing import missing
 from vyre_conform.report import Report
 from vyre_conform.run import Run
+from vyre_conform.show import EXPLAINED, about
+from vyre_conform.worker import NamedBy
 
 DETAILED = 100
 """Failures that are shown with their sources; each costs a process."""
 STATES = list(State)
 
 
-def write_page(report: Report, path: Path, *, detailed: int = DETAILED) -> None:
-    """Write the report as one file."""
-    data = json.dumps(page_data(report, detailed), separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+def write_page(report: Report, path: Path, *, named_by: NamedBy = NamedBy.FILE, detailed: int = DETAILED) -> None:
+    """Write the report as one file. `named_by` says where the names of its backends come from."""
+    facts = page_data(report, detailed, named_by)
+    data = json.dumps(facts, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     page = _asset("page.html").replace("/*STYLE*/", _asset("page.css")).replace("/*SCRIPT*/", _asset("page.js"))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page.replace('"DATA"', data), "utf-8")
 
 
-def page_data(report: Report, detailed: int = DETAILED) -> dict[str, Any]:
+def page_data(report: Report, detailed: int = DETAILED, named_by: NamedBy = NamedBy.FILE) -> dict[str, Any]:
     """What the script shows. Cells are rows of numbers: there are tens of thousands of them."""
     run = report.run
     addresses = list(dict.fromkeys(str(cell.address) for cell in run.cells))
     numbers = {address: n for n, address in enumerate(addresses)}
     backends = [hello.backend for hello in run.backends]
-    bad = set(map(id, run.bad()[:detailed]))
+    failures = grouped(run.bad())
+    bad = {id(cell) for cell in (*(f.first for f in failures), *run.bad())[:detailed]}
+    at = {id(cell): n for n, cell in enumerate(run.cells)}
     return {
         "states": [state.value for state in STATES],
         "backends": [
@@ -42,7 +49,17 @@ def page_data(report: Report, detailed: int = DETAILED) -> dict[str, Any]:
         "addresses": addresses,
         "cells": [_row(cell, numbers, backends) for cell in run.cells],
         "reasons": {n: cell.reason for n, cell in enumerate(run.cells) if cell.reason},
-        "details": {n: details(cell, run) for n, cell in enumerate(run.cells) if id(cell) in bad},
+        "details": {n: details(cell, run, named_by) for n, cell in enumerate(run.cells) if id(cell) in bad},
+        "failures": [[at[id(cell)] for cell in failure.cells] for failure in failures],
+        "unsupported": [
+            [hello.backend, state.value, reason, count]
+            for hello in run.backends
+            for state in EXPLAINED
+            for reason, count in reasons(run, hello.backend, state)
+        ],
+        "about": about(run.task),
+        "weaker": [str(oracle) for oracle in missing(run.task.versions)],
+        "undecided": [late.to_json() for late in run.undecided.values()],
         "kills": [[k.layer, k.fault, k.summary, k.by, k.how] for k in report.kills],
         "executed": [
             [row.family, row.kinds, row.executed, row.times, [".".join(kind[1:]) or kind[0] for kind in row.missing]]

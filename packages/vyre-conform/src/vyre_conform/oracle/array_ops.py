@@ -27,7 +27,7 @@ def array_opinion(launch: Launch) -> dict[str, bytes]:
     roots = _pointwise(launch.program)
     if roots is None or launch.grid is not None or launch.iterations != 1:
         return {}
-    if any(len(launch.inputs[b.name]) % b.dtype.size for b in launch.program.inputs):
+    if any(b.name not in launch.inputs or len(launch.inputs[b.name]) % b.dtype.size for b in launch.program.inputs):
         return {}
     arrays = {b.name: np.frombuffer(launch.inputs[b.name], b.dtype.numpy) for b in launch.program.inputs}
     if len({len(a) for a in arrays.values()}) != 1:

@@ -14,6 +14,8 @@ from vyre_conform.outcome import Outcome, Raised, Returned, raised
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize import optimize
 from vyre_reference.budget import Budget
 from vyre_reference.scalar.races import Races
@@ -52,14 +54,30 @@ def fresh_memory(plan: LaunchPlan, inputs: Mapping[str, bytes]) -> dict[str, byt
 
 
 def evaluate_case(launch: Launch, evaluate: Evaluate, *, seconds: float = 60.0, **options: Any) -> Outcome:
-    """What an evaluator makes of a launch. Errors that are not vyre's own are left to the caller: they are bugs."""
+    """What an evaluator makes of a launch, and of those that follow. Errors that are not vyre's own are left to the
+    caller: they are bugs."""
+    outputs: list[bytes] = []
+    left: dict[str, bytes] = {}
+    pipelines: dict[Program, dict[str, bytearray]] = {}
     try:
-        plan = plan_case(launch)
-        memory = fresh_memory(plan, launch.inputs)
-        evaluate(plan, memory, budget=Budget(seconds=seconds), **options)
+        for one in launch.launches:
+            inputs = completed(one, left)
+            plan = plan_case(replace(one, inputs=inputs))
+            persistent = pipelines.setdefault(one.program, {})
+            memory = fresh_memory(plan, inputs) | persistent
+            evaluate(plan, memory, budget=Budget(seconds=seconds), **options)
+            persistent.update((b.name, memory[b.name]) for b in plan.program.buffers if b.memory is Memory.PERSISTENT)
+            results = [bytes(memory[o.buffer][o.start : o.stop]) for o in plan.outputs]
+            outputs += results
+            left |= inputs | dict(zip((o.buffer for o in plan.outputs), results, strict=True))
     except VyreError as error:
         return raised(error)
-    return Returned(tuple(bytes(memory[o.buffer][o.start : o.stop]) for o in plan.outputs))
+    return Returned(tuple(outputs))
+
+
+def completed(launch: Launch, left: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The inputs of a launch: what it lacks is what those before it have left."""
+    return {b.name: launch.inputs[b.name] if b.name in launch.inputs else left[b.name] for b in launch.program.inputs}
 
 
 def races(launch: Launch, *, seconds: float = 60.0) -> str | None:

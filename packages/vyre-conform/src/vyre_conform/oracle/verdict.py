@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from vyre_conform.case import AsEvaluated, Case, Exactly, Expected, Traps
+from vyre_conform.case import AsEvaluated, Case, Exactly, Expected, Refusal, Traps
 from vyre_conform.compare import describe, difference
 from vyre_conform.oracle.array_ops import array_opinion
 from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
@@ -15,22 +15,32 @@ from vyre_reference.scalar import Coverage
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a case must give. `disagreements` maps an opinion to its quarrel: then no backend is judged by the case."""
+    """What a case must give. `disagreements` maps an opinion to its quarrel: then no backend is judged by the case.
+    `undecided` maps an opinion that did not come in time to the reason: then the case can be asked about again."""
 
     expected: Expected
     disagreements: dict[str, str]
     coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
     """How often the textbook evaluator executed each kind of node."""
+    undecided: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_settled(self) -> bool:
-        return not self.disagreements
+        return not self.disagreements and not self.undecided
+
+    @property
+    def why_not(self) -> str:
+        """In words, why no backend is judged by the case."""
+        if self.disagreements:
+            return f"the opinions about this case disagree: {', '.join(self.disagreements)}"
+        return "; ".join(f"undecided, {opinion}: {why}" for opinion, why in self.undecided.items())
 
 
 def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
     """Ask every opinion about a case."""
     expected = case.expected
     disagreements: dict[str, str] = {}
+    undecided: dict[str, str] = {}
     coverage = Coverage()
     for name, evaluate in EVALUATORS.items():
         options = {"coverage": coverage} if name == "scalar" else {}
@@ -39,7 +49,9 @@ def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
         except Exception as error:  # an evaluator that fails is a finding, not the end of the run
             disagreements[name] = f"{type(error).__name__}: {error}"
             continue
-        if isinstance(expected, AsEvaluated):
+        if _is_late(outcome, expected):
+            undecided[name] = f"no answer within {seconds:g} s"
+        elif isinstance(expected, AsEvaluated):
             expected = as_expected(outcome)
             if isinstance(expected, AsEvaluated):
                 disagreements[name] = describe(outcome)
@@ -47,14 +59,20 @@ def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
             disagreements[name] = str(found)
     if isinstance(expected, Exactly) and (found := difference(case.launch, expected, _arrays(case, expected))):
         disagreements["numpy"] = str(found)
-    return Verdict(expected, disagreements, coverage.counts)
+    return Verdict(expected, disagreements, coverage.counts, {} if disagreements else undecided)
+
+
+def _is_late(outcome: Outcome, expected: Expected) -> bool:
+    """Whether an evaluator has run out of time: a busy machine does that, and it says nothing about the case."""
+    is_asked_for = isinstance(expected, Refusal) and expected.error == "DispatchTimeout"
+    return isinstance(outcome, Raised) and outcome.error == "DispatchTimeout" and not is_asked_for
 
 
 def _arrays(case: Case, expected: Exactly) -> Returned:
     """NumPy's opinion; where it has none it goes with the others."""
-    opinion = array_opinion(case.launch)
-    names = [buffer.name for buffer in case.launch.program.outputs]
-    return Returned(tuple(opinion.get(name, data) for name, data in zip(names, expected.outputs, strict=True)))
+    opinions = [(array_opinion(one), buffer.name) for one in case.launch.launches for buffer in one.program.outputs]
+    pairs = zip(opinions, expected.outputs, strict=True)
+    return Returned(tuple(opinion.get(name, data) for (opinion, name), data in pairs))
 
 
 def as_expected(outcome: Outcome) -> Expected:

@@ -4,4 +4,4 @@ import sys
 
 from vyre_conform.worker.serve import main
 
-sys.exit(main(sys.argv[1]))
+sys.exit(main(*sys.argv[1:]))

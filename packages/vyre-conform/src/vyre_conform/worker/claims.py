@@ -6,12 +6,16 @@ Each check raises `BrokenClaim`, or lets an error out that no caller should see.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from random import Random
 from typing import Any
 
+from vyre_conform.worker.admission import admission, changed_dialects, gates, pipelines_over_memory
+from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require
 from vyre_driver.backend.config import DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.resources import HostShimBuffer, Resource
+from vyre_driver.backend.resources import HostShimBuffer, ResidentDispatchStep, Resource
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import (
@@ -23,9 +27,16 @@ from vyre_driver.errors import (
     UnsupportedFeature,
 )
 from vyre_driver.pipeline.compile import compile
+from vyre_driver.testing.capabilities import (
+    UNSHOWN,
+    USES,
+    contradictions,
+    disagreements,
+    false_claim,
+    false_timing,
+)
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
-from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 
 Check = Callable[[VyreBackend], None]
@@ -33,35 +44,6 @@ LANGUAGE: Extent = (1024, 1024, 64)
 """What the language allows of a workgroup on each axis, and `WORKGROUP` in all."""
 WORKGROUP = 1024
 REFUSALS = (UnsupportedFeature, InvalidLaunch, InvalidProgram)
-
-
-class BrokenClaim(VyreError):
-    """A backend says of itself what is not so."""
-
-    code = "E1208"
-
-
-def _require(holds: bool, words: str) -> None:
-    if not holds:
-        raise BrokenClaim(words, fix="claim what the backend does, and do what it claims")
-
-
-class NotExercised(VyreError):
-    """A backend that does not do, here and now, what a case is about: the case shows nothing of it."""
-
-    code = "E1210"
-
-
-@contextmanager
-def _refused(what: str, *kinds: type[Exception]) -> Iterator[None]:
-    """The body has to raise one of these."""
-    try:
-        yield
-    except kinds:
-        return
-    except Exception as error:
-        raise BrokenClaim(f"{what} raised {type(error).__name__}: {error}", fix="raise the typed refusal") from error
-    raise BrokenClaim(f"{what} was not refused", fix="refuse it before anything runs")
 
 
 def _numbers(group: Extent, grid: int = 1) -> Program:
@@ -78,7 +60,7 @@ def _runs(backend: VyreBackend, group: Extent) -> None:
     x, y, z = group
     (out,) = backend.dispatch(_numbers(group), [], DispatchConfig(grid_override=(1, 1, 1)))
     wanted = b"".join((n + 1).to_bytes(4, "little") for n in range(x * y * z))
-    _require(bytes(out) == wanted, f"a workgroup of {group} is claimed, and gives wrong numbers")
+    require(bytes(out) == wanted, f"a workgroup of {group} is claimed, and gives wrong numbers")
 
 
 def workgroup_limits(backend: VyreBackend) -> None:
@@ -89,7 +71,7 @@ def workgroup_limits(backend: VyreBackend) -> None:
         allowed = min(size, most, language)
         _runs(backend, _along(axis, allowed))
         beyond = _along(axis, allowed + 1)
-        with _unchanged(backend), _refused(f"a workgroup of {beyond}", *REFUSALS):
+        with _unchanged(backend), refused(f"a workgroup of {beyond}", *REFUSALS):
             backend.dispatch(_numbers(beyond), [], DispatchConfig(grid_override=(1, 1, 1)))
 
 
@@ -106,7 +88,7 @@ def _unchanged(backend: VyreBackend) -> Iterator[None]:
     after = backend.backend_metric_snapshot()
     for name in ("launches", "compiles", "copies_in"):
         same = after.get(name, 0) == before.get(name, 0)
-        _require(same, f"the refusal came after the backend's {name} went from {before.get(name)} to {after.get(name)}")
+        require(same, f"the refusal came after the backend's {name} went from {before.get(name)} to {after.get(name)}")
 
 
 def grid_limits(backend: VyreBackend) -> None:
@@ -114,38 +96,34 @@ def grid_limits(backend: VyreBackend) -> None:
     for axis, most in enumerate(backend.device_profile().max_workgroups or ()):
         if most < 2**32 - 1:
             grid = _along(axis, most + 1)
-            with _unchanged(backend), _refused(f"a grid of {grid}", *REFUSALS):
+            with _unchanged(backend), refused(f"a grid of {grid}", *REFUSALS):
                 backend.dispatch(_numbers((1, 1, 1)), [], DispatchConfig(grid_override=grid))
 
 
 def profile_agrees(backend: VyreBackend) -> None:
-    """The profile says what the queries say, and the facts of subgroups fit together."""
+    """The profile says what the queries and, of an engine, the target say, and the facts of subgroups fit together."""
     profile = backend.device_profile()
-    _require(profile.backend == backend.id(), "the profile names another backend")
-    for field, query in _QUERIES.items():
-        if _overrides(backend, query):
-            got, said = getattr(profile, field), getattr(backend, query)()
-            _require(got == said, f"the profile's {field} is {got!r}, {query}() says {said!r}")
+    require(profile.backend == backend.id(), "the profile names another backend")
+    for words in disagreements(backend):
+        require(False, words)
+    if isinstance(backend, EngineBackend):
+        with backend.session() as device:
+            for words in contradictions(device.profile, device.target):
+                require(False, words)
     size = profile.subgroup_size
-    _require(size is None or size.bit_count() == 1, f"subgroups of {size} lanes are claimed, which is no power of two")
-    _require(profile.has_subgroup_shuffle <= profile.supports_subgroup_ops, "shuffles are claimed without subgroup ops")
+    require(size is None or size.bit_count() == 1, f"subgroups of {size} lanes are claimed, which is no power of two")
+    require(profile.has_subgroup_shuffle <= profile.supports_subgroup_ops, "shuffles are claimed without subgroup ops")
 
 
-_QUERIES = {
-    "supports_subgroup_ops": "supports_subgroup_ops",
-    "supports_f16": "supports_f16",
-    "supports_bf16": "supports_bf16",
-    "supports_grid_sync": "supports_grid_sync",
-    "supports_indirect_dispatch": "supports_indirect_dispatch",
-    "supports_async_compute": "supports_async_compute",
-    "max_workgroup_size": "max_workgroup_size",
-    "max_invocations_per_workgroup": "max_compute_invocations_per_workgroup",
-    "subgroup_size": "subgroup_size",
-}
+def capability(name: str) -> Check:
+    """The check of one capability: it is used, with the right result, or it is denied, and refused where nothing else
+    will do."""
 
+    def check(backend: VyreBackend) -> None:
+        words = false_claim(backend, name)
+        require(not words, words)
 
-def _overrides(backend: VyreBackend, method: str) -> bool:
-    return getattr(type(backend), method) is not getattr(VyreBackend, method)
+    return check
 
 
 def counts(backend: VyreBackend) -> None:
@@ -158,19 +136,54 @@ def counts(backend: VyreBackend) -> None:
     after = backend.backend_metric_snapshot()
     if "launches" in after:
         done = after["launches"] + after.get("replays", 0) - before["launches"] - before.get("replays", 0)
-        _require(done == 3, f"three dispatches of one launch each were {done} launches")
-        _require(after.get("compiles") == before.get("compiles"), "a program that is known was compiled again")
-    _require(all(after[name] >= before[name] for name in before), "a count went down")
+        require(done == 3, f"three dispatches of one launch each were {done} launches")
+        require(after.get("compiles") == before.get("compiles"), "a program that is known was compiled again")
+    require(all(after[name] >= before[name] for name in before), "a count went down")
 
 
 def times(backend: VyreBackend) -> None:
-    """A time on the device is unknown or positive, and no longer than the whole."""
+    """A time on the device is there if it is claimed, positive, and no longer than the whole."""
     result = backend.dispatch_borrowed_timed(_numbers((64, 1, 1)), [])
-    _require(result.wall_ns > 0, "the whole dispatch took no time")
+    require(result.wall_ns > 0, "the whole dispatch took no time")
     if result.device_ns is not None:
-        _require(
-            0 < result.device_ns <= result.wall_ns, f"{result.device_ns} ns of {result.wall_ns} were on the device"
-        )
+        require(0 < result.device_ns <= result.wall_ns, f"{result.device_ns} ns of {result.wall_ns} were on the device")
+    words = false_timing(backend)
+    require(not words, words)
+
+
+def ranges(backend: VyreBackend) -> None:
+    """Parts of resident memory are written and read where they are meant: against a model of the bytes."""
+    try:
+        kept = backend.allocate_resident(MODEL)
+    except UnsupportedFeature:
+        return
+    rng, model = Random(7), bytearray(MODEL)
+    _model(backend, kept, model, "new memory")
+    for round in range(24):
+        start, stop = sorted(rng.randrange(MODEL + 1) for _ in "ab")
+        data = rng.randbytes(stop - start)
+        model[start:stop] = data
+        if round % 2:
+            backend.upload_resident_at(kept, start, data)
+        else:
+            backend.upload_resident_at_many([(kept, start, data)])
+        _model(backend, kept, model, f"after an upload of the bytes {start} to {stop}")
+        start, stop = sorted(rng.randrange(MODEL + 1) for _ in "ab")
+        part, into = bytes(backend.download_resident_range(kept, start, stop - start)), bytearray(stop - start)
+        backend.download_resident_range_into(kept, start, stop - start, into)
+        require(part == into == model[start:stop], f"a download of the bytes {start} to {stop} gives other bytes")
+    backend.free_resident(kept)
+
+
+MODEL = 96
+
+
+def _model(backend: VyreBackend, resource: Resource, model: bytearray, when: str) -> None:
+    got = bytes(backend.download_resident(resource))
+    wrong = [n for n, (a, b) in enumerate(zip(got, model, strict=True)) if a != b]
+    if wrong:
+        at = wrong[0]
+        require(False, f"{when}, byte {at} is 0x{got[at]:02x}, expected 0x{model[at]:02x}")
 
 
 def stale_handles(backend: VyreBackend) -> None:
@@ -182,19 +195,19 @@ def stale_handles(backend: VyreBackend) -> None:
             lambda: backend.dispatch_resident_timed(_numbers((1, 1, 1)), []),
             lambda: backend.download_resident(_foreign("another", 0)),
         ):
-            with _refused("a resident call", UnsupportedFeature):
+            with refused("a resident call", UnsupportedFeature):
                 call()
         return
     freed = backend.allocate_resident(64)
     backend.free_resident(freed)
     for what, handle in (("a freed resource", freed), ("another backend's", _foreign("another", kept.generation))):
-        with _refused(f"{what}: reading", StaleHandle):
+        with refused(f"{what}: reading", StaleHandle):
             backend.download_resident(handle)
-        with _refused(f"{what}: writing", StaleHandle):
+        with refused(f"{what}: writing", StaleHandle):
             backend.upload_resident(handle, bytes(64))
-        with _unchanged(backend), _refused(f"{what}: a dispatch", StaleHandle):
+        with _unchanged(backend), refused(f"{what}: a dispatch", StaleHandle):
             backend.dispatch_resident_timed(_numbers((1, 1, 1)), [handle])
-    with _refused("contents of another size", InvalidInput):
+    with refused("contents of another size", InvalidInput):
         backend.upload_resident(kept, bytes(63))
     backend.free_resident(kept)
 
@@ -203,9 +216,52 @@ def _foreign(backend: str, generation: int) -> Resource:
     return Resource(backend=backend, id=2**40, generation=generation, byte_len=64)
 
 
+def forged_handles(backend: VyreBackend) -> None:
+    """Forged handles, and handles that were freed while launches over them were cached, are refused on every way in,
+    and the memory of other handles stays as it is."""
+    try:
+        kept = backend.allocate_resident(64)
+    except UnsupportedFeature as error:
+        raise NotExercised("it keeps no memory on the device", fix="let it keep some") from error
+    freed, numbers = backend.allocate_resident(64), _numbers((16, 1, 1))
+    pipeline = compile(backend, numbers)
+    for _ in range(2):  # the second time the launch is known
+        backend.dispatch_resident_timed(numbers, [freed])
+        with suppress(UnsupportedFeature):
+            pipeline.dispatch_resident([freed])
+    backend.free_resident(freed)
+    heir = backend.allocate_resident(64)  # perhaps where the other one was
+    forged = {
+        "another number": replace(kept, id=kept.id + 2**32),
+        "another size": replace(kept, byte_len=128),
+        "a later generation": replace(kept, generation=kept.generation + 1),
+        "an earlier generation": replace(kept, generation=kept.generation - 1),
+        "another backend": replace(kept, backend="another"),
+        "one that was freed": freed,
+    }
+    for what, handle in forged.items():
+        step = ResidentDispatchStep(program=numbers, resources=(handle,))
+        ways: Mapping[str, Callable[[], Any]] = {
+            "a read": lambda: backend.download_resident(handle),  # noqa: B023 - called in this round
+            "a write": lambda: backend.upload_resident(handle, bytes(handle.byte_len)),  # noqa: B023
+            "a dispatch": lambda: backend.dispatch_resident_timed(numbers, [handle]),  # noqa: B023
+            "a dispatch of a pipeline": lambda: pipeline.dispatch_resident([handle]),  # noqa: B023
+            "a step": lambda: backend.dispatch_resident_sequence_read_ranges_into([step], [], []),  # noqa: B023
+            "a free": lambda: backend.free_resident(handle),  # noqa: B023
+        }
+        for name, way in ways.items():
+            with _unchanged(backend), refused(f"{name} of {what}", StaleHandle, UnsupportedFeature):
+                way()
+    pipeline.close()
+    require(not any(backend.download_resident(kept)), "a refused call has changed what it had no handle to")
+    require(not any(backend.download_resident(heir)), "memory that was freed is changed by a call that was refused")
+    backend.free_resident(kept)
+    backend.free_resident(heir)
+
+
 def foreign_buffers(backend: VyreBackend) -> None:
     """Device buffers of another backend are refused, also by a backend that has none of its own."""
-    with _unchanged(backend), _refused("another backend's buffer", StaleHandle):
+    with _unchanged(backend), refused("another backend's buffer", StaleHandle):
         backend.dispatch_with_device_buffers(_numbers((1, 1, 1)), [], [HostShimBuffer("another", bytes(4))])
 
 
@@ -226,7 +282,7 @@ def bad_inputs(backend: VyreBackend) -> None:
     ways["compiled"]([right])  # compiled before anything is counted
     for name, way in ways.items():
         for inputs in ([], [right, right], [bytes(12)], [bytes(15)]):
-            with _unlaunched(backend), _refused(f"{name} with {[len(i) for i in inputs]} bytes", InvalidInput):
+            with _unlaunched(backend), refused(f"{name} with {[len(i) for i in inputs]} bytes", InvalidInput):
                 way(inputs)
 
 
@@ -234,7 +290,7 @@ def bad_inputs(backend: VyreBackend) -> None:
 def _unlaunched(backend: VyreBackend) -> Iterator[None]:
     before = backend.backend_metric_snapshot().get("launches", 0)
     yield
-    _require(backend.backend_metric_snapshot().get("launches", 0) == before, "the refusal came after a launch")
+    require(backend.backend_metric_snapshot().get("launches", 0) == before, "the refusal came after a launch")
 
 
 def unsupported_methods(backend: VyreBackend) -> None:
@@ -251,12 +307,20 @@ def unsupported_methods(backend: VyreBackend) -> None:
         try:
             call()
         except UnsupportedFeature as error:
-            _require(error.fields.get("backend") == backend.id(), f"{name} is refused in the name of another backend")
+            require(error.fields.get("backend") == backend.id(), f"{name} is refused in the name of another backend")
         except BackendError as error:
             fix = "refuse with UnsupportedFeature"
             raise BrokenClaim(f"{name} raised {type(error).__name__}: {error}", fix=fix) from error
-    _require(not backend.device_lost(), "the device is lost after a launch that succeeded")
-    _require(isinstance(backend.device_profile(), DeviceProfile), "there is no profile")
+    require(not backend.device_lost(), "the device is lost after a launch that succeeded")
+    require(isinstance(backend.device_profile(), DeviceProfile), "there is no profile")
+
+
+def flushing(backend: VyreBackend) -> None:
+    """After a flush everything that was begun has ended."""
+    numbers = _numbers((4, 1, 1), 16)
+    pending = [backend.dispatch_async(numbers, [], DispatchConfig(grid_override=(16, 1, 1))) for _ in range(4)]
+    backend.flush()
+    require(all(one.is_ready() for one in pending), "a dispatch that was begun before a flush is in flight after it")
 
 
 def mechanisms(backend: VyreBackend) -> None:
@@ -278,11 +342,18 @@ CLAIMS: Mapping[str, Check] = {
         profile_agrees,
         counts,
         times,
+        ranges,
         stale_handles,
+        forged_handles,
         foreign_buffers,
         bad_inputs,
         unsupported_methods,
+        flushing,
         mechanisms,
+        admission,
+        gates,
+        pipelines_over_memory,
+        changed_dialects,
     )
-}
+} | {name: capability(name) for name in (*USES, *UNSHOWN)}
 """Checks by name; each case of the group `claims` is one."""

@@ -14,7 +14,9 @@ from typing import Any
 from vyre_conform.case import Launch
 from vyre_conform.worker import over_memory
 from vyre_conform.worker.canary import Window, foul, names_of
-from vyre_conform.worker.claims import CLAIMS, NotExercised
+from vyre_conform.worker.claiming import NotExercised
+from vyre_conform.worker.claims import CLAIMS
+from vyre_conform.worker.sessions import SESSIONS
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation.errors import VyreError
@@ -190,6 +192,7 @@ ENTRIES: Mapping[str, Enter] = {
     "resident": over_memory.resident,
     "sequence": over_memory.sequence,
     "device_buffers": over_memory.device_buffers,
+    **SESSIONS,
     **{f"{CLAIM}{name}": _claim(check) for name, check in CLAIMS.items()},
 }
 """Ways in by name, and checks of what a backend says of itself, which end in a dispatch as well."""

@@ -8,13 +8,14 @@ form.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Outcome, Raised, Returned
+from vyre_conform.plain import checked, texts, without
 from vyre_driver.backend.config import Extent
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import decode
@@ -52,6 +53,13 @@ class Hello:
     facts: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     fix: str = ""
+    log: str = ""
+    """The last words of a process that did not start."""
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Hello:
+        """Out of a file; raises `ValueError` for anything that is not one."""
+        return checked(cls, without(facts, "facts"), facts=texts(facts.get("facts", {}), "facts"))
 
 
 def send(stream: Sink, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
@@ -82,27 +90,32 @@ def hello_message(hello: Hello) -> dict[str, Any]:
 
 def launch_message(launch: Launch, repeats: int) -> tuple[dict[str, Any], list[bytes]]:
     """A launch that is to be dispatched `repeats` times."""
-    names = [buffer.name for buffer in launch.program.inputs]
-    message = {
+    blobs = [blob for one in launch.launches for blob in (one.program.encode(), *one.inputs.values())]
+    return {"launches": [_facts(one) for one in launch.launches], "entry": launch.entry, "repeats": repeats}, blobs
+
+
+def _facts(launch: Launch) -> dict[str, Any]:
+    return {
         "grid": launch.grid, "workgroup": launch.workgroup, "iterations": launch.iterations,
-        "ulp_budget": launch.ulp_budget,
-        "inputs": names, "entry": launch.entry, "repeats": repeats,
+        "ulp_budget": launch.ulp_budget, "inputs": list(launch.inputs),
     }  # fmt: skip
-    return message, [launch.program.encode(), *(launch.inputs[name] for name in names)]
 
 
 def launch_of(message: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Launch, int]:
     """The inverse of `launch_message`."""
-    launch = Launch(
-        program=_decoded(blobs[0]),
-        inputs=dict(zip(message["inputs"], blobs[1:], strict=True)),
-        grid=_extent(message["grid"]),
-        workgroup=_extent(message["workgroup"]),
-        iterations=message["iterations"],
-        ulp_budget=message["ulp_budget"],
-        entry=message["entry"],
-    )
-    return launch, message["repeats"]
+    left = iter(blobs)
+    first, *then = [
+        Launch(
+            program=_decoded(next(left)),
+            inputs={name: next(left) for name in facts["inputs"]},
+            grid=_extent(facts["grid"]),
+            workgroup=_extent(facts["workgroup"]),
+            iterations=facts["iterations"],
+            ulp_budget=facts["ulp_budget"],
+        )
+        for facts in message["launches"]
+    ]
+    return replace(first, entry=message["entry"], then=tuple(then)), message["repeats"]
 
 
 def preparation_message(programs: Sequence[Program]) -> tuple[dict[str, Any], list[bytes]]:
@@ -133,15 +146,15 @@ def outcome_message(outcome: Outcome) -> tuple[dict[str, Any], list[bytes]]:
         case Returned(outputs, again, changed):
             message = {"returned": len(outputs), "again": again is not None, "changed": list(changed)}
             return message, [*outputs, *(again or ())]
-        case Raised(classes, words, facts):
-            return {"classes": list(classes), "message": words, "facts": dict(facts)}, []
+        case Raised(classes, words, facts, traceback):
+            return {"classes": list(classes), "message": words, "facts": dict(facts), "traceback": traceback}, []
     raise TypeError(f"a worker can not report {outcome}")
 
 
 def outcome_of(message: dict[str, Any], blobs: list[bytes]) -> Outcome:
     """The inverse of `outcome_message`."""
     if "returned" not in message:
-        return Raised(tuple(message["classes"]), message["message"], message["facts"])
+        return Raised(tuple(message["classes"]), message["message"], message["facts"], message["traceback"])
     count = message["returned"]
     again = tuple(blobs[count:]) if message["again"] else None
     return Returned(tuple(blobs[:count]), again, tuple(message["changed"]))

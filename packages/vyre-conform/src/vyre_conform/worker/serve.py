@@ -1,57 +1,58 @@
-"""The worker: ``python -m vyre_conform.worker BACKEND`` speaks the protocol on its standard streams."""
+"""The worker: ``python -m vyre_conform.worker NAMED_BY BACKEND`` speaks the protocol on its standard streams."""
 
 from __future__ import annotations
 
 import faulthandler
-import importlib
-import os
-import sys
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Outcome, Raised, Returned, raised
 from vyre_conform.worker.entries import ENTRIES
-from vyre_conform.worker.protocol import (
-    Closed,
-    Hello,
-    hello_message,
-    launch_of,
-    outcome_message,
-    programs_of,
-    receive,
-    send,
-)
+from vyre_conform.worker.inbox import Inbox, private_streams
+from vyre_conform.worker.opening import NamedBy, open_backend
+from vyre_conform.worker.protocol import Hello, hello_message, launch_of, outcome_message, programs_of, send
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.registration import BackendRegistration
-from vyre_driver.errors import BackendUnavailable
-from vyre_driver.registry.backends import acquire, register
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 
 
-def main(backend_id: str) -> int:
-    """Serve until the parent closes its end."""
+def main(named_by: str, backend_id: str) -> int:
+    """Serve until the parent closes its end, or has gone."""
     import vyre_foundation.testing.dialect  # noqa: F401 - random programs call its ops
 
     faulthandler.enable()
-    commands, answers = _private_streams()
+    commands, answers = private_streams()
+    inbox = Inbox(commands)
     try:
-        backend = open_backend(backend_id)
+        backend = open_backend(backend_id, NamedBy(named_by))
         send(answers, hello_message(_hello(backend_id, backend)))
     except VyreError as error:
         send(answers, hello_message(Hello(backend_id, problem=error.message, fix=error.fix)))
         return 1
-    try:
-        while True:
-            message, blobs = receive(commands)
+    while (taken := inbox.take()) is not None:
+        message, blobs = taken
+        with _limited(message["seconds"]):
             if "prepare" in message:
-                send(answers, *outcome_message(prepare(backend, programs_of(blobs))))
+                outcome = prepare(backend, programs_of(blobs))
             else:
-                send(answers, *outcome_message(run(backend, *launch_of(message, blobs))))
-    except (Closed, BrokenPipeError):
-        backend.shutdown()
-        return 0
+                outcome = run(backend, *launch_of(message, blobs))
+        try:
+            send(answers, *outcome_message(outcome))
+        except BrokenPipeError:
+            break
+    backend.shutdown()
+    return 0
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """After `seconds` the process prints where each of its threads is, and ends: whatever holds the interpreter."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def run(backend: VyreBackend, launch: Launch, repeats: int) -> Outcome:
@@ -90,31 +91,7 @@ def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
     return Returned(tuple(bytes(view) for view in outputs), changed_inputs=tuple(changed))
 
 
-def open_backend(backend_id: str) -> VyreBackend:
-    """The backend of that id, or of the registration that ``module:attribute`` names."""
-    if ":" not in backend_id:
-        return acquire(backend_id)
-    module, _, attribute = backend_id.partition(":")
-    try:
-        registration = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise BackendUnavailable(backend_id, str(error), fix="name a module that can be imported") from error
-    if not isinstance(registration, BackendRegistration):
-        reason = f"{attribute} is not a registration"
-        raise BackendUnavailable(backend_id, reason, fix="name a BackendRegistration as module:ATTRIBUTE")
-    register(registration)
-    return acquire(registration.id)
-
-
 def _hello(backend_id: str, backend: VyreBackend) -> Hello:
     profile = backend.device_profile()
     facts = {name: str(getattr(profile, name)) for name in ("device", "vendor", "driver_version", "compiler")}
     return Hello(backend_id, backend.version(), facts)
-
-
-def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The standard streams for the protocol alone: whatever else is printed goes to standard error."""
-    commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return commands, answers

@@ -1,0 +1,342 @@
+"""Recurrences: loops whose iterations depend on each other through memory, which a compiler must not make vectors of.
+
+Every invocation has a row of its own, in one of the memories, and a loop in which iterations depend on those that come
+`distance` before or behind. The end of the loop differs between invocations, or is the same for all, or is written in
+the program: then compilers know how many iterations there are, and unroll all of a short loop.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+
+from vyre_conform.address import address
+from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, seeded
+from vyre_conform.cases.values import pack
+from vyre_foundation.build import Array, Operand, ProgramBuilder, Value, apply, constant, program
+from vyre_foundation.dtype import FLOATS, INTEGERS, DType, u32
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ops import OPS
+from vyre_foundation.ops.scalar import Scalar, wrap
+
+DISTANCES = range(1, 9)
+FIRST = max(DISTANCES) + 1
+ROWS = {"own": 80, "uniform": 80, "literal": 300, "short": 40}
+"""Elements of a row, by what ends the loop."""
+GROUP = 16
+INVOCATIONS = GROUP + 1
+MEMORIES = (Memory.STORAGE, Memory.WORKGROUP, Memory.PRIVATE)
+SCHEDULE = 64
+"""Words of the message schedule of SHA-256."""
+
+Row = list[Scalar]
+Add = Callable[[Scalar, Scalar], Scalar]
+
+
+class Cells:
+    """The row of an invocation: `count` elements of `array` from `start` on."""
+
+    def __init__(self, array: Array, start: Operand, count: int) -> None:
+        self._array, self._start, self.count, self.dtype = array, start, count, array.dtype
+
+    def __getitem__(self, index: Operand) -> Value:
+        return self._array[self._start + index]
+
+    def __setitem__(self, index: Operand, value: Operand) -> None:
+        self._array[self._start + index] = value
+
+
+Body = Callable[[ProgramBuilder, Cells, Operand, int], None]
+"""What an invocation does to its row: the end of its loop, and the distance."""
+Model = Callable[[Row, int, int, Add], None]
+"""The same in Python, with the addition of the type."""
+
+
+def specs() -> Iterator[Spec]:
+    """All kinds on u32, and one kind on all types. The smallest run has two distances of each."""
+    for kind in KINDS:
+        for memory in MEMORIES:
+            for end in ROWS:
+                yield from _distances(kind, memory, end, u32)
+    for dtype in (*INTEGERS, *FLOATS):
+        for memory in MEMORIES:
+            if dtype is not u32:
+                yield from _distances("flow", memory, "own", dtype)
+    for memory in MEMORIES:
+        yield seeded(address("recurrences", "schedule", memory=memory.value), _schedule, memory)
+
+
+def _distances(kind: str, memory: Memory, end: str, dtype: DType) -> Iterator[Spec]:
+    keys = {"memory": memory.value, "end": end, "dtype": dtype}
+    chosen = zlib.crc32(f"{kind} {memory.value} {end} {dtype}".encode())
+    for distance in DISTANCES:
+        size = Size.CI if distance in (2, 3 + chosen % 6) and (dtype is not u32 or chosen % 3 == 0) else Size.FULL
+        at = address("recurrences", kind, **keys, distance=distance)
+        yield seeded(at, _recurrence, kind, memory, end, dtype, distance, size=size)
+
+
+def _recurrence(
+    kind: str, memory: Memory, end: str, dtype: DType, distance: int, rng: Random
+) -> tuple[Launch, Expected]:
+    body, model = KINDS[kind]
+    count = ROWS[end]
+    with program(f"recurrence_{kind}", GROUP) as p:
+        ends, out = p.read("ends", u32, INVOCATIONS + 1), p.read_write("out", dtype, INVOCATIONS * count)
+        i = p.let(p.global_id(0))
+        with p.if_(i < INVOCATIONS):
+            stop = {"own": ends[i], "uniform": ends[0]}.get(end, constant(u32, count))
+            there = Cells(out, i * count, count)
+            with _near(p, memory, there, ends[INVOCATIONS]) as here:
+                body(p, here, p.let(stop), distance)
+    rows = [[_number(dtype, rng.randrange(50)) for _ in range(count)] for _ in range(INVOCATIONS)]
+    stops = [rng.randrange(FIRST + 20, count + 1) for _ in range(INVOCATIONS)]
+    inputs = {"ends": pack(u32, [*stops, count]), "out": _packed(dtype, rows)}
+    for row, own in zip(rows, stops, strict=True):
+        model(row, {"own": own, "uniform": stops[0]}.get(end, count), distance, _addition(dtype))
+    return Launch(program=p.build(), inputs=inputs), Exactly((_packed(dtype, rows),))
+
+
+@contextmanager
+def _near(p: ProgramBuilder, memory: Memory, there: Cells, count: Value) -> Iterator[Cells]:
+    """A row in a memory, filled from one in storage, and copied back there: `count` elements, as nobody can know."""
+    match memory:
+        case Memory.WORKGROUP:
+            here = Cells(
+                p.workgroup("rows", there.dtype, GROUP * there.count), p.local_id(0) * there.count, there.count
+            )
+        case Memory.PRIVATE:
+            here = Cells(p.private("row", there.dtype, there.count), constant(u32, 0), there.count)
+        case _:
+            here = there
+    if here is not there:
+        with p.range(0, count) as k:
+            here[k] = there[k]
+    yield here
+    if here is not there:
+        with p.range(0, count) as k:
+            there[k] = here[k]
+
+
+def _packed(dtype: DType, rows: list[Row]) -> bytes:
+    return pack(dtype, [value for row in rows for value in row])
+
+
+def _number(dtype: DType, value: int) -> Scalar:
+    return float(value) if dtype.is_float else value
+
+
+def _addition(dtype: DType) -> Add:
+    return lambda a, b: OPS["add"].evaluate(dtype, a, _number(dtype, b) if isinstance(b, int) else b)
+
+
+# ── loops and their models ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _flow(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    with p.range(FIRST, end) as t:
+        a[t] = a[t - d] + 1
+
+
+def _flow_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(FIRST, end):
+        a[t] = add(a[t - d], 1)
+
+
+def _terms(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    with p.range(FIRST, end) as t:
+        a[t] = a[t - d] + a[t - d - 1]
+
+
+def _terms_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(FIRST, end):
+        a[t] = add(a[t - d], a[t - d - 1])
+
+
+def _ahead(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """An iteration reads what a later one writes."""
+    with p.range(0, _before(end, d)) as t:
+        a[t] = a[t + d] + 1
+
+
+def _ahead_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(end - d):
+        a[t] = add(a[t + d], 1)
+
+
+def _written_before(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """The same with the store in front of the load."""
+    total = p.var(a[0])
+    with p.range(0, _before(end, d)) as t:
+        a[t] = a[t] + 1
+        total.set(total + a[t + d])
+    a[0] = total
+
+
+def _written_before_model(a: Row, end: int, d: int, add: Add) -> None:
+    total = a[0]
+    for t in range(end - d):
+        a[t] = add(a[t], 1)
+        total = add(total, a[t + d])
+    a[0] = total
+
+
+def _overwritten(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """Two iterations write one element."""
+    with p.range(0, _before(end, d)) as t:
+        a[t] = a[t] + 1
+        a[t + d] = 7
+
+
+def _overwritten_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(end - d):
+        a[t] = add(a[t], 1)
+        a[t + d] = add(a[t + d], 0) * 0 + 7
+
+
+def _downwards(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    with p.range(FIRST, end) as t:
+        a[a.count - 1 - t] = a[a.count - 1 - t + d] + 1
+
+
+def _downwards_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(FIRST, end):
+        a[len(a) - 1 - t] = add(a[len(a) - 1 - t + d], 1)
+
+
+def _strided(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    with p.range(FIRST, end, 2) as t:
+        a[t] = a[t - d] + 1
+
+
+def _strided_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(FIRST, end, 2):
+        a[t] = add(a[t - d], 1)
+
+
+def _branch(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    with p.range(FIRST, end) as t, p.if_(t % 3 != 1):
+        a[t] = a[t - d] + 1
+
+
+def _branch_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(FIRST, end):
+        if t % 3 != 1:
+            a[t] = add(a[t - d], 1)
+
+
+def _left(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """The loop is left when an element is large enough."""
+    with p.range(FIRST, end) as t:
+        a[t] = a[t - d] + 1
+        with p.if_(a[t] > 55):
+            p.break_()
+
+
+def _left_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(FIRST, end):
+        a[t] = add(a[t - d], 1)
+        if a[t] > 55:
+            break
+
+
+def _sweeps(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """A loop in a loop, both of which carry it."""
+    with p.range(0, 3), p.range(FIRST, end) as t:
+        a[t] = a[t - d] + a[t]
+
+
+def _sweeps_model(a: Row, end: int, d: int, add: Add) -> None:
+    for _ in range(3):
+        for t in range(FIRST, end):
+            a[t] = add(a[t - d], a[t])
+
+
+def _short_inside(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """A loop that compilers unroll, in the loop that carries it."""
+    with p.range(3, apply("div", end, 4)) as t, p.range(0, 4) as k:
+        a[t * 4 + k] = a[t * 4 + k - d] + 1
+
+
+def _short_inside_model(a: Row, end: int, d: int, add: Add) -> None:
+    for t in range(12, end // 4 * 4):
+        a[t] = add(a[t - d], 1)
+
+
+def _halves(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+    """Two sequences that need each other, one behind the other in the row."""
+    half = a.count // 2
+    with p.range(FIRST, apply("div", end, 2)) as t:
+        a[t] = a[t - d + half] + 1
+        a[t + half] = a[t - 1] + a[t]
+
+
+def _halves_model(a: Row, end: int, d: int, add: Add) -> None:
+    half = len(a) // 2
+    for t in range(FIRST, end // 2):
+        a[t] = add(a[t - d + half], 1)
+        a[t + half] = add(a[t - 1], a[t])
+
+
+def _before(end: Operand, d: int) -> Value:
+    """`end - d`; no end is less than that."""
+    return apply("sub", end, d)
+
+
+# fmt: off
+KINDS: dict[str, tuple[Body, Model]] = {
+    "flow":           (_flow, _flow_model),
+    "terms":          (_terms, _terms_model),
+    "ahead":          (_ahead, _ahead_model),
+    "written_before": (_written_before, _written_before_model),
+    "overwritten":    (_overwritten, _overwritten_model),
+    "downwards":      (_downwards, _downwards_model),
+    "strided":        (_strided, _strided_model),
+    "branch":         (_branch, _branch_model),
+    "left":           (_left, _left_model),
+    "sweeps":         (_sweeps, _sweeps_model),
+    "short_inside":   (_short_inside, _short_inside_model),
+    "halves":         (_halves, _halves_model),
+}
+# fmt: on
+
+
+# ── the message schedule of SHA-256 ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _schedule(memory: Memory, rng: Random) -> tuple[Launch, Expected]:
+    """As many words of it as each invocation asks for (FIPS 180-4, 6.2.2)."""
+    with program("schedule", GROUP) as p:
+        ends, out = p.read("ends", u32, INVOCATIONS + 1), p.read_write("out", u32, INVOCATIONS * SCHEDULE)
+        i = p.let(p.global_id(0))
+        with p.if_(i < INVOCATIONS):
+            there = Cells(out, i * SCHEDULE, SCHEDULE)
+            with _near(p, memory, there, ends[INVOCATIONS]) as w, p.range(16, ends[i]) as t:
+                a, b = p.let(w[t - 15]), p.let(w[t - 2])
+                s0 = apply("rotr", a, 7) ^ apply("rotr", a, 18) ^ (a >> 3)
+                s1 = apply("rotr", b, 17) ^ apply("rotr", b, 19) ^ (b >> 10)
+                w[t] = w[t - 16] + s0 + w[t - 7] + s1
+    blocks = [[rng.getrandbits(32) for _ in range(16)] for _ in range(INVOCATIONS)]
+    stops = [rng.randrange(17, SCHEDULE + 1) for _ in range(INVOCATIONS)]
+    given = [word for block in blocks for word in _padded(block)]
+    words = [word for block, stop in zip(blocks, stops, strict=True) for word in _padded(_scheduled(block, stop))]
+    inputs = {"ends": pack(u32, [*stops, SCHEDULE]), "out": pack(u32, given)}
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, words),))
+
+
+def _padded(words: list[int]) -> list[int]:
+    return words + [0] * (SCHEDULE - len(words))
+
+
+def _scheduled(block: list[int], stop: int) -> list[int]:
+    w = list(block)
+    for t in range(16, stop):
+        s0 = _rotated(w[t - 15], 7) ^ _rotated(w[t - 15], 18) ^ w[t - 15] >> 3
+        s1 = _rotated(w[t - 2], 17) ^ _rotated(w[t - 2], 19) ^ w[t - 2] >> 10
+        w.append(int(wrap(u32, w[t - 16] + s0 + w[t - 7] + s1)))
+    return w
+
+
+def _rotated(x: int, by: int) -> int:
+    return (x >> by | x << 32 - by) & 0xFFFF_FFFF

@@ -1,0 +1,209 @@
+"""Faults of lowering that a rare guard, a late round or a long grid shows: proofs that nearly go through, and what is
+forgotten between kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from vyre_conform.controls.engine import looping_target, on_engine
+from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.lower.grid.liveness import Carried
+from vyre_driver.lower.guards import Known
+from vyre_foundation.dtype import DType
+from vyre_foundation.ir.buffer import Buffer, LengthOf
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Local
+from vyre_foundation.ir.stmt import Body, Break, If, Let, Stmt
+from vyre_foundation.ir.walk import rewrite, rewrite_body
+from vyre_foundation.ops import Op
+from vyre_foundation.validate.facts import Interval
+
+Right = Callable[..., Any]
+GUARDS = "vyre_driver.lower.guards"
+
+
+def _constants_left_out(right: Right) -> Right:
+    """What is below a length that is greater than another by a number is thought to be below that."""
+
+    def proves(guards: Any, known: Known, index: Expr, buffer: Buffer) -> bool:
+        return _proves(right, guards, known, index, buffer, lambda rule: rule.plus > 0)
+
+    return proves
+
+
+def _times_left_out(right: Right) -> Right:
+    """The same for a length that is a multiple of the other."""
+
+    def proves(guards: Any, known: Known, index: Expr, buffer: Buffer) -> bool:
+        return _proves(right, guards, known, index, buffer, lambda rule: rule.times > rule.over)
+
+    return proves
+
+
+def _proves(
+    right: Right, guards: Any, known: Known, index: Expr, buffer: Buffer, is_like: Callable[[LengthOf], bool]
+) -> bool:
+    """Whether an index is proven, if lengths by rules that are `is_like` were those that they follow from."""
+    own = buffer.count.buffer if isinstance(buffer.count, LengthOf) else buffer.name
+    lengths = [(x, y.buffer.count, gap) for x, y, gap in known if isinstance(y, Length)]
+    rules = [(x, rule, gap) for x, rule, gap in lengths if isinstance(rule, LengthOf) and rule.buffer == own]
+    more = {(x, Length(buffer), gap) for x, rule, gap in rules if is_like(rule)}
+    proven: bool = right(guards, known | more, index, buffer)
+    return proven
+
+
+def _at_most_its_operands(right: Right) -> Right:
+    """``x ^ y`` is thought to be at most the greater of the two."""
+
+    def bounds(op: Op, dtype: DType, *operands: Interval) -> Interval:
+        found: Interval = right(op, dtype, *operands)
+        return Interval(found.low, min(found.high, max(x.high for x in operands))) if op.id == "xor" else found
+
+    return bounds
+
+
+def _casts_keep_bounds(right: Right) -> Right:
+    """A cast has the bounds of its operand, whatever the target holds."""
+
+    def interval(guards: Any, known: Known, index: Expr) -> Interval:
+        found: Interval = right(guards, known, index.args[0] if isinstance(index, Cast) else index)
+        return found
+
+    return interval
+
+
+def _or_is_and(right: Right) -> Right:
+    """Where one of two conditions holds both are thought to hold."""
+
+    def parts(condition: Expr, truth: bool) -> Any:
+        for node, wanted in right(condition, truth):
+            args = node.args if getattr(getattr(node, "op", None), "id", "") == "or" and wanted else ()
+            yield from [(x, True) for x in args] or [(node, wanted)]
+
+    return parts
+
+
+def _left_early(right: Right) -> Right:
+    """Behind a branch that may leave, its condition is thought not to hold."""
+
+    def leaves(body: Body) -> bool:
+        match body[-1:]:
+            case (If(then=then),):
+                return bool(right(then))
+        return bool(right(body))
+
+    return leaves
+
+
+def _first_round(right: Right) -> Right:
+    """A variable is left only for kernels that come later in the text, not for the next round."""
+
+    def carried(pieces: Any, done: Mapping[int, Any], spared: Any) -> Carried:
+        found: Carried = right(pieces, done, spared)
+        left = {
+            number: {n: None for n in names if not isinstance(n, str) or _read_later(n, number, done)}
+            for number, names in found.left.items()
+        }
+        return replace(found, left=left)
+
+    return carried
+
+
+def _read_later(name: str, number: int, done: Mapping[int, Any]) -> bool:
+    return any(name in touch.exposed for other, touch in done.items() if other > number)
+
+
+def _taken_to_be_read(right: Right) -> Right:
+    """A kernel takes over the variables that it reads, and not those that it may set for others."""
+
+    def carried(pieces: Any, done: Mapping[int, Any], spared: Any) -> Carried:
+        found: Carried = right(pieces, done, spared)
+        taken = {
+            number: {n: None for n in names if not isinstance(n, str) or n in done[number].exposed}
+            for number, names in found.taken.items()
+        }
+        return replace(found, taken=taken)
+
+    return carried
+
+
+def _never_unset(right: Right) -> Right:
+    """Arrays are thought to be left by somebody before they are taken over."""
+
+    def carried(*operands: Any) -> Carried:
+        found: Carried = right(*operands)
+        return replace(found, unset={})
+
+    return carried
+
+
+def _inner_loop_alone(right: Right) -> Right:
+    """A return leaves the loop that it stands in, and no other."""
+
+    def without_returns(body: Body, farewell: Body, fresh: Callable[[str], str]) -> Body:
+        found: Body = right(body, farewell, fresh)
+        return rewrite_body(found, _no_second_break)
+
+    return without_returns
+
+
+def _no_second_break(stmt: Stmt) -> Stmt | Body:
+    match stmt:
+        case If(Local(name), (Break(),), ()) if name.startswith("left"):
+            return ()
+    return stmt
+
+
+def _rows_of_one_length(right: Right) -> Right:
+    """The last workgroups without a break are as many as the others, also where the grid has no more."""
+
+    def lets(row: Any) -> Iterator[Let]:
+        for let in right(row):
+            yield Let(let.name, rewrite(let.value, _first_of_min, {}))
+
+    return lets
+
+
+def _first_of_min(node: Expr) -> Expr:
+    return node.args[0] if isinstance(node, Apply) and node.op.id == "min" else node
+
+
+def _rows_counted(right: Right) -> Any:
+    """The number of workgroups is that of the rows."""
+    return property(lambda row: {})
+
+
+_fault = partial(Fault, Layer.LOWERING)
+SPLIT = "vyre_driver.lower.grid.split"
+
+# fmt: off
+FAULTS = (
+    _fault("rule-plus", "below length(a) + 3 is taken for below length(a)",
+           on_engine(f"{GUARDS}:Guards.proves", _constants_left_out), "guards:lengths_by_rule"),
+    _fault("rule-times", "below 2 * length(a) is taken for below length(a)",
+           on_engine(f"{GUARDS}:Guards.proves", _times_left_out), "guards:lengths_by_rule"),
+    _fault("xor-bounded", "x ^ y is thought to be at most the greater of the two",
+           on_engine(f"{GUARDS}:apply", _at_most_its_operands), "guards:xor"),
+    _fault("cast-keeps-bounds", "a cast has the bounds of its operand",
+           on_engine(f"{GUARDS}:Guards.interval", _casts_keep_bounds), "guards:narrowed"),
+    _fault("or-is-and", "where one of two conditions holds both are thought to hold",
+           on_engine(f"{GUARDS}:parts", _or_is_and), "guards:either_of_two"),
+    _fault("may-leave", "behind a branch that may leave its condition is thought not to hold",
+           on_engine("vyre_driver.lower.bounds:leaves", _left_early), "guards:either_of_two"),
+    _fault("next-round", "what the next round of a loop around grid barriers reads is not kept",
+           on_engine(f"{SPLIT}:carried", _first_round), "loops:carried_and_unread"),
+    _fault("set-in-a-branch", "a variable that a kernel sets under a condition is lost where it does not",
+           on_engine(f"{SPLIT}:carried", _taken_to_be_read), "loops:carried_and_unread"),
+    _fault("arrays-unset", "arrays that are read before they are written do not begin with zeros",
+           on_engine(f"{SPLIT}:carried", _never_unset), "loops:read_before_written"),
+    _fault("inner-return", "a return out of two loops leaves the inner one",
+           on_engine("vyre_driver.lower.groups.as_loops:without_returns", _inner_loop_alone, looping_target),
+           "loops:return_out_of_two"),
+    _fault("rows-alike", "where workgroups run without a break the last ones run beyond the grid",
+           on_engine("vyre_driver.lower.groups.runs:Row.lets", _rows_of_one_length, looping_target), "launches:*"),
+    _fault("rows-counted", "the number of workgroups is that of those that run without a break",
+           on_engine("vyre_driver.lower.groups.runs:Row.images", _rows_counted, looping_target), "launches:*"),
+)
+# fmt: on

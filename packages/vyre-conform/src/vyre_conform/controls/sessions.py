@@ -1,0 +1,182 @@
+"""Faults that one launch does not show: what the engine takes over from the launches before, and from their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from vyre_conform.controls.engine import SharingPort, on_engine, over
+from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.engine.allocation import Allocation
+from vyre_driver.errors import StaleHandle
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_driver.testing.fake_port import FakeMemory, FakePort
+from vyre_foundation.ir.buffer import Access, Memory
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Local
+from vyre_foundation.ir.stmt import If, Let, Store
+from vyre_foundation.ir.walk import statements
+
+Right = Callable[..., Any]
+
+
+def _one_room(right: Right) -> Right:
+    """There is one room for each output, also while a result in it is held."""
+    return lambda rooms: rooms._rooms[0] if rooms._rooms else right(rooms)
+
+
+class UploadsOncePort(FakePort):
+    """Does not copy again what still lies there from the same host memory: which may have changed since."""
+
+    def __init__(self, *operands: Any, **options: Any) -> None:
+        super().__init__(*operands, **options)
+        self.copied: dict[tuple[FakeMemory, int], tuple[object, bytes]] = {}
+
+    def copy_in(self, memory: FakeMemory, data: memoryview, offset: int = 0) -> None:
+        there = bytes(memory.contents[offset : offset + data.nbytes])
+        if self.copied.get((memory, offset)) != (id(data.obj), there):
+            self.copied[memory, offset] = (id(data.obj), bytes(data))
+            FakePort.copy_in(self, memory, data, offset)
+
+
+def _first_resolved(right: Right) -> Right:
+    """A step whose grid stands in a buffer has the grid that it had first."""
+    known: dict[int, Any] = {}
+
+    def resolve(run: Any, step: Any) -> Any:
+        if id(step) in known and known[id(step)][1].is_live:
+            run.enter(known[id(step)][1])
+        else:
+            known[id(step)] = step, right(run, step)
+        return known[id(step)][1]
+
+    return resolve
+
+
+def _anew_for_each_shape(right: Right) -> Right:
+    """Persistent memory is zero in the first launch of each shape."""
+
+    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, places: Any = None) -> Any:
+        for allocation in (kept or {}).values():
+            device.fill(allocation, 0, allocation.size)
+        return right(device, plan, code, kept, places)
+
+    return bind
+
+
+def _one_for_each_name(right: Right) -> Right:
+    """Persistent memory of a name is the same in all pipelines."""
+    known: dict[str, Allocation] = {}
+
+    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, places: Any = None) -> Any:
+        for buffer in plan.program.buffers:
+            found = known.get(buffer.name) if buffer.memory is Memory.PERSISTENT else None
+            if kept is not None and found is not None and found.memory.is_live:
+                kept.setdefault(buffer.name, found)
+        prepared = right(device, plan, code, kept, places)
+        known.update(kept or {})
+        return prepared
+
+    return bind
+
+
+def _one_in_flight(right: Right) -> Right:
+    """Launches that are in flight together have one memory."""
+    return lambda launches, device, kept: kept.launch
+
+
+def _covered_too(more: Callable[[LaunchPlan], Iterable[Store]]) -> Callable[[Right], Right]:
+    """Outputs that some stores write to are thought to be written everywhere."""
+
+    def wrap(right: Right) -> Right:
+        def written(plan: LaunchPlan) -> frozenset[str]:
+            found: frozenset[str] = right(plan)
+            return found | {s.buffer.name for s in more(plan) if s.buffer.access is Access.WRITE}
+
+        return written
+
+    return wrap
+
+
+def _through_casts(plan: LaunchPlan) -> Iterator[Store]:
+    """``out[i8(i)] = …``: a narrowed id is taken for the id."""
+    for stmt in plan.program.body:
+        if isinstance(stmt, Store) and isinstance(stmt.index, Cast) and _is_own(plan, stmt.index.args[0]):
+            yield stmt
+
+
+def _up_to_a_limit(plan: LaunchPlan) -> Iterator[Store]:
+    """``if i <= n: out[i] = …``: the guard is taken for one that lets all through."""
+    for stmt in plan.program.body:
+        match stmt:
+            case If(Apply(op), then) if op.id == "le":
+                yield from (s for s in then if isinstance(s, Store) and _is_own(plan, s.index))
+
+
+def _is_own(plan: LaunchPlan, index: Expr) -> bool:
+    """Whether an index is the global id, by way of locals."""
+    lets = {s.name: s.value for s in statements(plan.program.body) if isinstance(s, Let)}
+    while isinstance(index, Local) and index.name in lets:
+        index = lets[index.name]
+    return index is Id(IdKind.GLOBAL_ID, 0)
+
+
+def _by_number(right: Right) -> Right:
+    """A handle is good if its number is that of one that was given."""
+
+    def find(residents: Any, resource: Any) -> Any:
+        if resource.id not in residents._live:
+            raise StaleHandle(f"resource {resource.id}", "it is not known", fix="allocate one")
+        return residents._live[resource.id][1]
+
+    return find
+
+
+def _nothing(right: Right) -> Right:
+    return lambda *operands: None
+
+
+def _range_from_start(right: Right) -> Right:
+    """What was there before is given from its start, also where the host wants another part."""
+
+    def run(launch: Any, inputs: Sequence[Any], deadline: Any, form: Any) -> list[Any]:
+        given: Mapping[str, Any] = dict(zip(launch.plan.inputs, inputs, strict=True))
+        outputs: list[Any] = right(launch, inputs, deadline, form)
+        for layout, output in zip(launch.plan.outputs, outputs, strict=True):
+            if layout.buffer in given and layout.size:
+                memoryview(output).cast("B")[:] = memoryview(given[layout.buffer]).cast("B")[: layout.size]
+        return outputs
+
+    return run
+
+
+_in = partial(Fault, Layer.ENGINE)
+
+# fmt: off
+FAULTS = (
+    _in("results-shared", "memory of a result that is held serves the next launch",
+        on_engine("vyre_driver.engine.rooms:Rooms.take", _one_room, port=SharingPort), "sessions:recycled:*"),
+    _in("flights-shared", "launches in flight together share their memory",
+        on_engine("vyre_driver.engine.launches:Launches.another", _one_in_flight), "sessions:*:entry=calls_in_flight"),
+    _in("cast-covers", "an output that is stored at a narrowed id is not cleared before",
+        on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_through_casts),
+                  port=SharingPort), "sessions:recycled:*"),
+    _in("guard-covers", "an output that is stored under i <= n is not cleared before",
+        on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_up_to_a_limit),
+                  port=SharingPort), "sessions:recycled:*"),
+    _in("persistent-anew", "persistent memory is zero again in the first launch of each shape",
+        on_engine("vyre_driver.engine.launches:bind", _anew_for_each_shape), "sessions:persistent:*"),
+    _in("persistent-by-name", "two pipelines have one persistent memory of a name",
+        on_engine("vyre_driver.engine.launches:bind", _one_for_each_name), "sessions:persistent:*"),
+    _in("empty-range", "where nothing runs the range of an output is that of its start",
+        on_engine("vyre_driver.engine.prepared:EmptyLaunch.run", _range_from_start), "launches:empty_grid_with_ranges"),
+    _in("handles-by-number", "a handle to memory is known by its number alone",
+        on_engine("vyre_driver.engine.residents:Residents.find", _by_number), "claims:forged_handles"),
+    Fault(Layer.CACHE, "freed-launches", "launches over memory that was freed are still known",
+          on_engine("vyre_driver.engine.launches:Launches.forget", _nothing), "claims:forged_handles"),
+    Fault(Layer.CACHE, "made-grid", "a step of a sequence keeps the grid that an earlier run has made",
+          on_engine("vyre_driver.engine.sequence:Run.resolve", _first_resolved), "sessions:made_grids:*"),
+    Fault(Layer.DEVICE, "uploaded-from-there", "what lies there from some host memory is not copied from there again",
+          over(UploadsOncePort), "sessions:recycled:*"),
+)
+# fmt: on

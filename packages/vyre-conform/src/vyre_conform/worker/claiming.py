@@ -1,0 +1,37 @@
+"""What checks of a claim are made of: how one fails, and how one says that it shows nothing here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vyre_foundation.errors import VyreError
+
+
+class BrokenClaim(VyreError):
+    """A backend says of itself what is not so."""
+
+    code = "E1208"
+
+
+def require(holds: bool, words: str) -> None:
+    if not holds:
+        raise BrokenClaim(words, fix="claim what the backend does, and do what it claims")
+
+
+class NotExercised(VyreError):
+    """A backend that does not do, here and now, what a case is about: the case shows nothing of it."""
+
+    code = "E1210"
+
+
+@contextmanager
+def refused(what: str, *kinds: type[Exception]) -> Iterator[None]:
+    """The body has to raise one of these."""
+    try:
+        yield
+    except kinds:
+        return
+    except Exception as error:
+        raise BrokenClaim(f"{what} raised {type(error).__name__}: {error}", fix="raise the typed refusal") from error
+    raise BrokenClaim(f"{what} was not refused", fix="refuse it before anything runs")
