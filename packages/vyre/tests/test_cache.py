@@ -90,7 +90,10 @@ def test_doctor_has_devices_prove_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_spellings_are_shown_with_their_times() -> None:
-    """What was measured, for people and for programs; measured here where the store is on."""
+    """What `doctor --prove` has measured and stored, for people and for programs."""
+    before = CliRunner().invoke(main, ["devices", "--spellings"], env={"VYRE_CACHE": "rw"})
+    assert "`vyre doctor --prove` measures the others" in before.output
+    CliRunner().invoke(main, ["doctor", "--prove", "--json"], env={"VYRE_CACHE": "rw"})
     result = CliRunner().invoke(main, ["devices", "--spellings"], env={"VYRE_CACHE": "rw"})
     assert result.exit_code == 0, result.output
     assert "popcount" in result.output

@@ -100,6 +100,9 @@ def test_doctor_runs_every_available_backend() -> None:
     document = json.loads(result.stdout)
     assert document["backends"]["reference"]["computes"] is True
     assert result.exit_code == (0 if document["well"] else 1)
+    times = [(said["open_s"], said["first_dispatch_s"], said["took_s"]) for said in document["backends"].values()]
+    assert all(opened + dispatched <= took for opened, dispatched, took in times)
+    assert sum(took for *_, took in times) <= document["took_s"]
 
 
 def test_devices_tells_the_profile() -> None:
@@ -421,3 +424,78 @@ def test_the_demo_agrees_on_a_small_part(tmp_path: Path) -> None:
     assert document["agreed"] is True
     assert {run["backend"] for run in document["runs"]} == {"opencl", "reference"}
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+NEIGHBOUR = """program neighbour workgroup(4) {
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  workgroup s: u32[4];
+
+  s[local_id.x] = x[global_id.x];
+  out[global_id.x] = s[3 - local_id.x];
+}
+"""
+
+
+@pytest.fixture
+def neighbour(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "neighbour.vyre").write_text(NEIGHBOUR)
+    np.save(tmp_path / "x.npy", np.arange(8, dtype=np.uint32))
+    return tmp_path / "neighbour.vyre", tmp_path / "x.npy"
+
+
+def test_races_are_shown_with_their_lines(neighbour: tuple[Path, Path]) -> None:
+    program, x = neighbour
+    result = invoke("run", program, "--input", f"x={x}", "--races")
+    assert result.exit_code == 1
+    said = " ".join(result.stderr.split())
+    assert "error[E1103]: invocation 1 reads at body[1] and invocation 2 writes at body[0]" in said
+    assert f"note: invocation 1 reads at {program}:7: out[global_id.x] = s[3 - local_id.x];" in said
+    assert f"note: invocation 2 writes at {program}:6: s[local_id.x] = x[global_id.x];" in said
+    found = json.loads(invoke("run", program, "--input", f"x={x}", "--races", "--json").stdout)["error"]
+    assert (found["kind"], found["where"], len(found["diagnostics"][0]["notes"])) == ("DataRace", "s[2]", 2)
+
+
+def test_a_run_without_races_gives_its_outputs(neighbour: tuple[Path, Path], tmp_path: Path) -> None:
+    program, x = neighbour
+    program.write_text(NEIGHBOUR.replace("  out[", "  barrier workgroup;\n  out["))
+    out = tmp_path / "out.npy"
+    result = invoke("run", program, "--input", f"x={x}", "--races", "--output", out)
+    assert result.exit_code == 0, result.stderr
+    assert np.load(out).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+
+
+def test_races_are_for_the_reference(neighbour: tuple[Path, Path]) -> None:
+    program, x = neighbour
+    result = invoke("run", program, "--input", f"x={x}", "--races", "--backend", "opencl")
+    assert result.exit_code == 2
+    assert "--races runs on the reference: leave --backend and --evidence out" in result.stderr
+
+
+ROWS = """program rows workgroup(4, 2) {
+  read image: u32[] @0;
+  write out: u32[len(image)] @1;
+
+  if global_id.x < 5 {
+    out[global_id.y * 5 + global_id.x] = global_id.y * 10 + global_id.x;
+  }
+}
+"""
+
+
+def test_invocations_cover_an_image_and_the_output_has_its_shape(tmp_path: Path) -> None:
+    (tmp_path / "rows.vyre").write_text(ROWS)
+    np.save(tmp_path / "image.npy", np.zeros((3, 5), np.uint32))
+    given = ("run", tmp_path / "rows.vyre", "--input", f"image={tmp_path / 'image.npy'}", "--backend", "reference")
+    refused = invoke(*given)
+    assert refused.exit_code == 4
+    assert "got none, expected how many there are on y" in refused.stderr
+    result = invoke(*given, "--invocations", "5,3", "--output", tmp_path / "out.npy")
+    assert result.exit_code == 0, result.stderr
+    out = np.load(tmp_path / "out.npy")
+    assert out.shape == (3, 5)
+    assert out[2].tolist() == [20, 21, 22, 23, 24]
+    for wrong, said in (("5;3", "is not of the form X, X,Y or X,Y,Z"), ("5,-3", "expected one, two or three integers")):
+        result = invoke(*given, "--invocations", wrong)
+        assert result.exit_code in (2, 4)
+        assert said in result.stderr

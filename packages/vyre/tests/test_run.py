@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 import vyre as vy
 from vyre_driver import ShadowDiverged
+from vyre_reference import DataRace
 
 
 def xor_program() -> vy.Program:
@@ -90,6 +93,129 @@ def test_an_input_of_another_type_is_named(operands: tuple[np.ndarray, np.ndarra
     a, b = operands
     with pytest.raises(ValueError, match=r"buffer 'b': got one of int64, expected an array of uint32\. Fix: convert"):
         vy.run(xor_program(), a=a, b=b.astype(np.int64), backend="reference")
+
+
+def coordinates() -> vy.Program:
+    with vy.program("coordinates", workgroup_size=(16, 8)) as p:
+        size, out = p.uniform("size", vy.u32, 2), p.read_write("out", vy.u32)
+        x, y = p.global_id(0), p.global_id(1)
+        with p.if_((x < size[0]) & (y < size[1])):
+            out[y * size[0] + x] = y * 1000 + x
+    return p.build()
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_invocations_cover_an_image_and_outputs_keep_its_shape(backend: str) -> None:
+    image = np.zeros((30, 50), np.uint32)
+    given = {"size": np.uint32([50, 30]), "out": image}
+    expected = np.arange(30, dtype=np.uint32)[:, None] * 1000 + np.arange(50, dtype=np.uint32)
+    for _ in range(3):  # the first run prepares what the others find
+        out = vy.run(coordinates(), given, backend=backend, invocations=(50, 30))["out"]
+        np.testing.assert_array_equal(out, expected)
+    assert not image.any()
+
+
+def test_a_program_that_asks_for_y_says_how_many_there_are() -> None:
+    given = {"size": np.uint32([50, 30]), "out": np.zeros(1500, np.uint32)}
+    said = r"invocations: got none, expected how many there are on y, .* Fix: pass invocations=\(width, height\)"
+    for call in (vy.run, vy.check):
+        with pytest.raises(ValueError, match=said):
+            call(coordinates(), given)
+    grid = vy.grid_for(coordinates(), (50, 30))
+    assert grid == (4, 4, 1)
+    assert vy.run(coordinates(), given, config=vy.DispatchConfig(grid_override=grid), backend="reference")["out"].any()
+
+
+def test_a_place_in_the_workgroup_or_an_indirect_grid_needs_no_invocations() -> None:
+    with vy.program("tile", workgroup_size=(4, 4)) as p:
+        out = p.write("out", vy.u32, 16)
+        out[p.local_id(1) * 4 + p.local_id(0)] = p.num_workgroups(1)
+    assert vy.run(p.build(), backend="reference")["out"].tolist() == [1] * 16
+    with vy.program("indirect", workgroup_size=1) as p:
+        grid, out = p.read("grid", vy.u32), p.write("out", vy.u32, 6)
+        p.indirect_dispatch(grid)
+        out[p.global_id(1) * 2 + p.global_id(0)] = 1
+    assert vy.run(p.build(), grid=np.uint32([2, 3, 1]), backend="reference")["out"].tolist() == [1] * 6
+
+
+@pytest.mark.parametrize(
+    ("invocations", "grid"), [(100, (7, 1, 1)), ((100,), (7, 1, 1)), ((16, 8, 3), (1, 1, 3)), ((0, 9), (0, 2, 1))]
+)
+def test_grids_hold_at_least_the_invocations(invocations: int | tuple[int, ...], grid: tuple[int, int, int]) -> None:
+    assert vy.grid_for(coordinates(), invocations) == grid
+    assert vy.grid_for(coordinates(), np.uint32(100)) == (7, 1, 1)
+    assert vy.grid_for(coordinates(), (100, 9), vy.DispatchConfig(workgroup_override=(4, 2, 1))) == (25, 5, 1)
+
+
+@pytest.mark.parametrize("invocations", [-1, (), (1, 2, 3, 4), 1.5, "x", (1, "x"), True, {1: 2}, None])
+def test_what_is_no_number_of_invocations_is_refused(invocations: object) -> None:
+    with pytest.raises(vy.VyreError, match=r"invocations: got .*, expected one, two or three integers .*Fix: "):
+        vy.grid_for(coordinates(), invocations)  # type: ignore[arg-type]
+
+
+MISTAKES = {
+    "an array by position": (lambda g, x: vy.run(g, x), "inputs: got ndarray, expected a Mapping"),
+    "no program": (lambda g, x: vy.run(None, x=x), "program: got None, expected a Program"),
+    "text": (lambda g, x: vy.run("xor", x=x), "program: got str, expected a Program"),
+    "a builder": (lambda g, x: vy.run(vy.program("p"), x=x), "program: got ProgramBuilder, .*Fix: pass what build"),
+    "a dictionary": (lambda g, x: vy.run(g, a=x, b=x, config={}), "config: got dict, expected a DispatchConfig"),
+    "a number of a backend": (lambda g, x: vy.run(g, a=x, b=x, backend=3), "backend: got int, expected a string"),
+    "a profile": (
+        lambda g, x: vy.run(g, a=x, b=x, config=vy.DispatchConfig(profile="fast")),
+        "profile: got 'fast', .*Fix: name a dispatch",
+    ),
+    "half a profile": (
+        lambda g, x: vy.run(g, a=x, b=x, config=vy.DispatchConfig(profile="shadow:0")),
+        "profile: got 'shadow:0'",
+    ),
+    "two grids": (
+        lambda g, x: vy.run(g, a=x, b=x, invocations=1, config=vy.DispatchConfig(grid_override=(1, 1, 1))),
+        "invocations: got both",
+    ),
+    "a list": (lambda g, x: vy.run(g, a=[1], b=x), r"buffer 'a': got list, .*numpy\.asarray\(…, 'uint32'\)"),
+    "text as timeout": (lambda g, x: vy.DispatchConfig(timeout="1"), "timeout: got '1', expected a number of seconds"),
+    "a number as label": (lambda g, x: vy.DispatchConfig(label=3), "label: got 3, expected a string or None"),
+    "text as preference": (
+        lambda g, x: vy.DispatchConfig(speculation="force"),
+        "speculation: got 'force', expected a Preference",
+    ),
+    "None as preference": (
+        lambda g, x: vy.DispatchConfig(speculation=None),
+        "speculation: got None, expected a Preference",
+    ),
+    "text as flag": (lambda g, x: vy.DispatchConfig(cooperative="no"), "cooperative: got 'no', expected True or False"),
+    "a grid for no program": (lambda g, x: vy.grid_for(3, 4), "program: got int, expected a Program"),
+    "a check of no program": (lambda g, x: vy.check(3), "program: got int, expected a Program"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_of_callers_are_named(name: str) -> None:
+    call, said = MISTAKES[name]
+    with pytest.raises(vy.VyreError, match=rf"{said}.*Fix: |{said}"):
+        call(xor_program(), np.zeros(4, np.uint32))
+
+
+def test_a_race_names_both_invocations_the_element_and_the_lines() -> None:
+    with vy.program("neighbour", workgroup_size=4) as p:
+        x = p.read("x", vy.u32)
+        out = p.write("out", vy.u32, like=x)
+        shared, lane = p.workgroup("shared", vy.u32, 4), p.local_id(0)
+        shared[lane] = x[p.global_id(0)]
+        wrote = sys._getframe().f_lineno - 1
+        out[p.global_id(0)] = shared[3 - lane]
+    with pytest.raises(DataRace) as caught:
+        vy.check(p.build(), x=np.arange(8, dtype=np.uint32))
+    assert str(caught.value) == (
+        f"shared[2]: invocation 1 reads at body[1] ({__file__}:{wrote + 2}) and invocation 2 writes at body[0] "
+        f"({__file__}:{wrote}), with no barrier between them. Fix: put a barrier between the two, make both atomic, or "
+        "give each invocation an element of its own"
+    )
+
+
+def test_a_check_without_a_race_gives_the_outputs(operands: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = (x[:60].reshape(6, 10) for x in operands)
+    np.testing.assert_array_equal(vy.check(xor_program(), {"a": a}, b=b)["out"], a ^ b)
 
 
 def test_every_public_name_exists() -> None:

@@ -1,9 +1,12 @@
 """What `import vyre` gives."""
 
+import inspect
+
 import pytest
 
 import vyre
 import vyre_foundation
+from vyre_math.dialect import FUNCTIONS
 
 
 def test_all_names_are_there() -> None:
@@ -15,3 +18,27 @@ def test_all_names_are_there() -> None:
 def test_there_is_nothing_else() -> None:
     with pytest.raises(AttributeError, match="'vyre' has no attribute 'rnu'"):
         vyre.rnu  # noqa: B018
+
+
+@pytest.mark.parametrize("name", vyre.__all__)
+def test_every_name_says_what_it_is(name: str) -> None:
+    """Functions and classes by a summary of their own, constants by that of their class."""
+    if name == "OPS":  # a mapping of Python
+        return
+    value = getattr(vyre, name)
+    text = inspect.getdoc(value)
+    assert text
+    summary = text.split("\n\n")[0].replace("\n", " ")
+    assert summary.endswith((".", ":")), summary
+    if inspect.isfunction(value) and inspect.signature(value).parameters:
+        assert "Parameters: " in text or any(f"`{name}`" in text for name in inspect.signature(value).parameters), text
+
+
+def test_elementary_functions_say_what_the_table_of_the_dialect_says() -> None:
+    for name, function in FUNCTIONS.items():
+        text = inspect.getdoc(getattr(vyre, name))
+        assert text is not None
+        words = set(function.summary.lower().replace(",", "").split())
+        assert words <= set(text.split("\n")[0].lower().replace(",", "").replace(";", "").replace(".", "").split()) | {
+            "in", "of", "angle", "(x", "y)"
+        }, (name, text)  # fmt: skip

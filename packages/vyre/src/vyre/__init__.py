@@ -22,7 +22,7 @@ from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
 
 with _rare_collections():  # what is imported stays: the collector would look at it again and again
-    from vyre.run import backend_for, run
+    from vyre.run import backend_for, check, grid_for, run
     from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ __all__ = [
     "DispatchConfig",
     "VyreBackend",
     "backend_for",
+    "check",
+    "grid_for",
     "registered_backends_by_precedence",
     "run",
     *_language,

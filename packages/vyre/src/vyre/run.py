@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vyre_driver import DispatchConfig, VyreBackend, acquire, acquire_preferred_dispatch_backend
+from vyre_driver.backend.config import DEFAULT_CONFIG
+from vyre_driver.errors import InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_foundation import Program
+from vyre_foundation.ir.expr import Id, IdKind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,12 +22,17 @@ _lock = threading.Lock()
 
 
 def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
-    """The backend with this id, or the most preferred one that is available (never the reference) for None and "auto".
+    """The backend with an id, opened once per process and kept.
 
-    Opened once per process and kept. Raises `UnknownBackend` or `BackendUnavailable`.
+    Parameters: `backend`, an id that `vyre backends` lists; None or "auto" for the most preferred one that is
+    available, which is never the reference; a backend is returned as it is.
+    Returns: the backend.
+    Raises: `UnknownBackend`, `BackendUnavailable`; `InvalidLaunch` for what is neither.
     """
     if isinstance(backend, VyreBackend):
         return backend
+    if backend is not None:
+        _require(backend, str, "backend", "pass an id that `vyre backends` lists, or a backend")
     key = None if backend == "auto" else backend
     with _lock:
         if key not in _open:
@@ -39,27 +47,122 @@ def run(
     *,
     backend: str | VyreBackend | None = None,
     config: DispatchConfig | None = None,
+    invocations: int | Sequence[int] | None = None,
     **arrays: object,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The outputs of `program` by buffer name, as one-dimensional arrays of their declared types.
+    """Run a program once over arrays.
 
-    Inputs are arrays by buffer name, as keywords or as a mapping (for names that are no keywords): NumPy arrays of the
-    declared types, or whatever exports DLPack or the array interface. Errors are `BackendError`s, all with a remedy.
-    The profile ``shadow`` (``shadow:16``: one run in sixteen) compares the outputs with those of the reference.
+    Parameters: `program`, what `build()` returned. The inputs by buffer name, as keywords or as a mapping (for names
+    that keywords cannot have): NumPy arrays of the declared types, what exports DLPack or the array interface, and
+    numbers for uniforms of one element. `backend`, as for `backend_for`. `invocations`, at least so many on x, (x, y)
+    or (x, y, z): without it there are as many on x as the longest output has elements. `config`, options of the
+    dispatch; the profile ``shadow`` (``shadow:16``: one run in sixteen) compares the outputs with the reference's.
+    Returns: the outputs by buffer name, in the declared types. One that is declared `like` an input has the shape of
+    the array that came for it; the others are one-dimensional.
+    Raises: `InvalidInput`, which names the buffer; `InvalidLaunch`, which names the argument; `Trapped`; the other
+    errors of a dispatch (docs/codes.md).
     """
-    named = {**(inputs or {}), **arrays}
-    chosen = backend_for(backend)
-    if config is None:
-        return chosen.dispatch_arrays(program, named)
-    return _profiled(chosen, config).dispatch_arrays(program, named, config)
+    named, options = launch_of(program, inputs, arrays, config, invocations)
+    return _profiled(backend_for(backend), options).dispatch_arrays(program, named, options)
+
+
+def check(
+    program: Program,
+    inputs: Mapping[str, object] | None = None,
+    /,
+    *,
+    config: DispatchConfig | None = None,
+    invocations: int | Sequence[int] | None = None,
+    **arrays: object,
+) -> dict[str, npt.NDArray[Any]]:
+    """Run a program once on the reference, which looks for faults that depend on the data.
+
+    A race, two invocations that use one element with no barrier between them and without atomics, has no meaning and no
+    error on a device (docs/language.md, "Memory"). One run finds a race of these inputs on this grid if there is any,
+    unless old values of atomics decide which elements are used.
+
+    Parameters: as for `run`. Each operation of each invocation takes some microseconds here: choose a small input.
+    Returns: the outputs, as `run` does.
+    Raises: `DataRace`, which names both invocations, the buffer, the index and the lines; what `run` raises.
+    """
+    from vyre_reference import detect_races  # for those who ask
+
+    named, options = launch_of(program, inputs, arrays, config, invocations)
+    return detect_races(program, named, options)
+
+
+def grid_for(
+    program: Program, invocations: int | Sequence[int], config: DispatchConfig | None = None
+) -> tuple[int, int, int]:
+    """Workgroups on each axis for at least so many invocations, for `DispatchConfig.grid_override`.
+
+    Parameters: `invocations` on x, (x, y) or (x, y, z): of an image (width, height), where its array has the shape
+    (height, width). `config`, for a workgroup size that replaces the program's.
+    Returns: the grid, (x, y, z).
+    Raises: `InvalidLaunch` for what is no program or no number of invocations.
+    """
+    from vyre_driver.plan.launch import grid_of_invocations
+
+    _require(program, Program, "program", "pass what build() returned")
+    return grid_of_invocations(program, invocations, DEFAULT_CONFIG if config is None else config)
+
+
+def launch_of(
+    program: Program,
+    inputs: Mapping[str, object] | None,
+    arrays: Mapping[str, object],
+    config: DispatchConfig | None,
+    invocations: int | Sequence[int] | None,
+) -> tuple[dict[str, object], DispatchConfig]:
+    """The arrays and the options of a launch, from arguments that are of the right kinds."""
+    _require(program, Program, "program", "pass what build() returned")
+    if inputs is not None:
+        _require(inputs, Mapping, "inputs", "pass arrays by name, as in vyre.run(program, x=x, y=y)")
+    options = DEFAULT_CONFIG if config is None else config
+    _require(options, DispatchConfig, "config", "pass vyre.DispatchConfig(timeout=…, …)")
+    if invocations is not None:
+        if options.grid_override is not None:
+            raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
+        options = options.replace(grid_override=grid_for(program, invocations, options))
+    if options.grid_override is None:
+        _require_x_alone(program)
+    return {**(inputs or {}), **arrays}, options
+
+
+def _require_x_alone(program: Program) -> None:
+    """Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups:
+    a program that asks for y or z would compute a part of its outputs, and nothing would say so."""
+    asked = {node.axis for node in program.code.of(Id) if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
+    if not asked:
+        return
+    from vyre_driver.plan.indirect import find_indirect_dispatch  # few programs ask
+
+    if find_indirect_dispatch(program) is None:
+        axes = " and ".join("xyz"[axis] for axis in sorted(asked))
+        raise InvalidLaunch(
+            "invocations",
+            needed=f"how many there are on {axes}, as the program asks for its place there",
+            got="none",
+            fix="pass invocations=(width, height), or DispatchConfig(grid_override=…); to `vyre run`, --invocations",
+        )
+
+
+def _require(given: object, kind: type, name: str, fix: str) -> None:
+    if not isinstance(given, kind):
+        got = "None" if given is None else type(given).__name__
+        raise InvalidLaunch(name, needed="a string" if kind is str else f"a {kind.__name__}", got=got, fix=fix)
 
 
 def _profiled(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
-    """`backend` with the shadow that the profile asks for: one for each backend and profile, which counts its turns."""
-    if config.profile is None:
+    """`backend` with the shadow that the profile asks for: one for each backend and profile, which counts its runs."""
+    profile = config.profile
+    if profile is None:
         return backend
+    if not profile.startswith("shadow"):
+        fix = "name a dispatch in reports with `label`"
+        raise InvalidLaunch("profile", needed="'shadow' or 'shadow:N'", got=repr(profile), fix=fix)
     with _lock:
-        key = backend, config.profile
+        key = backend, profile
         if key not in _shadowed:
             _shadowed[key] = by_profile(backend, config)
         return _shadowed[key]

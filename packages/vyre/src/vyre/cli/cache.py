@@ -40,10 +40,13 @@ def info(everything: bool, as_json: bool) -> None:
         total = sum(entry.size for entry in entries)
         if as_json:
             facts = {"folder": str(settings.folder), "mode": settings.mode.value, "bound": settings.size}
-            answer.json({**facts, "bytes": total, "entries": [asdict(entry) for entry in entries]})
+            entries_json = [asdict(entry) for entry in entries]
+            answer.json({**facts, "bytes": total, "refusal": store.refusal, "entries": entries_json})
             return
         held = f"{len(entries)} entries, {readable_size(total)} of {readable_size(settings.size)}"
         answer.console.print(f"{settings.folder} ({settings.mode.value}): {held}", markup=False, soft_wrap=True)
+        if store.refusal and database.inode(settings.folder):
+            answer.console.print(f"not used: {store.refusal}", markup=False, soft_wrap=True)
         rows = [
             (
                 entry.kind,
@@ -68,14 +71,14 @@ def verify(as_json: bool) -> None:
     """Check the file and every entry; exit code 1 if something is damaged. Nothing is changed."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ) as store:
-        exists = (store.settings.folder / database.FILE).exists()
-        findings = store.verify() if exists else []
+        findings = store.verify() if database.inode(store.settings.folder) else []
         if as_json:
             answer.json({"sound": not findings, "findings": findings})
         else:
             for finding in findings:
                 answer.console.print(finding, markup=False)
-            answer.console.print("everything is sound" if not findings else "`vyre cache prune` drops what is damaged")
+            fix = "Fix: `vyre cache prune` drops what is damaged, `vyre cache clear` everything"
+            answer.console.print(fix if findings else "everything is sound")
     raise SystemExit(int(Exit.FAILED if findings else Exit.OK))
 
 

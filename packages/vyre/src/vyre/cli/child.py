@@ -1,6 +1,7 @@
 """One question to one backend, answered in a process of its own: two device runtimes in one process may not get along.
 
-``python -m vyre.cli.child ID`` prints one JSON document: the backend's profile and whether it computes rightly.
+``python -m vyre.cli.child ID`` prints one JSON document: the backend's profile and whether it computes rightly. With
+``--measure`` the device first proves and times all of its spellings.
 """
 
 from __future__ import annotations
@@ -14,22 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from vyre_driver import EngineBackend, compile_with_telemetry
+from vyre_driver import EngineBackend, compile_with_telemetry, process
+from vyre_driver.tune.candidate import Candidate
 from vyre_foundation import Program, program, u32
 from vyre_foundation.errors import VyreError
 
-TIMEOUT_S = 120
+TIMEOUT_S = 120.0
 
 
-def ask(backend: str) -> dict[str, Any]:
-    """What the backend says in a fresh process; a crash or a hang is an answer too."""
-    command = [sys.executable, "-m", "vyre.cli.child", backend]
+def ask(backend: str, *, measure: bool = False) -> dict[str, Any]:
+    """What the backend says in a fresh process, and what that took; a crash or a hang is an answer too."""
+    started = time.perf_counter()
+    said = _ask(backend, *(["--measure"] if measure else []))
+    return {**said, "took_s": time.perf_counter() - started}
+
+
+def _ask(*arguments: str) -> dict[str, Any]:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        done = process.run(process.python("-m", "vyre.cli.child", *arguments), seconds=TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return {"error": f"no answer within {TIMEOUT_S} s", "fix": "check the device's driver"}
+        return {"error": f"no answer within {TIMEOUT_S:g} s", "fix": "check the device's driver"}
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
         return {
             "error": f"its process ended with status {done.returncode}: {last}",
             "fix": "reinstall the device's driver",
@@ -48,7 +55,7 @@ def smoke_program() -> Program:
     return p.build()
 
 
-def answer(backend: str) -> dict[str, Any]:
+def answer(backend: str, *, measure: bool = False) -> dict[str, Any]:
     """The profile of the backend, and the time and success of a first small dispatch."""
     from vyre.run import backend_for
 
@@ -62,6 +69,9 @@ def answer(backend: str) -> dict[str, Any]:
         build = compile_with_telemetry(device, smoke_program())
         y = np.frombuffer(build.pipeline.dispatch([x])[0], np.uint32)
         done = time.perf_counter()
+        spellings: tuple[Candidate, ...] = ()
+        if isinstance(device, EngineBackend):
+            spellings = device.measure_spellings() if measure else device.spellings()
     except VyreError as error:
         return {"error": error.message, "fix": error.fix}
     facts = {name: value for name, value in _plain(profile).items() if value not in (None, "", ())}
@@ -82,7 +92,7 @@ def answer(backend: str) -> dict[str, Any]:
                 "picoseconds": c.picoseconds,
                 "chosen": c.is_chosen,
             }
-            for c in (device.spellings() if isinstance(device, EngineBackend) else ())
+            for c in spellings
         ],
         "open_s": opened - started,
         "first_dispatch_s": done - opened,
@@ -94,4 +104,5 @@ def _plain(profile: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(answer(sys.argv[1])) + "\n")
+    process.end_with_parent()
+    sys.stdout.write(json.dumps(answer(sys.argv[1], measure="--measure" in sys.argv[2:])) + "\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vyre.cli.outcome import Answer, readable_size
-from vyre.cli.source import read_program, specialized
+from vyre.cli.source import read_program, require_writable, specialized
 from vyre_driver import (
     CompiledProgram,
     DispatchConfig,
@@ -19,7 +19,7 @@ from vyre_driver import (
 )
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.ahead import load_ahead
-from vyre_driver.pipeline.ahead import MAGIC
+from vyre_driver.pipeline.ahead import ANY_VERSION
 
 
 @click.command("compile")
@@ -48,11 +48,12 @@ def compile_command(
             _list(answer)
             return
         if file is None:
-            raise click.UsageError("name a program to compile")
+            raise click.UsageError("no program to compile is named. Fix: name a file")
         program = specialized(read_program(file, answer), spec)
-        data = emit_aot_target(target, program, DispatchConfig(workgroup_override=workgroup, ulp_budget=ulp))
-        suffix = next(e.suffix for e in registered_aot_emitters() if e.target == target)
+        suffix = next((e.suffix for e in registered_aot_emitters() if e.target == target), "")
         written = output or file.with_suffix(suffix)
+        require_writable(written, "--output")
+        data = emit_aot_target(target, program, DispatchConfig(workgroup_override=workgroup, ulp_budget=ulp))
         written.write_bytes(data)
         if as_json:
             answer.json({"target": target, "file": str(written), "bytes": len(data)})
@@ -61,9 +62,11 @@ def compile_command(
 
 
 def read_compiled(file: Path) -> CompiledProgram | None:
-    """The compiled program in a file; None for other files."""
+    """The compiled program in a file; None for other files, and for pipes, which can be read once."""
+    if not file.is_file():
+        return None
     with file.open("rb") as opened:
-        if opened.read(len(MAGIC)) != MAGIC:
+        if not opened.read(len(ANY_VERSION)).startswith(ANY_VERSION):
             return None
     return CompiledProgram.from_bytes(file.read_bytes(), str(file))
 

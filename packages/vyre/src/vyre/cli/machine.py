@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -102,15 +103,17 @@ def _described(profile: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def examine(answer: Answer, prove: bool = False) -> Exit:
     """Versions, environment, and one small dispatch on every available backend. Fails if one computes wrongly."""
+    started = time.perf_counter()
     store = shared_store() if prove else None
     if store is not None:
         store.forget(Kind.FACTS)
     versions = {name: v for name in DISTRIBUTIONS if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
-    found = _ask_all(answer)
+    found = _ask_all(answer, measure=prove)
     states = {r.id: availability(r.id) for r in registered_backends_by_precedence()}
     problems = backend_problems()
     well = all(said.get("computes") for said in found.values()) and not problems
+    took = time.perf_counter() - started
     if answer.as_json:
         answer.json(
             {
@@ -124,6 +127,7 @@ def examine(answer: Answer, prove: bool = False) -> Exit:
                 },
                 "problems": [str(p) for p in problems],
                 "well": well,
+                "took_s": took,
             }
         )
         return Exit.OK if well else Exit.FAILED
@@ -135,19 +139,38 @@ def examine(answer: Answer, prove: bool = False) -> Exit:
     rows += [(id, _state(False), _about(s.reason, s.fix)) for id, s in states.items() if not s.is_available]
     rows += [(p.id, Text("left out", "red"), _about(p.reason, p.fix)) for p in problems]
     answer.table("", ("backend", "state", "about"), rows)
+    _print_times(answer, found, took)
     return Exit.OK if well else Exit.FAILED
+
+
+def _print_times(answer: Answer, found: dict[str, dict[str, Any]], took: float) -> None:
+    """Where the time went: each backend is asked in a process of its own, one after the other."""
+    rows = [_times(id, said) for id, said in found.items()]
+    rest = took - sum(said["took_s"] for said in found.values())
+    rows += [("this process", "", "", "", readable_time(rest)), ("all", "", "", "", readable_time(took))]
+    answer.table("", ("time", "start", "open", "dispatch", "all"), rows)
+    answer.console.print(
+        "start: a process and its imports; open: the runtime, and proofs of its operations unless they are kept; "
+        "dispatch: the first, with its compilation"
+    )
+
+
+def _times(id: str, said: dict[str, Any]) -> tuple[str, ...]:
+    if "open_s" not in said:
+        return id, "–", "–", "–", readable_time(said["took_s"])
+    parts = (said["open_s"], said["first_dispatch_s"])
+    return id, *map(readable_time, (said["took_s"] - sum(parts), *parts, said["took_s"]))
 
 
 def _checked(id: str, said: dict[str, Any]) -> tuple[str | Text, ...]:
     if "error" in said:
         return id, Text("fails", "red"), _about(said["error"], said["fix"])
-    kept = " with code that was kept" if said["compiled_before"] else ""
-    times = f"opens in {readable_time(said['open_s'])}, first dispatch {readable_time(said['first_dispatch_s'])}{kept}"
+    kept = ", with code that was kept" if said["compiled_before"] else ""
     if not said["computes"]:
         fix = "update the device's driver, then run `vyre conform`"
         return id, Text("wrong", "red"), _about("it computes wrong results", fix)
     device, queues = said["profile"].get("device", said["version"]), _queues(said["profile"])
-    return id, Text("works", "green"), f"{device}, {times}" + (f"; launches: {queues}" if queues != "–" else "")
+    return id, Text("works", "green"), f"{device}{kept}" + (f"; launches: {queues}" if queues != "–" else "")
 
 
 def _queues(profile: dict[str, Any]) -> str:
@@ -159,15 +182,15 @@ def _queues(profile: dict[str, Any]) -> str:
     return "; ".join(said) or "–"
 
 
-def _ask_all(answer: Answer) -> dict[str, dict[str, Any]]:
+def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, Any]]:
     ids = [r.id for r in registered_backends_by_precedence() if availability(r.id).is_available]
-    columns = (SpinnerColumn(), TextColumn("asking {task.description}"))
+    columns = (SpinnerColumn("line"), TextColumn("asking {task.description}"))
     with Progress(*columns, console=answer.errors, transient=True, disable=answer.as_json) as progress:
         task = progress.add_task("", total=len(ids))
         found = {}
         for id in ids:
             progress.update(task, description=id, advance=1)
-            found[id] = ask(id)
+            found[id] = ask(id, measure=measure)
     return found
 
 
@@ -203,4 +226,4 @@ def _command(name: str, function: Callable[..., Exit], **flags: str) -> click.Co
 
 backends = _command("backends", list_backends)
 devices = _command("devices", list_devices, spellings="How each op is spelled, and what else was tried.")
-doctor = _command("doctor", examine, prove="Forget what devices have proven, and have them prove it again.")
+doctor = _command("doctor", examine, prove="Prove every spelling again and time them: seconds for each device.")

@@ -12,14 +12,16 @@ from vyre_driver import DialectRegistry
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def ops(as_json: bool) -> None:
     """List the ops of the language and of every installed dialect, with their types."""
-    answer, found = Answer(as_json), DialectRegistry.current()
-    if as_json:
-        answer.json(_document(found))
-        return
-    rows = [(op.id, op.dialect, "; ".join(map(str, op.signatures)), op.summary) for op in found]
-    answer.table("", ("op", "dialect", "types", "is"), rows)
-    for problem in found.problems:
-        answer.console.print(f"left out: {problem}", markup=False)
+    answer = Answer(as_json)
+    with answer.failures():
+        found = DialectRegistry.current()
+        if as_json:
+            answer.json(_document(found))
+            return
+        rows = [(op.id, op.dialect, "; ".join(map(str, op.signatures)), op.summary) for op in found]
+        answer.table("", ("op", "dialect", "types", "is"), rows)
+        for problem in found.problems:
+            answer.console.print(f"left out: {problem}", markup=False)
 
 
 def _document(found: DialectRegistry) -> dict[str, object]:

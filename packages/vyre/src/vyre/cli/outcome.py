@@ -35,6 +35,7 @@ from vyre_driver.errors import (
 from vyre_driver.observe.diagnostics import Diagnostic, Part, Severity, Source, diagnose, parts, summary
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
+from vyre_reference.errors import EvaluationError
 
 
 class Exit(IntEnum):
@@ -52,7 +53,7 @@ def exit_code(error: VyreError) -> Exit:
     match error:
         case BackendUnavailable() | UnknownBackend():
             return Exit.UNAVAILABLE
-        case InvalidProgram():
+        case InvalidProgram() | EvaluationError():
             return Exit.FAILED
         case BadArtifact() | InvalidInput() | InvalidSetting():
             return Exit.USAGE
@@ -60,6 +61,17 @@ def exit_code(error: VyreError) -> Exit:
             return Exit.DISPATCH
         case _:
             return Exit.USAGE
+
+
+def _of_the_system(error: OSError | MemoryError) -> VyreError:
+    """What the operating system refused: a file that cannot be read or written, or memory."""
+    if isinstance(error, MemoryError):
+        return VyreError("the memory does not suffice", fix="give less input, or use a larger machine")
+    if error.strerror is None:
+        message, _, fix = str(error).partition(". Fix: ")
+        return VyreError(message, fix=fix or "look at the message")
+    files = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    return VyreError(error.strerror, where=files, fix="name a file that can be read, or a place that can be written")
 
 
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
@@ -94,8 +106,11 @@ class Answer:
         click.echo(json.dumps(document, indent=2))
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-        """Cells are taken as they are: a bracket is a bracket. Long columns share the room that short ones leave."""
-        table = Table(title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+        """Title and cells are taken as they are: a bracket is a bracket.
+
+        Long columns share the room that short ones leave.
+        """
+        table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
         cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
         for n, column in enumerate(columns):
             widest = max((row[n].cell_len for row in cells), default=0)
@@ -106,14 +121,29 @@ class Answer:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Errors that carry a remedy become a message and an exit code. `VYRE_DEBUG=1` shows their traceback too."""
+        """Errors that carry a remedy, files that cannot be read or written, and memory that does not suffice become a
+        message and an exit code. `VYRE_DEBUG=1` shows their traceback too."""
         try:
             yield
+        except BrokenPipeError:  # the reader of the output has seen enough
+            raise
         except VyreError as error:
-            if os.environ.get("VYRE_DEBUG"):
-                self.errors.print_exception()
+            self._trace()
             self._explain(error)
             raise SystemExit(int(exit_code(error))) from None
+        except (OSError, MemoryError) as error:
+            self._trace()
+            found = _of_the_system(error)
+            if self.as_json:
+                facts = {"code": "", "kind": type(error).__name__, "where": found.where}
+                self.json({"error": {**facts, "message": found.message, "fix": found.fix, "diagnostics": []}})
+            else:
+                self.errors.print(str(found), markup=False, soft_wrap=True)
+            raise SystemExit(int(Exit.USAGE)) from None
+
+    def _trace(self) -> None:
+        if os.environ.get("VYRE_DEBUG"):
+            self.errors.print_exception()
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Diagnostics for people, on standard error."""

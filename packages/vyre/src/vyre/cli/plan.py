@@ -23,6 +23,9 @@ from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_foundation import Program
 from vyre_foundation.ir.buffer import RUNTIME
 
+MAX_DIGITS = 18
+"""Of a count: more elements than any memory holds."""
+
 
 def show_plan(answer: Answer, program: Program, lengths: Iterable[str], target: str | None) -> None:
     """Print grid, bindings and outputs, and for a target the queue of its device."""
@@ -44,8 +47,10 @@ def _counts(pairs: Iterable[str]) -> dict[str, int]:
     found = {}
     for pair in pairs:
         name, _, count = pair.partition("=")
-        if not (name and count.isdecimal()):
-            raise click.BadParameter(f"--length {pair!r} is not of the form name=count")
+        if not (name and count.isdecimal() and len(count) <= MAX_DIGITS):
+            raise click.BadParameter(
+                f"--length {pair!r} is not of the form name=count. Fix: write a name, = and a count"
+            )
         found[name] = int(count)
     return found
 
@@ -55,11 +60,14 @@ def _byte_lengths(program: Program, counts: dict[str, int]) -> list[int]:
     known = {b.name: counts.get(b.name, b.count if isinstance(b.count, int) else None) for b in program.inputs}
     unknown = sorted(counts.keys() - known.keys())
     if unknown:
-        raise click.BadParameter(f"--length: the program has no input {unknown[0]!r}; it has {', '.join(known)}")
+        there = ", ".join(known) or "none"
+        raise click.BadParameter(
+            f"--length: the program has no input {unknown[0]!r}; it has {there}. Fix: name one of them"
+        )
     for buffer in program.inputs:
         if known[buffer.name] is None:
             what = "any length" if buffer.count is RUNTIME else "a length that follows from another"
-            raise click.UsageError(f"input {buffer.name!r} has {what}: say --length {buffer.name}=COUNT")
+            raise click.UsageError(f"input {buffer.name!r} has {what}. Fix: add --length {buffer.name}=COUNT")
     return [(known[b.name] or 0) * b.dtype.size for b in program.inputs]
 
 
@@ -103,7 +111,7 @@ def _on(target: str, plan: LaunchPlan, config: DispatchConfig) -> dict[str, Any]
     engine = innermost(backend)
     if isinstance(engine, EngineBackend):
         with engine.session() as device:
-            choice = device.choose_queue(plan)
+            choice = device.choose_queue(device.cost(plan))
             if choice is not None:
                 queue = device.profile.queues[choice.verdict.queue].name
                 said |= {"queue": queue, "queue_reason": choice.verdict.reason}

@@ -12,8 +12,16 @@ import numpy as np
 from vyre.cli.compile import load, read_compiled
 from vyre.cli.outcome import Answer, coloured, readable_time
 from vyre.cli.plan import show_plan
-from vyre.cli.source import named_paths, read_array, read_program, specialized, write_array
-from vyre.run import backend_for
+from vyre.cli.source import (
+    named_paths,
+    read_array,
+    read_program,
+    require_distinct,
+    require_writable,
+    specialized,
+    write_array,
+)
+from vyre.run import backend_for, launch_of
 from vyre_driver import (
     DispatchConfig,
     EngineBackend,
@@ -118,7 +126,9 @@ def show(
               help="Where to write an output; the name of the only one can be left out. Repeatable.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="A backend's id, or the best that is available.")
 @SPEC
+@click.option("--invocations", metavar="X[,Y[,Z]]", help="At least so many invocations, as in 640,480 for an image.")
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y, z, instead of the inferred grid.")
+@click.option("--races", is_flag=True, help="Run on the reference, and look for data races (exit code 1).")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write what ran, where, from which sources, and digests of inputs and outputs.")  # fmt: skip
@@ -129,13 +139,17 @@ def run(
     outputs: tuple[str, ...],
     backend: str,
     spec: tuple[str, ...],
+    invocations: str | None,
     grid: tuple[int, int, int] | None,
+    races: bool,
     timeout: float | None,
     evidence: Path | None,
     as_json: bool,
 ) -> None:
     """Run a program, or what `vyre compile` made of it, over files."""
     answer = Answer(as_json)
+    if races and (backend != "auto" or evidence is not None):
+        raise click.UsageError("--races runs on the reference: leave --backend and --evidence out")
     with answer.failures():
         compiled = read_compiled(file)
         program = read_program(file, answer) if compiled is None else compiled.program
@@ -143,8 +157,17 @@ def run(
         program.validate()
         arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
         targets = _targets(program, arrays, outputs)
+        require_distinct(targets, "--output")
+        if evidence is not None:
+            require_writable(evidence, "--evidence")
         budget = 0 if compiled is None else compiled.ulp_budget
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
+        _, config = launch_of(program, arrays, {}, config, _numbers(invocations))
+        if races:
+            started = time.perf_counter()
+            results = _without_races(answer, program, arrays, config)
+            _finish(answer, "reference-scalar", started, results, targets)
+            return
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
         if compiled is not None:
             load(device, compiled)
@@ -153,10 +176,40 @@ def run(
             results = device.dispatch_arrays(program, arrays, config)
         else:
             results = _dispatch_with_evidence(device, program, arrays, config, evidence)
-        seconds = time.perf_counter() - started
-        for name, path in targets.items():
-            write_array(path, results[name])
-        _report_run(answer, device.id(), seconds, results, targets)
+        _finish(answer, device.id(), started, results, targets)
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    """``640,480`` as numbers."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"--invocations {text!r} is not of the form X, X,Y or X,Y,Z") from None
+
+
+def _without_races(answer: Answer, program: Program, arrays: dict[str, Any], config: DispatchConfig) -> dict[str, Any]:
+    """The outputs by name; a race says which lines of the file its two accesses are."""
+    from vyre_reference import DataRace, detect_races  # for those who ask
+
+    try:
+        return detect_races(program, arrays, config)
+    except DataRace as race:
+        source = None if answer.source is None else answer.source()
+        for invocation, does, path in (race.fields["first"], race.fields["second"]):
+            line = None if source is None else source.place_of(path)
+            if line is not None:
+                race.add_note(f"invocation {invocation} {does} at {line.file}:{line.line}: {line.code.strip()}")
+        raise
+
+
+def _finish(answer: Answer, backend: str, started: float, results: dict[str, Any], targets: dict[str, Path]) -> None:
+    """Write and report what a run gave."""
+    seconds = time.perf_counter() - started
+    for name, path in targets.items():
+        write_array(path, results[name])
+    _report_run(answer, backend, seconds, results, targets)
 
 
 def _targets(program: Program, arrays: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Path]:
@@ -168,7 +221,8 @@ def _targets(program: Program, arrays: dict[str, Any], outputs: tuple[str, ...])
     names = [b.name for b in program.outputs]
     for name in targets:
         if name not in names:
-            raise click.BadParameter(f"the program has no output {name!r}; it has {', '.join(names) or 'none'}")
+            known = ", ".join(names) or "none"
+            raise click.BadParameter(f"the program has no output {name!r}; it has {known}. Fix: name one of them")
     return targets
 
 

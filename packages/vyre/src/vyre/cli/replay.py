@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from vyre.cli.outcome import Answer, Exit
 from vyre_driver.observe.capsule import read_capsule
@@ -32,8 +33,8 @@ def _report(answer: Answer, program: str, found: Replay) -> None:
         facts = {name: getattr(found, name) for name in Replay.__slots__}
         answer.json({"program": program, "agrees": found.agrees, **facts})
         return
-    verdict = "[green]agrees[/]" if found.agrees else "[red]differs[/]"
-    answer.console.print(f"{verdict}: {found.backend} and {found.reference} on {program!r}")
+    verdict = ("agrees", "green") if found.agrees else ("differs", "red")
+    answer.console.print(Text.assemble(verdict, f": {found.backend} and {found.reference} on {program!r}"))
     rows = [("now", found.now or "no difference"), ("then", found.then)]
     rows += [("since then", found.since)] if found.since else []
     for label, text in rows:

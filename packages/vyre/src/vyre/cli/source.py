@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 import numpy as np
@@ -16,13 +18,23 @@ from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.migration import migrate
 from vyre_foundation.wire import MAGIC
 
+MAX_HEADER = 10_000
+"""Characters in the header of a NumPy file."""
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, or a pipe gives. Devices are refused: some never end."""
+    if path.is_char_device() or path.is_block_device():
+        raise click.BadParameter(f"{path} is a device. Fix: name a file")
+    return path.read_bytes()
+
 
 def read_program(path: Path, answer: Answer) -> Program:
     """The program in `path`, in the text form (``.vyre``) or the wire form: the first bytes tell.
 
     From now on the answer's errors show lines of the file; those of a wire form, lines as `vyre show` prints them.
     """
-    data = path.read_bytes()
+    data = read_bytes(path)
     if data.startswith(MAGIC):
         program = decode(data)
         answer.source = lambda: Source(f"{path} (as text)", print_program(program))
@@ -31,7 +43,8 @@ def read_program(path: Path, answer: Answer) -> Program:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.BadParameter(
-            f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start})"
+            f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start}). "
+            "Fix: name a file that `vyre show` has printed, or that `encode` has made"
         ) from None
     answer.source = lambda: Source(str(path), text)
     return _up_to_date(parse(text), answer)
@@ -54,7 +67,8 @@ def specialized(program: Program, pairs: Iterable[str]) -> Program:
         try:
             values[name] = {"true": True, "false": False}[text] if text in ("true", "false") else _number(text)
         except ValueError:
-            raise click.BadParameter(f"--spec {pair!r} is not of the form name=number, =true or =false") from None
+            fix = "write name=number, name=true or name=false"
+            raise click.BadParameter(f"--spec {pair!r} gives a name no value. Fix: {fix}") from None
     return specialize(program, SpecMap.of(program, values))
 
 
@@ -71,9 +85,9 @@ def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:
     for pair in pairs:
         name, equals, path = pair.partition("=")
         if not (name and equals and path):
-            raise click.BadParameter(f"{option} {pair!r} is not of the form name=path")
+            raise click.BadParameter(f"{option} {pair!r} is not of the form name=path. Fix: write a name, = and a path")
         if name in found:
-            raise click.BadParameter(f"{option} names {name!r} twice")
+            raise click.BadParameter(f"{option} names {name!r} twice. Fix: name it once")
         found[name] = Path(path)
     return found
 
@@ -82,33 +96,80 @@ def read_array(program: Program, name: str, path: Path) -> npt.NDArray[np.generi
     """A ``.npy`` file as it is; any other file as raw little-endian elements of the buffer's declared type."""
     declared = {b.name: b for b in program.inputs}
     if not path.is_file():
-        raise click.BadParameter(f"--input {name}: there is no file {path}")
+        raise click.BadParameter(f"--input {name}: there is no file {path}. Fix: name a file that exists")
     if path.suffix == ".npy":
-        try:
-            array: npt.NDArray[np.generic] = np.load(path, allow_pickle=False)
-        except ValueError as error:
-            raise click.BadParameter(f"--input {name}: {path} is not a NumPy file ({error})") from None
+        array = _read_npy(name, path)
         wanted = np.dtype(declared[name].dtype.numpy) if name in declared else None
         # The .npy format has no name for bf16: NumPy writes its two bytes as an opaque type.
-        return array.view(wanted) if wanted is not None and array.dtype.kind == "V" else array
+        opaque = wanted is not None and array.dtype == np.dtype(f"V{wanted.itemsize}")
+        return array.view(wanted) if wanted is not None and opaque else array
     if name not in declared:
-        raise click.BadParameter(f"the program has no input {name!r}; it has {', '.join(declared) or 'none'}")
+        known = ", ".join(declared) or "none"
+        raise click.BadParameter(f"the program has no input {name!r}; it has {known}. Fix: name one of them")
     dtype = np.dtype(declared[name].dtype.numpy)
     data = path.read_bytes()
     if len(data) % dtype.itemsize:
-        raise click.BadParameter(f"--input {name}: {path} has {len(data)} bytes, not a multiple of {dtype.itemsize}")
+        problem = f"{path} has {len(data)} bytes, not a multiple of {dtype.itemsize}"
+        raise click.BadParameter(f"--input {name}: {problem}. Fix: give whole elements of {declared[name].dtype}")
     return np.frombuffer(data, dtype)
 
 
+def _read_npy(name: str, path: Path) -> npt.NDArray[np.generic]:
+    """The array in a file. It is mapped first, so that a header cannot ask for more memory than the file has bytes."""
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=MAX_HEADER)
+        if not isinstance(mapped, np.ndarray):
+            mapped.close()
+            raise ValueError("it is an archive of arrays")
+        if mapped.dtype.kind == "V" and mapped.dtype.fields is not None:
+            raise ValueError(f"its elements are structures: {mapped.dtype}")
+        return np.array(mapped)
+    except Exception as error:  # NumPy parses the header as Python, and raises what that raises
+        fix = "write it with numpy.save, one array of numbers to a file"
+        raise click.BadParameter(f"--input {name}: {path} is not a NumPy file ({error}). Fix: {fix}") from None
+
+
+def require_writable(path: Path, option: str) -> None:
+    """Refuse a place that cannot be written, before anything runs."""
+    if path.is_dir():
+        raise click.BadParameter(f"{option}: {path} is a folder. Fix: name a file in it")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"{option}: there is no folder {path.parent}. Fix: make it, or name another file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise click.BadParameter(f"{option}: {path} cannot be written. Fix: name another file")
+
+
+def require_distinct(paths: Mapping[str, Path], option: str) -> None:
+    """Refuse two names for one file."""
+    names: dict[Path, str] = {}
+    for name, path in paths.items():
+        require_writable(path, option)
+        first = names.setdefault(path.resolve(), name)
+        if first != name and (path.is_file() or not path.exists()):
+            raise click.BadParameter(f"{option}: {first!r} and {name!r} are both to be {path}. Fix: name two files")
+
+
 def write_array(path: Path, array: npt.NDArray[np.generic]) -> None:
-    """A ``.npy`` file, or raw little-endian elements for any other suffix. Appears whole or not at all."""
+    """A ``.npy`` file, or raw little-endian elements for any other suffix.
+
+    A file appears whole or not at all; pipes and devices are written as they are.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            _write(file, path, array)
+        return
+    path = path.resolve()
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as file:
-            if path.suffix == ".npy":
-                np.save(file, array, allow_pickle=False)
-            else:
-                file.write(array.tobytes())
+            _write(file, path, array)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _write(file: BinaryIO, path: Path, array: npt.NDArray[np.generic]) -> None:
+    if path.suffix == ".npy":
+        np.save(file, array, allow_pickle=False)
+    else:
+        file.write(array.tobytes())

@@ -24,7 +24,7 @@ def print_spellings(answer: Answer, found: dict[str, dict[str, Any]]) -> None:
             shown = [_row(one, rows) for one in rows if tried[one["op"], one["type"]] > 1]
             answer.table(backend, ("op", "type", "text", "ps", "verdict"), shown)
         else:
-            answer.console.print(f"{backend}: the order of its table; measured only where VYRE_CACHE keeps it")
+            answer.console.print(f"{backend}: the order of its table. `vyre doctor --prove` measures the others")
 
 
 def _row(one: dict[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[str | Text, ...]:
