@@ -51,9 +51,16 @@ def test_ci_calls_environments_that_exist(root: Path, tox_environments: set[str]
     assert called <= tox_environments
 
 
+def test_actions_are_pinned_by_digest(root: Path) -> None:
+    used = [use for file in root.glob(".github/workflows/*.yml") for use in re.findall(r"uses: (.*)", file.read_text())]
+    assert used
+    loose = [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*", use)]
+    assert not loose, f"pin these by digest, with the version behind it: {loose}"
+
+
 def test_the_front_page_keeps_its_two_commands(root: Path, workspace: dict[str, Any]) -> None:
     readme = (root / "README.md").read_text("utf-8")
     assert "pip install hatch && hatch run demo" in readme
     assert "pip install tox && tox" in readme
     assert workspace["hatch"]["envs"]["default"]["scripts"]["demo"].startswith("vyre demo")
-    assert len(readme.splitlines()) <= 60
+    assert len(readme.splitlines()) <= 80

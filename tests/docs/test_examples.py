@@ -12,8 +12,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize(
     ("page", "blocks", "printed"),
     [
-        ("driver", 10, "reference"),
-        ("programs", 10, "trapped with 'not a digit', code 12"),
+        ("driver", 11, "reference"),
+        ("programs", 12, "trapped with 'not a digit', code 12"),
     ],
 )
 def test_the_examples_of_a_page_run_from_top_to_bottom(page, blocks, printed, capsys):

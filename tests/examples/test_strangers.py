@@ -35,7 +35,7 @@ from vyre_foundation.migration import migrate
 from vyre_foundation.validate import InvalidProgram
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PROJECTS = {folder.name: tomllib.loads((folder / "pyproject.toml").read_text("utf-8")) for folder in EXAMPLES.iterdir()}
+PROJECTS = {file.parent.name: tomllib.loads(file.read_text("utf-8")) for file in EXAMPLES.glob("*/pyproject.toml")}
 NEEDS = {"vyre-driver-abacus": ("vyre-driver>=0.1,<0.2",), "vyre-dialect-geometry": ("vyre-foundation>=0.1,<0.2",)}
 MAY_IMPORT = {"vyre-driver-abacus": {"vyre_driver", "vyre_foundation"}, "vyre-dialect-geometry": {"vyre_foundation"}}
 
