@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class AbacusPort(DevicePort[Module, bytearray, int]):
             supports_atomic64=True,
             supports_trap_propagation=True,
             supports_device_timestamps=True,
+            has_mul_high=True,
             timing_quality=DeviceTimingQuality.DEVICE_TIMESTAMPS,
             max_workgroup_size=(1024, 1024, 64),
             max_invocations_per_workgroup=1024,
@@ -118,6 +120,7 @@ class AbacusPort(DevicePort[Module, bytearray, int]):
         args: Sequence[Any],
         *,
         timed: bool = False,
+        longest: float = math.inf,
     ) -> int:
         run, types = module.kernels[kernel]
         views = [_view(t, memory) for t, memory in zip(types, args, strict=False)]
@@ -128,6 +131,9 @@ class AbacusPort(DevicePort[Module, bytearray, int]):
         return time.perf_counter_ns() - started
 
     def wait(self, event: int, timeout: float | None = None) -> bool:
+        return True
+
+    def finish(self, timeout: float | None = None) -> bool:
         return True
 
     def query(self, event: int) -> bool:
