@@ -68,7 +68,7 @@ def _timed(make: Callable[[], Any]) -> tuple[float, Any]:
 
 def _first() -> tuple[float, float]:
     """Seconds until the library is there, and for the first compilation, in a process of its own."""
-    ran = subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-P", "-c", FIRST], check=True, capture_output=True, text=True)
     loaded, compiled = map(float, ran.stdout.split())
     return loaded, compiled
 
