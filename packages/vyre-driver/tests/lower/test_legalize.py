@@ -78,7 +78,7 @@ def test_to_a_kernel_all_memory_of_the_device_is_alike(dialects, case):
 @pytest.mark.parametrize("volume", [1, 8, 32])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 33])
 def test_workgroup_memory_is_cleared_by_its_invocations(count, volume, dialects, case, check):
-    """Every element once, whatever the ratio; a barrier after that, if others may read. Private memory is for printers."""
+    """Every element once, whatever the ratio; a barrier after it, if others read. Private memory is for printers."""
     with program("clear", volume) as p:
         w = p.workgroup("w", u16, count)
         out = p.write("out", u16, 40)

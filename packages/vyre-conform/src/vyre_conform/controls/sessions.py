@@ -56,10 +56,10 @@ def _first_resolved(right: Right) -> Right:
 def _anew_for_each_shape(right: Right) -> Right:
     """Persistent memory is zero in the first launch of each shape."""
 
-    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, places: Any = None) -> Any:
+    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, *rest: Any) -> Any:
         for allocation in (kept or {}).values():
             device.fill(allocation, 0, allocation.size)
-        return right(device, plan, code, kept, places)
+        return right(device, plan, code, kept, *rest)
 
     return bind
 
@@ -68,12 +68,12 @@ def _one_for_each_name(right: Right) -> Right:
     """Persistent memory of a name is the same in all pipelines."""
     known: dict[str, Allocation] = {}
 
-    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, places: Any = None) -> Any:
+    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, *rest: Any) -> Any:
         for buffer in plan.program.buffers:
             found = known.get(buffer.name) if buffer.memory is Memory.PERSISTENT else None
             if kept is not None and found is not None and found.memory.is_live:
                 kept.setdefault(buffer.name, found)
-        prepared = right(device, plan, code, kept, places)
+        prepared = right(device, plan, code, kept, *rest)
         known.update(kept or {})
         return prepared
 
@@ -127,7 +127,7 @@ def _by_number(right: Right) -> Right:
     def find(residents: Any, resource: Any) -> Any:
         if resource.id not in residents._live:
             raise StaleHandle(f"resource {resource.id}", "it is not known", fix="allocate one")
-        return residents._live[resource.id][1]
+        return residents._live[resource.id][-1]
 
     return find
 
