@@ -36,11 +36,6 @@ class DeviceSignatureTable:
     def __init__(self, store: Store | None) -> None:
         self._store = store
 
-    @property
-    def keeps(self) -> bool:
-        """Whether `put` would keep anything."""
-        return self._store is not None and self._store.keeps
-
     def get(self, signature: DeviceSignature, read: Callable[[bytes], AnswerT]) -> AnswerT | None:
         """The answer that was kept. What `read` can not read (ValueError, LookupError, TypeError) is thrown away."""
         entry = signature.entry()
