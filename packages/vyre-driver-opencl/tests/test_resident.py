@@ -12,7 +12,8 @@ import pytest
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidInput
-from vyre_driver_opencl.api import cl
+from vyre_driver_opencl import recording
+from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.order import Order, Work
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -98,6 +99,42 @@ def test_a_sequence_waits_once(backend: EngineBackend, ring: Any, monkeypatch: p
     timing = backend.dispatch_resident_sequence_read_ranges_timed_into(steps[:2], [], [])
     assert timing.device_ns is not None
     assert 0 < timing.device_ns < timing.wall_ns
+
+
+def test_a_recording_of_many_bindings_shares_kernel_objects(
+    backend: EngineBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs by turns over other memory at each step, of other sizes: replays set what is not alike."""
+    made: list[str] = []
+
+    def counted(program: Any, name: str) -> Any:
+        made.append(name)
+        return new_kernel(program, name)
+
+    monkeypatch.setattr(recording, "new_kernel", counted)
+    monkeypatch.setattr(recording, "OWN_KERNELS", 5)
+    count = 100
+    resources = [backend.allocate_resident(4 * (10 + n)) for n in range(count)]
+    sources = tripling(), evens()
+    steps = [
+        ResidentDispatchStep(
+            program=sources[n % 2], resources=(resources[n], resources[n + 1]), grid_override=(1, 1, 1)
+        )
+        for n in range(count - 1)
+    ]
+    expected = A[:10]
+    for n in range(count - 1):
+        expected = expected + np.uint32(1) if n % 2 else expected * np.uint32(3)
+        if n % 2:
+            expected = np.where(np.arange(expected.size) % 2 == 0, expected, np.uint32(0)).astype(np.uint32)
+    for _ in range(3):  # one by one, and recorded
+        backend.upload_resident(resources[0], A[:10])
+        backend.dispatch_resident_sequence_read_ranges_into(steps, [], [])
+        assert contents(backend, resources[-1])[:10] == expected.tolist()
+    assert len(made) == 5 + 2
+    del steps
+    for resource in resources:
+        backend.free_resident(resource)
 
 
 class DlpackExporter:

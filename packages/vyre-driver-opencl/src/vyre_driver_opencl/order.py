@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,7 @@ class Order(Ledger):
     def enqueue(
         self,
         queue: WorkQueue,
-        memories: Sequence[BufferMemory],
+        memories: Iterable[BufferMemory],
         uses: object,
         longest: float,
         command: Callable[[], cl.Event],
@@ -106,7 +106,7 @@ class Order(Ledger):
     def enqueue_aside(
         self,
         queue: WorkQueue,
-        memories: Sequence[BufferMemory],
+        memories: Iterable[BufferMemory],
         uses: object,
         longest: float,
         command: Callable[[], Call],
@@ -119,12 +119,12 @@ class Order(Ledger):
         work.call.result(self._patience, "the first launch")
         return work
 
-    def _wait_for_others(self, queue: WorkQueue, memories: Sequence[BufferMemory]) -> None:
+    def _wait_for_others(self, queue: WorkQueue, memories: Iterable[BufferMemory]) -> None:
         for memory in memories:
             if memory.last is not None and memory.last.queue is not queue:
                 self.wait_for(memory)
 
-    def _enter(self, work: Work, memories: Sequence[BufferMemory]) -> None:
+    def _enter(self, work: Work, memories: Iterable[BufferMemory]) -> None:
         self.entries.append(work)
         register(self)
         for memory in memories:

@@ -3,17 +3,15 @@
 from types import SimpleNamespace
 from typing import Any
 
+from vyre_driver.engine.backlog import Backlog
 from vyre_driver.engine.part import Part
 
 
 class Launched:
     """As much of a prepared launch as a part looks at."""
 
-    is_new = False
-
-    def __init__(self, straight: tuple[int, ...] | None) -> None:
-        self.prepared = SimpleNamespace(straight=straight, enqueue=lambda *_: None)
-        self.parts: list[Part] = []
+    def __init__(self, straight: tuple[int, ...]) -> None:
+        self.straight, self.enqueue = straight, lambda *_: None
 
 
 class Port:
@@ -34,10 +32,12 @@ class Port:
 
 def play(*orders: tuple[int, ...] | None) -> list[str]:
     """What the port is asked when launches of these orders run twice."""
-    launches: list[Any] = [Launched(order) for order in orders]
+    launches: list[Any] = [None if order is None else Launched(order) for order in orders]
     steps: list[Any] = [None] * len(orders)
     device: Any = SimpleNamespace(port=Port(), counters=SimpleNamespace(launches=0, fills=0, replays=0, waits=0))
-    Part(launches).play(device, steps, 2, lambda step: launches[0])
+    Part(launches).play(
+        device, steps, 2, lambda step: SimpleNamespace(prepared=launches[0]), Backlog(device), is_new=False
+    )
     asked: list[str] = device.port.asked
     return asked
 

@@ -1,5 +1,6 @@
 """Sequences of dispatches over resident memory: in order, with one wait, recorded where the port records."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
-from vyre_driver.engine import part, sequence
+from vyre_driver.engine import backlog, part, sequence
 from vyre_driver.errors import DeviceLost, DispatchFailed, InvalidInput, InvalidLaunch, StaleHandle, Trapped
 from vyre_driver.testing.fake_port import Fault
 from vyre_foundation.build import program
@@ -84,12 +85,22 @@ def test_a_repeated_sequence(engine: Engine, records: bool) -> None:
             ring.repeat([ring.there], [ring.back], times)
 
 
-def test_a_long_one_is_waited_for_in_between(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part, "MAX_ENQUEUED", 4)
-    ring = Ring(engine(double, is_lazy=True))
-    ring.repeat([], [ring.there, ring.back], 5)
-    assert ring.target.tolist() == (A * 2**10).tolist()
-    assert ring.counts["waits"] == 3
+@RECORDS
+def test_a_long_one_is_waited_for_in_between(engine: Engine, records: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is older than the last few launches has ended when more are enqueued, however the steps come."""
+    monkeypatch.setattr(backlog, "MOST_LAUNCHES", 8)
+    monkeypatch.setattr(part, "MOST_RECORDED", 4)
+    monkeypatch.setattr(part, "WORTHWHILE", 4)
+    for repetitions, steps in ((10, 2), (1, 20), (3, 7)):
+        ring = Ring(engine(double, is_lazy=True, records=records))
+        repeated = [ring.there, ring.back] * (steps // 2) + [ring.there, ring.back][: steps % 2]
+        before = ring.port.most_in_flight
+        ring.repeat([], repeated, repetitions)
+        ring.repeat([], repeated, repetitions)
+        assert before + 4 < ring.port.most_in_flight <= before + 8 + (2 * 4 if records else 0)
+        assert ring.counts["launches"] == 2 * steps * repetitions
+        if steps % 2 == 0:
+            assert ring.target.tolist() == (A.astype(object) * 2 ** (2 * steps * repetitions) % 2**32).tolist()
 
 
 def test_times(engine: Engine) -> None:
@@ -130,11 +141,79 @@ def test_a_recording_ends_with_what_it_uses(engine: Engine) -> None:
 
 
 def test_few_sequences_are_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequence, "MAX_CHAINS", 2)
+    monkeypatch.setattr(sequence, "MAX_STEPS", 2 * sequence.LEAST_STEPS)
     ring = Ring(engine(double, records=True))
-    for n in (1, 2, 3, 4):
+    for n in (1, 2, 3, 2, 4):
         ring.repeat([], [ring.there] * n, 2)
     assert len(ring.port.recordings) == 2
+    before = ring.port.count("record")
+    ring.repeat([], [ring.there] * 2, 2)
+    assert ring.port.count("record") == before  # it was used after that of three
+    ring.repeat([], [ring.there] * 1000, 2)
+    ring.repeat([], [ring.there] * 1000, 2)
+    assert ring.port.count("record") == before + 1  # the last one stays, however long it is
+    assert len(ring.port.recordings) == 1
+
+
+def many(e: SimpleNamespace, steps: int) -> list[ResidentDispatchStep]:
+    """Steps of one program of which no two have the same resources."""
+    resources = [e.backend.allocate_resident(20) for _ in range(40)]
+    pairs = [(a, b) for a in resources for b in resources if a is not b]
+    source = doubling()
+    return [ResidentDispatchStep(program=source, resources=pair) for pair in pairs[:steps]]
+
+
+@RECORDS
+@pytest.mark.parametrize("steps", [600, 1000])
+def test_sequences_by_turns_decide_nothing_again(engine: Engine, steps: int, records: bool) -> None:
+    """Each owns what it needs. Launches of one program over other resources share one plan and one compilation."""
+    e = engine(records=records)
+    sequences = [many(e, steps) for _ in range(2)]
+    for turn in range(2):
+        before = e.backend.backend_metric_snapshot()
+        for one in sequences:
+            e.backend.dispatch_resident_sequence_read_ranges_into(one, [], [])
+        after = e.backend.backend_metric_snapshot()
+        made = {name: after[name] - before[name] for name in ("plans", "prepares", "launches", "waits")}
+        first = turn == 0
+        assert made == {"plans": 2 * first, "prepares": 2 * steps * first, "launches": 2 * steps, "waits": 2}
+    assert e.ports[0].count("record") == (2 if records else 0)
+
+
+def test_launches_over_other_resources_share_scratch_memory(engine: Engine) -> None:
+    with program("scratching", 4) as p:
+        a = p.read("a", u32)
+        p.scratch("room", u32, 4)
+        p.write("out", u32, like=a)
+    source = p.build()
+    e = engine(double)
+    resources = [e.backend.allocate_resident(20) for _ in range(10)]
+    e.backend.upload_resident(resources[0], A)
+    steps = [ResidentDispatchStep(program=source, resources=(a, b)) for a, b in pairwise(resources)]
+    e.backend.dispatch_resident_sequence_read_ranges_into(steps, [], [])
+    assert words(e.backend.download_resident(resources[-1])) == (A * 2**9).tolist()
+    assert e.ports[0].count("allocate") == 10 + 1
+    e.backend.dispatch_resident_sequence_read_ranges_into(steps[:2], [], [])
+    assert e.ports[0].count("allocate") == 10 + 1  # with another sequence, too
+    for resource in resources:
+        e.backend.free_resident(resource)
+    assert e.ports[0].live == set()
+
+
+def test_each_of_many_launches_has_its_record_of_traps(engine: Engine, lowering: UseLowering) -> None:
+    lowering(with_traps)
+    e = engine(trap_if_odd)
+    steps = many(e, 600)
+    a, b = steps[3].resources
+    e.backend.upload_resident(a, np.full(5, 2, np.uint32))
+    odd = [next(step for step in steps if step.resources[0] is not a and step.resources[1] is b)]
+    e.backend.upload_resident(odd[0].resources[0], np.full(5, 7, np.uint32))
+    with pytest.raises(Trapped) as caught:
+        e.backend.dispatch_resident_sequence_read_ranges_into(steps[3:4] + odd, [], [])
+    assert caught.value.trap_code == 7
+    e.backend.upload_resident(odd[0].resources[0], np.full(5, 8, np.uint32))
+    e.backend.dispatch_resident_sequence_read_ranges_into(steps[3:4] + odd, [], [])
+    e.backend.dispatch_resident_sequence_read_ranges_into(steps[:0] + odd, [], [])
 
 
 def test_equal_steps_are_prepared_once(engine: Engine) -> None:

@@ -72,7 +72,7 @@ def _filled_once(right: Right) -> Right:
 
     def begin(transfer: Any, *given: Any) -> Any:
         result = right(transfer, *given)
-        transfer._fills = ()
+        transfer.fills = ()
         return result
 
     return begin

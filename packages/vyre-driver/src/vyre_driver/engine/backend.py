@@ -121,12 +121,13 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         self._sequences().run(prefix, repeated, repetitions, ranges, targets)
 
     def _sequences(self) -> Sequences:
-        """What runs sequences over the launches of this backend: it keeps none itself but those that came last."""
+        """What runs sequences, and keeps them."""
         from vyre_driver.engine.sequence import Sequences  # not needed by those who dispatch one by one
 
         with self._gate.lock:
             if self._sequencer is None:
                 self._sequencer = Sequences(self._gate, self._dispatcher.launches)
+                self._gate.holders.add(self._sequencer)
             return self._sequencer
 
     @contextmanager
@@ -294,5 +295,5 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         self, expected: Device | None = None, persistent: dict[str, Allocation] | None = None
     ) -> Dispatcher:
         dispatcher = Dispatcher(self._id, self._gate, expected, persistent)
-        self._gate.dispatchers.add(dispatcher)
+        self._gate.holders.add(dispatcher.launches)
         return dispatcher

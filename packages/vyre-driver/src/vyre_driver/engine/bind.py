@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 
 from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.binding import Binding
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.in_place import InPlace, Input, Output
 from vyre_driver.engine.prepared import Prepared
 from vyre_driver.engine.rooms import Rooms
 from vyre_driver.engine.schedule import straight
-from vyre_driver.engine.transfer import Args, Copies, Transfer
+from vyre_driver.engine.transfer import Copies, Transfer
 from vyre_driver.errors import InvalidInput
 from vyre_driver.lower.lowered import COUNTERS, RUNS, TRAPS
-from vyre_driver.pipeline.executable import Entry
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_room
-from vyre_driver.plan.params import dispatch_param_words
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.record import record
 
 
 def bind(
@@ -60,7 +58,7 @@ def bind(
         allocations, lasting = {**held, **fresh}, frozenset((*held, *persistent))
         binding = Binding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
-        prepared = _prepared(device, plan, code, lengths, transfer, allocations, longest)
+        prepared = _prepared(binding, transfer, longest)
     except BaseException:
         device.free(tuple(fresh.values()))
         raise
@@ -110,15 +108,8 @@ def _persistent(
     return begun
 
 
-def _prepared(
-    device: Device,
-    plan: LaunchPlan,
-    code: Code,
-    lengths: Mapping[str, int],
-    transfer: Transfer,
-    allocations: Mapping[str, Allocation],
-    longest: float,
-) -> Prepared:
+def _prepared(binding: Binding, transfer: Transfer, longest: float) -> Prepared:
+    device, plan, code, allocations = binding.device, binding.plan, binding.code, binding.allocations
     executable = code.executable
     order = straight(executable.schedule) if plan.num_workgroups else ()
     row = _row(device, plan, code, allocations)
@@ -128,12 +119,12 @@ def _prepared(
     )
     is_one = order == (0,) and plan.repeats == 1 and not transfer.reads
     return Prepared(
+        binding=binding,
         device=device,
         code=code,
         plan=plan,
         transfer=transfer,
         kernels=kernels,
-        lengths=lengths,
         straight=order,
         longest=longest,
         once=device.port.runner(code.module, *kernels[0], *transfer.lasting(), longest) if is_one else None,
@@ -151,44 +142,6 @@ def _row(device: Device, plan: LaunchPlan, code: Code, allocations: Mapping[str,
     row = plan.workgroups_in_a_row(most, workers)
     device.copy_in(allocations[RUNS], np.array([row, plan.grid[0]], np.uint32).view(np.uint8).data)
     return row
-
-
-@record(frozen=True, slots=True)
-class Binding:
-    """What binding knows: `sizes` in bytes and `allocations` by the code's names.
-
-    Those in `lasting` are not the launch's to free: persistent memory, and the inputs and outputs that are `placed`.
-    """
-
-    device: Device
-    plan: LaunchPlan
-    code: Code
-    lengths: Mapping[str, int]
-    sizes: Mapping[str, int]
-    allocations: Mapping[str, Allocation]
-    lasting: frozenset[str]
-    placed: frozenset[str]
-
-    @property
-    def inputs(self) -> dict[str, int]:
-        """Positions by name."""
-        return {name: position for position, name in enumerate(self.code.executable.inputs)}
-
-    @property
-    def owned(self) -> tuple[Allocation, ...]:
-        return tuple(a for name, a in self.allocations.items() if name not in self.lasting)
-
-    def args(self, entry: Entry) -> Args:
-        """The arguments of a kernel."""
-        memories = [self.allocations[name].memory for name in entry.buffers]
-        return (*memories, *dispatch_param_words(entry.lengths, self.lengths))
-
-    def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
-        """The zeros that every dispatch begins with."""
-        persistent = self.lasting - self.placed
-        zeroed = self.allocations.keys() - self.inputs.keys() - persistent - {COUNTERS, RUNS, TRAPS}
-        fills = [(self.allocations[name], 0, self.sizes[name]) for name in self.allocations if name in zeroed]
-        return tuple(fills)
 
 
 def _resident(binding: Binding) -> Copies:

@@ -98,10 +98,11 @@ class Device:
         queues = self.profile.queues
         return bool(queues) and not queues[queue].is_interruptible
 
-    def queue_for(self, cost: Cost) -> int:
-        """The queue that is expected to be done first with this much work; the first where there is no choice."""
+    def queue_for(self, cost: Cost, largest: Cost) -> int:
+        """The queue that is expected to be done first with several launches of which one is the `largest`; the first
+        where there is no choice."""
         queues = self.profile.queues
-        return choose_queue(queues, cost, self.rate.ns_per_unit).queue if queues else 0
+        return choose_queue(queues, cost, self.rate.ns_per_unit, largest).queue if queues else 0
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
@@ -224,12 +225,6 @@ class Device:
             self.free(tuple(self._live))
         finally:
             self.port.close()
-
-    def elapsed(self, events: Sequence[Any]) -> int | None:
-        """Nanoseconds of all these launches together, None if the device does not know one of them."""
-        times = [self.port.elapsed(event) for event in events]
-        known = [time for time in times if time is not None]
-        return sum(known) if len(known) == len(times) else None
 
     # ── transfers ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vyre_driver.engine import in_flight
 from vyre_driver.engine.deadline import Deadline
@@ -17,7 +17,6 @@ from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHa
 from vyre_driver.pipeline.store import shared_store
 
 if TYPE_CHECKING:
-    from vyre_driver.engine.dispatcher import Dispatcher
     from vyre_driver.engine.port import OpenPort
     from vyre_driver.observe.metrics import Counters
 
@@ -40,7 +39,7 @@ def _leave_behind() -> None:
     for gate in tuple(_gates):
         if gate.device is not None:
             _forked.add(gate.backend)
-            in_flight.keep((gate.device, tuple(gate.dispatchers)))
+            in_flight.keep((gate.device, tuple(gate.holders)))
         gate.device = None
         gate.lock, gate.is_busy, gate.queued = threading.RLock(), False, []
 
@@ -49,16 +48,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_behind)
 
 
+class Holder(Protocol):
+    """What keeps launches, and so memory of the device. The lock is held for every call."""
+
+    def forget(self, device: Device, resource: int) -> None:
+        """Free every launch over a resident resource that is no more."""
+
+    def reclaim(self, device: Device) -> None:
+        """Free what is kept for speed and not about to be used."""
+
+    def release(self, device: Device) -> None:
+        """Free everything."""
+
+
 class Gate:
     """Whoever holds `lock` may ask for the device, which is opened by the first who does.
 
     `lost` is why the device went away, if it did. Only the owner of the gate closes it. `is_busy` is a hint that
     somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
-    `dispatchers` are all that hold memory of the device.
+    `holders` are all that hold memory of the device.
     """
 
     __slots__ = (
-        *("__weakref__", "_counters", "_open_port", "backend", "device", "dispatchers", "is_busy", "is_shut_down"),
+        *("__weakref__", "_counters", "_open_port", "backend", "device", "holders", "is_busy", "is_shut_down"),
         *("lock", "lost", "queued"),
     )
 
@@ -66,7 +78,7 @@ class Gate:
         self.backend, self._open_port, self._counters = backend, open_port, counters
         self.lock = threading.RLock()
         self.device: Device | None = None
-        self.dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self.lost: DeviceLost | None = None
         self.is_shut_down = False
         self.is_busy = False
@@ -136,8 +148,8 @@ class Gate:
 
     def forget_resource(self, device: Device, number: int) -> None:
         """End every launch over a resident resource that is about to be freed."""
-        for dispatcher in tuple(self.dispatchers):
-            dispatcher.launches.forget(device, number)
+        for holder in tuple(self.holders):
+            holder.forget(device, number)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -174,8 +186,8 @@ class Gate:
         device, self.device = self.device, None
         if device is not None:
             device.port.patience.stopped = None
-            for dispatcher in tuple(self.dispatchers):
-                dispatcher.launches.release(device)
+            for holder in tuple(self.holders):
+                holder.release(device)
             device.close()
 
     def _opened(self) -> Device:
@@ -208,5 +220,5 @@ class Gate:
     def _reclaim(self) -> None:
         """The device is full: free every launch that is kept for speed."""
         if self.device is not None:
-            for dispatcher in tuple(self.dispatchers):
-                dispatcher.launches.reclaim(self.device)
+            for holder in tuple(self.holders):
+                holder.reclaim(self.device)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Protocol
 
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.device import Device
@@ -13,13 +12,6 @@ from vyre_driver.engine.queueing import QueueChoice
 from vyre_driver.engine.request import Request
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.record import record
-
-
-class Recorded(Protocol):
-    """What is recorded of several launches."""
-
-    def forget(self, device: Device) -> None:
-        """One of the launches is about to end: give the recording back."""
 
 
 @record(slots=True, eq=False)
@@ -31,7 +23,7 @@ class Kept:
     `again` runs it once it is settled: neither new nor to be timed. It is None until then, and for good once the memory
     was freed, which ends `is_live` too.
     No launch takes more than `longest` seconds, whatever its data. `holds` counts those who are about to use it: it is
-    not given up meanwhile. `parts` are recordings of it. `bytes_each` is about what one dispatch holds in flight.
+    not given up meanwhile. `bytes_each` is about what one dispatch holds in flight.
     """
 
     device: Device
@@ -46,7 +38,6 @@ class Kept:
     again: Again | None = None
     is_live: bool = True
     holds: int = 0
-    parts: list[Recorded] = field(default_factory=list)
     spare: list[Prepared] = field(default_factory=list)
     bytes_each: int = field(init=False)
 

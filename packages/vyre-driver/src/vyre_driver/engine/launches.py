@@ -58,7 +58,7 @@ class Launches:
             self._require_sound()
             kept = self._by_shape.get(request.shape)
             if kept is None:
-                kept = self._by_shape[request.shape] = self._made(device, request)
+                kept = self._by_shape[request.shape] = self.make(device, request)
         except BaseException:
             device.counters.failures += 1
             raise
@@ -66,7 +66,8 @@ class Launches:
             self.recent[request.shape.program] = Recent(kept)
         return kept
 
-    def _made(self, device: Device, request: Request) -> Kept:
+    def make(self, device: Device, request: Request) -> Kept:
+        """A launch of this shape for the caller alone, who frees what it owns."""
         shape, config = request.shape, request.config
         plan = plan_launch(request.program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
         device.counters.plans += 1
@@ -186,11 +187,9 @@ class Launches:
         return outputs
 
     def settle(self, device: Device, kept: Kept) -> None:
-        """After a run that went well: save the code if it is new, and see whether anything is left to find out."""
+        """After a run that went well: save the code, and see whether anything is left to find out."""
         if kept.is_new:
-            kept.is_new = False
-            if isinstance(kept.launch, Prepared):
-                device.code.ran(kept.launch.code)
+            self.save(device, kept)
             self.trim(device, kept)
         choice = kept.choice
         is_settled = choice is None or not (choice.is_watching or choice.verdict.queue != kept.queue)
@@ -198,6 +197,13 @@ class Launches:
             kept.again = None
         elif kept.again is None and kept.is_live:
             kept.again = kept.launch.again
+
+    def save(self, device: Device, kept: Kept) -> None:
+        """Save the code if it is new."""
+        if kept.is_new:
+            kept.is_new = False
+            if isinstance(kept.launch, Prepared):
+                device.code.ran(kept.launch.code)
 
     def _move(self, device: Device, kept: Kept, deadline: Deadline | None, queue: int) -> None:
         """Prepare the launch again, for another queue. Nobody may reclaim it meanwhile."""
@@ -240,9 +246,6 @@ class Launches:
     def drop(self, device: Device, kept: Kept) -> None:
         """Free what is kept of one shape."""
         kept.again, kept.is_live = None, False
-        for part in kept.parts:
-            part.forget(device)
-        kept.parts.clear()
         request = kept.request
         self._by_shape.pop(request.shape, None)
         if request.places is None:

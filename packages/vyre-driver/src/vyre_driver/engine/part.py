@@ -1,17 +1,19 @@
-"""A row of resident dispatches that is enqueued without a wait, or replayed as a recording."""
+"""Steps of a sequence that are enqueued without a wait, or replayed as recordings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from vyre_driver.backend.resources import ResidentDispatchStep
+from vyre_driver.engine.backlog import Backlog
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.kept import Kept
+from vyre_driver.engine.prepared import Prepared
 from vyre_foundation.record import record
 
-MAX_ENQUEUED = 8192
-"""Launches that are enqueued before the host waits: runtimes keep something for each."""
+MOST_RECORDED = 1024
+"""Launches of a recording of more than one step: the host may wait between two of them."""
 
 WORTHWHILE = 64
 """Launches that a recording of a short part is made to have."""
@@ -21,80 +23,111 @@ Resolve = Callable[[ResidentDispatchStep], Kept]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
 
-@record(slots=True, eq=False)
 class Part:
-    """The `launches` of some steps; None for one that is found when it is reached. `runs` counts those before.
+    """The `launches` of some steps; None for one that is found when it is reached.
 
-    The steps come with each call: they hold handles, whose last reference ends the memory. A `recording` is of so many
-    `rounds` that it is long enough to be worth a call.
+    The steps come with each call: they hold handles, whose last reference ends the memory.
     """
 
-    launches: Sequence[Kept | None]
+    __slots__ = ("_runs", "_segments")
+
+    def __init__(self, launches: Sequence[Prepared | None]) -> None:
+        self._segments = [Segment(start, some) for start, some in _cut(launches)]
+        self._runs = 0
+
+    def play(
+        self, device: Device, steps: Steps, times: int, resolve: Resolve, backlog: Backlog, *, is_new: bool
+    ) -> None:
+        """Enqueue everything that often. Where code `is_new` it may be compiled again, which a replay cannot wait for:
+        then the first time is not recorded."""
+        if times > 1 and is_new:
+            self.enqueue(steps, resolve, backlog)
+            times -= 1
+        if device.port.records and times + self._runs > 1:
+            for segment in self._segments:
+                segment.record(device, steps, resolve, min(times, max(1, WORTHWHILE // len(steps))))
+        self._runs += times
+        while times > 0 and steps:
+            done = 1
+            for segment in self._segments:
+                if segment.recording is not None and segment.rounds <= times:
+                    done = segment.replay(device, backlog)
+                else:
+                    segment.enqueue(steps, resolve, backlog)
+            times -= done
+
+    def enqueue(self, steps: Steps, resolve: Resolve, backlog: Backlog) -> None:
+        """Enqueue everything once, one by one."""
+        self._runs += 1
+        for segment in self._segments:
+            segment.enqueue(steps, resolve, backlog)
+
+    def forget(self, device: Device) -> None:
+        """Give the recordings back: one of the launches is about to end."""
+        for segment in self._segments:
+            segment.forget(device)
+
+
+@record(slots=True, eq=False)
+class Segment:
+    """The launches of some steps that follow each other, from the step of the number `start` on.
+
+    A `recording` is of so many `rounds` that it is long enough to be worth a call, and of `recorded` launches. A
+    segment that is not all of its part is long enough: its recording has one round.
+    """
+
+    start: int
+    launches: Sequence[Prepared | None]
     recording: Any = None
     rounds: int = 1
     recorded: int = 0
-    runs: int = 0
 
-    def play(self, device: Device, steps: Steps, times: int, resolve: Resolve) -> Any:
-        """Enqueue everything that often: the last event, None if there was none."""
-        event, enqueued = None, 0
-        if times > 1 and any(kept is not None and kept.is_new for kept in self.launches):
-            event = self._enqueue(steps, resolve)  # new code may be compiled again now, which a replay cannot wait for
-            self.runs, times, enqueued = self.runs + 1, times - 1, len(steps)
-        if device.port.records and times + self.runs > 1 and self.recording is None and self._is_fixed():
-            self._record(device, steps, resolve, min(times, max(1, WORTHWHILE // len(steps))))
-        self.runs += times
-        while times > 0 and steps:
-            is_replayed = self.recording is not None and self.rounds <= times
-            event = self._replay(device) if is_replayed else self._enqueue(steps, resolve)
-            rounds = self.rounds if is_replayed else 1
-            times, enqueued = times - rounds, enqueued + rounds * len(steps)
-            if event is not None and times and enqueued >= MAX_ENQUEUED:
-                device.counters.waits += 1
-                device.port.wait(event)
-                enqueued = 0
-        return event
+    def enqueue(self, steps: Steps, resolve: Resolve, backlog: Backlog | None) -> None:
+        """Enqueue everything once."""
+        for number, launch in enumerate(self.launches, self.start):
+            (launch or resolve(steps[number]).prepared).enqueue((), None, None, backlog)
+
+    def record(self, device: Device, steps: Steps, resolve: Resolve, rounds: int) -> None:
+        """Record that many rounds, if there is no recording, and all of it is always the same."""
+        if self.recording is not None or not self._is_fixed():
+            return
+        counters = device.counters
+        launched, filled = counters.launches, counters.fills
+
+        def enqueue() -> None:
+            for _ in range(rounds):
+                self.enqueue(steps, resolve, None)
+
+        self.recording, self.rounds = device.port.record(enqueue), rounds
+        self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled
+
+    def replay(self, device: Device, backlog: Backlog) -> int:
+        """Enqueue what was recorded. How many rounds that were."""
+        device.counters.launches += self.recorded
+        device.counters.replays += 1
+        backlog.add(device.port.replay(self.recording), self.recorded)
+        return self.rounds
 
     def forget(self, device: Device) -> None:
-        """See `Recorded`."""
+        """Give the recording back, if there is one."""
         if self.recording is not None:
             recording, self.recording = self.recording, None
             device.port.forget(recording)
 
     def _is_fixed(self) -> bool:
         """Whether all of it is launches and fills that are always the same, and there is a launch among them."""
-        orders = [None if kept is None else kept.prepared.straight for kept in self.launches]
+        orders = [None if launch is None else launch.straight for launch in self.launches]
         return None not in orders and any(orders)
 
-    def _enqueue(self, steps: Steps, resolve: Resolve) -> Any:
-        event = None
-        for step, kept in zip(steps, self.launches, strict=True):
-            event = (kept or resolve(step)).prepared.enqueue((), None) or event
-        return event
 
-    def enqueue_timed(self, steps: Steps, resolve: Resolve) -> list[Any]:
-        """Enqueue everything once, with a clock around each launch: the events."""
-        self.runs += 1
-        events: list[Any] = []
-        for step, kept in zip(steps, self.launches, strict=True):
-            events += (kept or resolve(step)).prepared.enqueue_timed((), None)
-        return events
-
-    def _record(self, device: Device, steps: Steps, resolve: Resolve, rounds: int) -> None:
-        counters = device.counters
-        launched, filled = counters.launches, counters.fills
-
-        def enqueue() -> None:
-            for _ in range(rounds):
-                self._enqueue(steps, resolve)
-
-        self.recording, self.rounds = device.port.record(enqueue), rounds
-        self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled
-        for kept in dict.fromkeys(self.launches):
-            assert kept is not None
-            kept.parts.append(self)
-
-    def _replay(self, device: Device) -> Any:
-        device.counters.launches += self.recorded
-        device.counters.replays += 1
-        return device.port.replay(self.recording)
+def _cut(launches: Sequence[Prepared | None]) -> Iterator[tuple[int, Sequence[Prepared | None]]]:
+    """The segments of a part: where they start, and their launches."""
+    start, launched = 0, 0
+    for number, launch in enumerate(launches):
+        kernels = 1 if launch is None else len(launch.straight or ())
+        if number > start and launched + kernels > MOST_RECORDED:
+            yield start, launches[start:number]
+            start, launched = number, 0
+        launched += kernels
+    if len(launches) > start:
+        yield start, launches[start:]

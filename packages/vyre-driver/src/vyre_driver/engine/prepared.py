@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
@@ -12,6 +12,8 @@ import numpy as np
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.backlog import Backlog
+from vyre_driver.engine.binding import Binding
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
@@ -78,18 +80,17 @@ class EmptyLaunch:
 class Prepared:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
-    `kernels` are the entry points with their grids and workgroup sizes. `lengths` are the element counts by the code's
-    names. `straight` is the order of the kernels where no loop of the host decides it, else None. No launch takes more
-    than `longest` seconds, whatever its data. `once` launches and waits, where there is one launch and reading the
-    outputs does not wait.
+    `kernels` are the entry points with their grids and workgroup sizes. `straight` is the order of the kernels where no
+    loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `once`
+    launches and waits, where there is one launch and reading the outputs does not wait.
     """
 
+    binding: Binding
     device: Device
     code: Code
     plan: LaunchPlan
     transfer: Transfer
     kernels: tuple[tuple[str, Extent, Extent], ...]
-    lengths: Mapping[str, int]
     straight: tuple[int, ...] | None
     longest: float
     once: Callable[[Sequence[Any]], None] | None
@@ -140,7 +141,7 @@ class Prepared:
     def run_into(self, inputs: Sequence[Any], targets: Targets) -> list[memoryview | None]:
         """A dispatch that can not trap, with outputs in memory of the caller where that can be: None for those."""
         if self.once is None:
-            self._wait(self.enqueue(inputs, None, targets), None)
+            self._wait(self.enqueue(inputs, None, targets, Backlog(self.device)), None)
         else:
             self.once(self.transfer.begin(inputs, targets))
             self.device.counters.launches += 1
@@ -150,13 +151,21 @@ class Prepared:
     def begin(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
         """Enqueue everything without waiting: the last event, None if there was nothing to launch."""
         self.arm()
-        return self.enqueue(inputs, deadline, targets)
+        return self.enqueue(inputs, deadline, targets, Backlog(self.device, deadline))
 
-    def enqueue(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
-        """The same with a record of traps that is what the dispatches before have left."""
-        event = None
-        for event in self._launches(self.transfer.bring(inputs, targets), deadline, timed=False):  # noqa: B007
-            pass
+    def enqueue(
+        self,
+        inputs: Sequence[Any],
+        deadline: Deadline | None,
+        targets: Targets | None = None,
+        backlog: Backlog | None = None,
+    ) -> Any:
+        """The same with a record of traps that is what the dispatches before have left. Without a `backlog`, which may
+        wait for launches before, it is for recordings alone."""
+        event, timed = None, backlog is not None and backlog.is_timed
+        for event in self._launches(self.transfer.bring(inputs, targets), deadline, timed=timed):
+            if backlog is not None:
+                backlog.add(event)
         return event
 
     def end(self) -> list[Any]:
@@ -172,24 +181,21 @@ class Prepared:
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
         started = time.perf_counter_ns()
         self.arm()
-        events = self.enqueue_timed(inputs, deadline)
+        backlog = Backlog(self.device, deadline, is_timed=True)
+        event = self.enqueue(inputs, deadline, None, backlog)
         enqueued = time.perf_counter_ns()
-        if events:
-            self._await(events[-1], deadline)
+        if event is not None:
+            self._await(event, deadline)
         self.raise_trap()
         outputs = self.transfer.results(form)
         ended = time.perf_counter_ns()
         return TimedDispatchResult(
             outputs=outputs,
             wall_ns=ended - started,
-            device_ns=self.device.elapsed(events),
+            device_ns=backlog.elapsed(),
             enqueue_ns=enqueued - started,
             wait_ns=ended - enqueued,
         )
-
-    def enqueue_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> list[Any]:
-        """As `enqueue`, with all events, which the device's clock has marked."""
-        return list(self._launches(self.transfer.bring(inputs), deadline, timed=True))
 
     def _launches(self, args: Sequence[Args], deadline: Deadline | None, *, timed: bool) -> Iterator[Any]:
         """Enqueue everything, kernel by kernel: the events."""
@@ -218,7 +224,7 @@ class Prepared:
 
         schedule = self.code.executable.schedule
         subgroup_size = self.plan.program.subgroup_size or 1
-        values = LaunchValues(self.lengths, self.plan.grid, subgroup_size, [0] * counters_of(schedule))
+        values = LaunchValues(self.binding.lengths, self.plan.grid, subgroup_size, [0] * counters_of(schedule))
         for _ in range(self.plan.repeats):
             for step in walk(schedule, lambda bound: evaluate(bound, values)):
                 match step:

@@ -6,19 +6,24 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import chain as chained
+from typing import TYPE_CHECKING, TypeAlias
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.backend.results import ResidentSequenceTiming
+from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.backlog import Backlog
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.kept import Kept
-from vyre_driver.engine.launches import Launches
+from vyre_driver.engine.launches import MAX_KEPT_BYTES, Launches
 from vyre_driver.engine.over_residents import resident_request
 from vyre_driver.engine.part import Part
-from vyre_driver.engine.request import Request
-from vyre_driver.errors import InvalidLaunch
+from vyre_driver.engine.prepared import Prepared
+from vyre_driver.engine.request import Request, Shape
+from vyre_driver.engine.template import Template
+from vyre_driver.errors import InvalidLaunch, Trapped
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
@@ -27,48 +32,62 @@ from vyre_foundation.record import record
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
 
-MAX_CHAINS = 16
-"""Sequences that are kept, so that the next run of one decides nothing."""
+MAX_STEPS = 2**18
+"""Steps of the sequences that are cached, so that the next run of one decides nothing. About 1 KiB of host memory each,
+less where steps are equal. The last sequence stays however long it is."""
+LEAST_STEPS = 16
+"""Steps that a short sequence counts for."""
 
 Steps = Sequence[ResidentDispatchStep]
 Ranges = Sequence[ResidentReadRange]
 Targets: TypeAlias = "Sequence[HostBuffer]"
+Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]]"
 
 
 @record(slots=True, eq=False)
 class Chain:
     """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone.
 
-    `known_by` are its steps, which it does not keep alive.
+    It owns its launches, and shares the `templates` that they are made of with other sequences. `trapping` are those
+    with a record of traps. `known_by` are its steps, which it does not keep alive; `resources` are the ids of those
+    that it uses.
     """
 
     prefix: Part
     repeated: Part
     queue: int | None
+    templates: Sequence[Template]
+    trapping: Sequence[Prepared]
+    owned: Sequence[Allocation]
+    resources: frozenset[int]
     known_by: Sequence[weakref.ref[ResidentDispatchStep]]
+    is_running: bool = False
 
     def is_for(self, steps: Iterable[ResidentDispatchStep]) -> bool:
-        """Whether it was made for these, and its launches are still there."""
-        is_same = all(known() is step for known, step in zip(self.known_by, steps, strict=True))
-        return is_same and all(kept.is_live for kept in self.launches)
+        """Whether it was made for these."""
+        return all(known() is step for known, step in zip(self.known_by, steps, strict=True))
 
     @property
-    def launches(self) -> list[Kept]:
-        """All that are known, each once, in the order of their first steps."""
-        known = (kept for part in (self.prefix, self.repeated) for kept in part.launches if kept is not None)
-        return list(dict.fromkeys(known))
+    def steps(self) -> int:
+        return max(LEAST_STEPS, len(self.known_by))
+
+    @property
+    def is_new(self) -> bool:
+        """Whether some of its code has not run yet."""
+        return any(template.kept.is_new for template in self.templates)
 
 
 class Sequences:
     """The sequences of one backend. A sequence is known by the identity of its steps.
 
-    They are waited for once, with nothing in between but what an indirect grid needs. A trap is raised at the end: the
-    steps behind it have run.
+    They are waited for once, with nothing in between but what an indirect grid needs and what bounds the launches in
+    flight. A trap is raised at the end: the steps behind it have run.
     """
 
     def __init__(self, gate: Gate, launches: Launches) -> None:
         self._gate, self._launches = gate, launches
-        self._chains: dict[tuple[tuple[int, ...], tuple[int, ...]], Chain] = {}
+        self._chains: dict[Key, Chain] = {}
+        self._templates: dict[Shape, Template] = {}
 
     def run(self, prefix: Steps, repeated: Steps, repetitions: int, ranges: Ranges, targets: Targets) -> None:
         """Run `prefix` once and `repeated` that many times, wait, and read the ranges."""
@@ -77,8 +96,10 @@ class Sequences:
             rooms = device.residents.targets(ranges, targets)
             chain = self._chain(device, prefix, repeated if repetitions else ())
             with self._running(device, chain, len(prefix) + repetitions * len(repeated)) as run:
-                first = chain.prefix.play(device, prefix, 1, run.resolve)
-                run.wait(chain.repeated.play(device, repeated, repetitions, run.resolve) or first)
+                backlog, is_new = Backlog(device), chain.is_new
+                chain.prefix.play(device, prefix, 1, run.resolve, backlog, is_new=is_new)
+                chain.repeated.play(device, repeated, repetitions, run.resolve, backlog, is_new=is_new)
+                run.wait(backlog)
             device.residents.download_ranges(ranges, rooms)
 
     def run_timed(self, steps: Steps, ranges: Ranges, targets: Targets) -> ResidentSequenceTiming:
@@ -88,82 +109,150 @@ class Sequences:
             rooms = device.residents.targets(ranges, targets)
             chain = self._chain(device, steps, ())
             with self._running(device, chain, len(steps)) as run:
-                events = chain.prefix.enqueue_timed(steps, run.resolve)
+                backlog = Backlog(device, is_timed=True)
+                chain.prefix.enqueue(steps, run.resolve, backlog)
                 enqueued = time.perf_counter_ns()
-                run.wait(events[-1] if events else None)
-                device_ns = device.elapsed(events)
+                run.wait(backlog)
+                device_ns = backlog.elapsed()
             device.residents.download_ranges(ranges, rooms)
         ended = time.perf_counter_ns()
         return ResidentSequenceTiming(
             wall_ns=ended - started, device_ns=device_ns, enqueue_ns=enqueued - started, wait_ns=ended - enqueued
         )
 
-    # ── what is kept ─────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── what is cached ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def forget(self, device: Device, resource: int) -> None:
+        """End every sequence over a resource that is no more."""
+        self._drop(device, [key for key, chain in self._chains.items() if resource in chain.resources])
+
+    def reclaim(self, device: Device) -> None:
+        """Free what is kept for speed and does not run."""
+        self._drop(device, [key for key, chain in self._chains.items() if not chain.is_running])
+
+    def release(self, device: Device) -> None:
+        """Free everything."""
+        self._drop(device, list(self._chains))
 
     def _chain(self, device: Device, prefix: Steps, repeated: Steps) -> Chain:
-        """What is kept of these steps, or made of them now."""
+        """What is cached of these steps, or made of them now."""
         key = tuple(map(id, prefix)), tuple(map(id, repeated))
         chain = self._chains.get(key)
-        if chain is None or not chain.is_for((*prefix, *repeated)):
-            self._forget(device, self._chains.pop(key, None))
-            self._chains[key] = chain = self._made(device, tuple(prefix), tuple(repeated))
-            if len(self._chains) > MAX_CHAINS:
-                self._forget(device, self._chains.pop(next(iter(self._chains))))
-        return chain
+        if chain is not None and chain.is_for(chained(prefix, repeated)):
+            self._chains[key] = self._chains.pop(key)  # as the one that was used last
+            return chain
+        made = self._made(device, tuple(prefix), tuple(repeated))
+        self._drop(device, [key] if key in self._chains else [])
+        self._chains[key] = made
+        self._trim(device)
+        return made
 
-    @staticmethod
-    def _forget(device: Device, chain: Chain | None) -> None:
-        if chain is not None:
-            chain.prefix.forget(device)
-            chain.repeated.forget(device)
+    def _trim(self, device: Device) -> None:
+        """Keep the sequences used last, while they are few and hold little."""
+        steps = sum(chain.steps for chain in self._chains.values())
+        held = sum(template.bytes_held for template in self._templates.values())
+        held += sum(allocation.size for chain in self._chains.values() for allocation in chain.owned)
+        while len(self._chains) > 1 and (steps > MAX_STEPS or held > MAX_KEPT_BYTES):
+            oldest = next(iter(self._chains))
+            steps -= self._chains[oldest].steps
+            held -= self._drop(device, [oldest])
+
+    def _drop(self, device: Device, keys: Iterable[Key]) -> int:
+        """Give up these sequences, and the templates that no other uses. The bytes that are freed."""
+        freed = 0
+        for key in keys:
+            chain = self._chains.pop(key)
+            for part in (chain.prefix, chain.repeated):
+                part.forget(device)
+            device.free(chain.owned)
+            freed += sum(allocation.size for allocation in chain.owned) + self._leave(device, chain.templates)
+        return freed
+
+    def _leave(self, device: Device, templates: Iterable[Template]) -> int:
+        """Free those that nothing uses any more. Their bytes."""
+        freed = 0
+        for template in templates:
+            template.holds -= 1
+            if not template.holds:
+                freed += template.bytes_held
+                shape = template.kept.request.shape
+                del self._templates[_common(shape, shape.queue)]
+                device.free(template.kept.owned)
+        return freed
+
+    # ── how it is made ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _made(self, device: Device, prefix: Steps, repeated: Steps) -> Chain:
-        fixed = {id(step): step for step in (*prefix, *repeated) if not _is_dynamic(step)}
-        queue = self._queue(device, list(fixed.values())) if len(device.profile.queues) > 1 else None
-        known: dict[int, Kept] = {}
+        fixed = {id(step): step for step in chained(prefix, repeated) if not _is_dynamic(step)}
+        used: dict[Template, None] = {}
+        bound: dict[Shape, Prepared] = {}
         try:
-            for key, step in fixed.items():
-                known[key] = self._launches.get(device, _request(device, step, queue))
-                known[key].holds += 1
-        finally:
-            for kept in known.values():
-                kept.holds -= 1
-        first, second = (Part([known.get(id(step)) for step in steps]) for steps in (prefix, repeated))
-        return Chain(first, second, queue, [weakref.ref(step) for step in (*prefix, *repeated)])
+            requests = {identity: _request(device, step, None) for identity, step in fixed.items()}
+            queue = _queue(device, requests.values()) if len(device.profile.queues) > 1 else None
+            for request in requests.values():
+                if request.shape not in bound:
+                    bound[request.shape] = self._template(device, request, queue, used).over(request)
+        except BaseException:
+            device.counters.failures += 1
+            device.free(_owned(bound.values(), used))
+            self._leave(device, used)
+            raise
+        launches = {identity: bound[request.shape] for identity, request in requests.items()}
+        first, second = (Part([launches.get(id(step)) for step in steps]) for steps in (prefix, repeated))
+        return Chain(
+            first,
+            second,
+            queue,
+            tuple(used),
+            [launch for launch in bound.values() if launch.traps is not None],
+            _owned(bound.values(), used),
+            frozenset(resource.id for step in fixed.values() for resource in step.resources),
+            [weakref.ref(step) for step in chained(prefix, repeated)],
+        )
 
-    @staticmethod
-    def _queue(device: Device, steps: Steps) -> int:
-        """One queue for all: they come one after another, so it would be waited for in between."""
-        requests = [_request(device, step, None) for step in steps]
-        costs = [estimate(plan_launch(r.program, r.shape.byte_lengths, r.config)) for r in requests]
-        groups = max((cost.groups for cost in costs), default=1)
-        total = Cost(sum(cost.units for cost in costs), groups, is_certain=all(cost.is_certain for cost in costs))
-        return device.queue_for(total)
+    def _template(self, device: Device, request: Request, queue: int | None, used: dict[Template, None]) -> Template:
+        """The template for a request, made if no sequence has it. It is held for those that have `used` it."""
+        shape = _common(request.shape, queue)
+        template = self._templates.get(shape)
+        if template is None:
+            asked = request._replace(shape=request.shape._replace(queue=queue))
+            template = self._templates[shape] = Template(self._launches.make(device, asked))
+        if template not in used:
+            template.holds += 1
+            used[template] = None
+        return template
+
+    # ── how it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def _running(self, device: Device, chain: Chain, steps: int) -> Iterator[Run]:
         """Around everything that runs: traps, failures, and what is counted."""
-        run = Run(device, self._launches, chain.queue)
+        run, chain.is_running = Run(device, self._launches, chain), True
         try:
-            for kept in chain.launches:
-                run.enter(kept)
+            for launch in chain.trapping:
+                launch.arm()
             yield run
-            for kept in run.launches:
-                kept.prepared.raise_trap()
+            for launch in (*chain.trapping, *(kept.prepared for kept in run.launches)):
+                launch.raise_trap()
         except BaseException as error:
             self._launches.failed_together(device, run.launches, error)
+            if not isinstance(error, Trapped):
+                self.release(device)
             raise
         finally:
             run.leave()
+            chain.is_running = False
         self._launches.ran_together(device, run.launches, steps)
+        for template in chain.templates:
+            self._launches.save(device, template.kept)
 
 
 class Run:
-    """One run of a sequence. Its `launches` are not given up before its end, and their records of traps are empty at
-    its beginning."""
+    """One run of a sequence. The `launches` of steps whose grid the steps before them make are not given up before its
+    end, and their records of traps are empty at its beginning."""
 
-    def __init__(self, device: Device, launches: Launches, queue: int | None) -> None:
-        self._device, self._kept, self._queue = device, launches, queue
+    def __init__(self, device: Device, launches: Launches, chain: Chain) -> None:
+        self._device, self._cached, self._queue = device, launches, chain.queue
         self.launches: dict[Kept, None] = {}
 
     def enter(self, kept: Kept) -> None:
@@ -175,15 +264,15 @@ class Run:
 
     def resolve(self, step: ResidentDispatchStep) -> Kept:
         """The launch of a step whose grid the steps before it have made."""
-        kept = self._kept.get(self._device, _request(self._device, step, self._queue))
+        kept = self._cached.get(self._device, _request(self._device, step, self._queue))
         self.enter(kept)
         return kept
 
-    def wait(self, event: Any) -> None:
+    def wait(self, backlog: Backlog) -> None:
         """Wait for the last launch, if there was one."""
-        if event is not None:
+        if backlog.last is not None:
             self._device.counters.waits += 1
-            self._device.port.wait(event)
+            self._device.port.wait(backlog.last)
 
     def leave(self) -> None:
         """Let the launches go."""
@@ -194,6 +283,33 @@ class Run:
 def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> Request:
     config = DEFAULT_CONFIG if step.grid_override is None else DispatchConfig(grid_override=step.grid_override)
     return resident_request(device, step.program, step.resources, config, None, queue)
+
+
+def _common(shape: Shape, queue: int | None) -> Shape:
+    """What is alike in launches that differ in their resources alone."""
+    return shape._replace(resources=(), queue=queue)
+
+
+def _queue(device: Device, requests: Iterable[Request]) -> int:
+    """One queue for all: they come one after another, so it would be waited for in between."""
+    alike: dict[Shape, list[Request]] = {}
+    for request in requests:
+        alike.setdefault(_common(request.shape, None), []).append(request)
+    costs = []
+    for first, *more in alike.values():
+        cost = estimate(plan_launch(first.program, first.shape.byte_lengths, first.config))
+        costs.append((cost, 1 + len(more)))
+    if not costs:
+        return 0
+    groups, units = max(cost.groups for cost, _ in costs), sum(cost.units * times for cost, times in costs)
+    together = Cost(units, groups, is_certain=all(cost.is_certain for cost, _ in costs))
+    return device.queue_for(together, max((cost for cost, _ in costs), key=lambda cost: cost.units))
+
+
+def _owned(launches: Iterable[Prepared], templates: Iterable[Template]) -> list[Allocation]:
+    """The memory of these launches that is not their templates'."""
+    shared = {allocation for template in templates for allocation in template.kept.owned}
+    return [allocation for launch in launches for allocation in launch.owned if allocation not in shared]
 
 
 def _is_dynamic(step: ResidentDispatchStep) -> bool:

@@ -76,7 +76,7 @@ class Copies:
     in the order of the outputs. `args` stay one object, so a port sees that nothing changed.
     """
 
-    __slots__ = ("_args", "_device", "_fills", "_readbacks", "_uploads", "moves", "owned", "reads")
+    __slots__ = ("_args", "_device", "_readbacks", "_uploads", "fills", "moves", "owned", "reads")
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Copies:
         readbacks: Sequence[tuple[Allocation, int, int, np.dtype[Any]]],
     ) -> None:
         self._device, self._args, self.owned = device, args, owned
-        self._uploads, self._fills, self._readbacks = uploads, fills, readbacks
+        self._uploads, self.fills, self._readbacks = uploads, fills, readbacks
         self.reads = any(stop > start for _, start, stop, _ in readbacks)
         self.moves = bool(uploads or fills or readbacks)
 
@@ -103,7 +103,7 @@ class Copies:
         for allocation, position in self._uploads:
             given = inputs[position]
             self._device.copy_in(allocation, given if given.__class__ is memoryview else _bytes_of(given))
-        for allocation, byte, size in self._fills:
+        for allocation, byte, size in self.fills:
             self._device.fill(allocation, byte, size)
         return ()
 

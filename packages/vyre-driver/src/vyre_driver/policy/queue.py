@@ -25,12 +25,15 @@ class QueueVerdict:
     reason: str
 
 
-def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float) -> QueueVerdict:
-    """The queue that is expected to be done first, when one worker takes `ns_per_unit` for a unit of the estimate."""
+def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float, largest: Cost | None = None) -> QueueVerdict:
+    """The queue that is expected to be done first, when one worker takes `ns_per_unit` for a unit of the estimate.
+
+    `largest` is the cost of the largest launch, where `cost` is that of several: the host can leave between them.
+    """
     if len(queues) == 1:
         return QueueVerdict(0, "the only queue")
     work = cost.units * ns_per_unit
-    usable = usable_queues(queues, cost)
+    usable = usable_queues(queues, largest or cost)
     predicted = {n: queues[n].predicted_ns(work, cost.groups) for n in usable}
     best = min(usable, key=predicted.__getitem__)
     words = "estimated" if cost.is_certain else "at most, by an estimate,"

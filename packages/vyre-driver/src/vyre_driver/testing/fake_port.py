@@ -85,7 +85,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
     a device without a clock. `room` is how many workgroups run side by side. Without `has_binaries` code stays in its
     process. `log` holds the names of all calls in order. Where the device `is_lazy`, nothing runs before somebody waits
-    for it, or a test says `work`. It `records` if it is told to, and wraps NumPy arrays."""
+    for it, or a test says `work`; `most_in_flight` is how much was enqueued and not done at one time. It `records` if
+    it is told to, and wraps NumPy arrays."""
 
     emitter_version: ClassVar[str] = "fake 1"
 
@@ -106,6 +107,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     queues: list[int] = field(default_factory=list)
     is_closed: bool = False
     recordings: set[FakeRecording] = field(default_factory=set)
+    most_in_flight: int = 0
     _is_busy: bool = False
     _enqueued: int = 0
     _queue: deque[Callable[[], None]] = field(default_factory=deque)
@@ -305,6 +307,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return
         self._enqueued += 1
         self._queue.append(work)
+        self.most_in_flight = max(self.most_in_flight, len(self._queue))
         if not self.is_lazy:
             self._work_until(self._enqueued)
 
