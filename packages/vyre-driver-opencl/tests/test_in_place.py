@@ -7,6 +7,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.engine.stagger import LINE, PAGE
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -46,6 +47,18 @@ def test_a_warm_dispatch_copies_and_fills_nothing(backend: VyreBackend) -> None:
     for _ in range(5):
         assert (backend.dispatch_arrays(source, {"x": x})["out"] == x * 2).all()
     assert counted(backend, *names) == before
+
+
+def test_memory_of_one_size_begins_at_different_lines_of_the_cache(backend: VyreBackend) -> None:
+    """Equal elements of several arrays would compete for a few places in the cache otherwise."""
+    source, x = doubling(), np.arange(50_000, dtype=np.uint32)
+    results = [backend.dispatch_arrays(source, {"x": x})["out"] for _ in range(16)]
+    assert len({result.ctypes.data % PAGE for result in results}) == 16
+    resources = [backend.allocate_resident(x.nbytes) for _ in range(16)]
+    memories = [backend._gate.device.residents.find(one).memory for one in resources]  # type: ignore[attr-defined]
+    begins = [np.frombuffer(memory._view, np.uint8).ctypes.data for memory in memories]
+    assert len({begin % PAGE for begin in begins}) == 16
+    assert all(begin % LINE == 0 for begin in begins)
 
 
 def test_outputs_in_large_memory_of_the_caller_copy_nothing(backend: VyreBackend) -> None:

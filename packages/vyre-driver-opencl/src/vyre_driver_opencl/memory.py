@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from vyre_driver.engine.stagger import staggered, with_spare
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from vyre_driver_opencl.order import Work
-
-PAGE = 4096
-"""Alignment of host memory that a device uses in place: some runtimes copy what does not begin on a page."""
 
 ALIGNMENT = 16
 """Bytes. Of memory that comes from a caller: more than any type needs."""
@@ -151,11 +149,10 @@ def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
     if sharing is Sharing.NONE:
         return DeviceMemory(context, size)
     try:
-        room = np.empty(size + PAGE - 1, np.uint8)
+        room = np.empty(with_spare(size), np.uint8)
     except MemoryError as error:
         raise DeviceOutOfMemory(size) from error
-    start = -room.ctypes.data % PAGE
-    return HostMemory(context, sharing, room[start : start + size])
+    return HostMemory(context, sharing, staggered(room, size))
 
 
 def wrap(context: cl.Context, sharing: Sharing, foreign: object) -> HostMemory | None:

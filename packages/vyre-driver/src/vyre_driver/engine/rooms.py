@@ -14,14 +14,13 @@ import numpy as np
 
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.stagger import staggered, with_spare
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 ROOMS = 3
 """How many are kept of one output: a caller who holds the last result while the next is made needs two."""
-ALIGNMENT = 64
-"""Bytes. Of a cache line, and of the widest vector."""
 CAN_COUNT = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether a reference count tells that nobody else refers to an object: not without the interpreter's lock."""
 
@@ -33,11 +32,11 @@ class Room:
 
     def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
         whole = max(1, size)
-        self.owner: npt.NDArray[Any] = device.host_memory(whole + ALIGNMENT)
-        start = -self.owner.ctypes.data % ALIGNMENT
-        self.bytes = self.owner[start : start + size]
+        self.owner: npt.NDArray[Any] = device.host_memory(with_spare(whole))
+        contents = staggered(self.owner, whole)
+        self.bytes = contents[:size]
         self.typed = self.bytes.view(dtype)
-        self.allocation: Allocation = device.adopt(self.owner[start : start + whole])
+        self.allocation: Allocation = device.adopt(contents)
         self.memory = self.allocation.memory
         self.references = getrefcount(self.owner)
         """How many there are while no result is left; views of views refer to the owner too."""
