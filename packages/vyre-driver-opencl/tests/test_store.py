@@ -83,8 +83,8 @@ print(json.dumps({"loaded": loaded, "around": around, "statements": statements})
 """
 SELDOM = (
     *("backend.delegate", "backend.ops", "backend.pending", "engine.batch", "engine.bounds", "engine.flight"),
-    *("engine.guard", "engine.pipeline", "engine.sequence", "engine.traps", "pipeline.compile", "pipeline.eviction"),
-    *("pipeline.misses", "plan.specialize", "plan.tail", "policy.native", "registry.known"),
+    *("engine.guard", "engine.pipeline", "engine.sequence", "engine.template", "engine.traps", "pipeline.compile"),
+    *("pipeline.eviction", "pipeline.misses", "plan.specialize", "plan.tail", "policy.native", "registry.known"),
     *("_opencl.proof", "_opencl.recording"),
     *("optimize", "text", "validate.calls", "validate.convergence"),
     *("validate.determinism", "validate.ranges", "validate.uniformity"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 from types import FrameType
 
 from vyre_foundation.ir.origin import Line
@@ -25,5 +25,5 @@ def caller() -> Line:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-_PACKAGE = caller.__code__.co_filename.removesuffix(str(Path("build", "caller.py")))
+_PACKAGE = caller.__code__.co_filename.removesuffix(f"build{os.sep}caller.py")
 """The folder of the package, with a separator at its end."""
