@@ -54,7 +54,8 @@ def test_a_dispatch_is_these_calls(engine: Engine) -> None:
         *["allocate"] * 3,
         *["copy_in", "copy_in", "fill", "launch", "copy_out"],
     ]
-    assert e.backend.backend_metric_snapshot() == {
+    counted = e.backend.backend_metric_snapshot()
+    assert {name: value for name, value in counted.items() if not name.endswith("_ns")} == {
         "dispatches": 1,
         "failures": 0,
         "plans": 1,

@@ -106,7 +106,8 @@ class Device:
 
     def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None) -> Code:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
-        return self.code.get(self._identity(facts, config, queue), facts, config, self.emit, queue, deadline)
+        with self.counters.timing("compile_ns"):
+            return self.code.get(self._identity(facts, config, queue), facts, config, self.emit, queue, deadline)
 
     def compile_many(
         self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
@@ -115,7 +116,8 @@ class Device:
         may keep subgroups are left to `compile`: such words are chosen for a whole unit."""
         alone = self.target.subgroup_sizes
         wanted = [(self._identity(f, config, queue), f) for f in programs if f.program.subgroup_size not in alone]
-        self.code.prepare(wanted, config, partial(self._emit_many, deadline), queue)
+        with self.counters.timing("compile_ns"):
+            self.code.prepare(wanted, config, partial(self._emit_many, deadline), queue)
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
         target = self._target_for(config)
@@ -127,11 +129,12 @@ class Device:
         """A validated program, optimized, lowered and printed for this device."""
         from vyre_driver.engine.lowering import lowered_for  # not needed by those who find their code in the store
 
-        lowered = lowered_for(self._target_for(config), facts, deadline)
-        while not self.port.show(lowered):
-            self._ask()
+        with self.counters.timing("lower_ns"):
             lowered = lowered_for(self._target_for(config), facts, deadline)
-        return lowered, self.port.emit(lowered)
+            while not self.port.show(lowered):
+                self._ask()
+                lowered = lowered_for(self._target_for(config), facts, deadline)
+            return lowered, self.port.emit(lowered)
 
     def _emit_many(
         self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
@@ -140,11 +143,12 @@ class Device:
         from vyre_driver.engine.lowering import lowered_for
         from vyre_driver.lower.joined import joined
 
-        parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
-        while not self.port.show(together := joined(parts)):
-            self._ask()
+        with self.counters.timing("lower_ns"):
             parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
-        return parts, self.port.emit(together)
+            while not self.port.show(together := joined(parts)):
+                self._ask()
+                parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
+            return parts, self.port.emit(together)
 
     def side_by_side(self, code: Code) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""

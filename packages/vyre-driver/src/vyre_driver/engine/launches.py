@@ -69,11 +69,12 @@ class Launches:
     def make(self, device: Device, request: Request) -> Kept:
         """A launch of this shape for the caller alone, who frees what it owns."""
         shape, config = request.shape, request.config
-        plan = plan_launch(request.program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
-        device.counters.plans += 1
-        if request.places is not None:
-            require_places(plan, request.places)
-        admit(plan, config, device.profile)
+        with device.counters.timing("plan_ns"):
+            plan = plan_launch(request.program, shape.byte_lengths, config, indirect_grid=shape.indirect_grid)
+            device.counters.plans += 1
+            if request.places is not None:
+                require_places(plan, request.places)
+            admit(plan, config, device.profile)
         asked = request._replace(inputs=())
         if plan.num_workgroups == 0 and request.places is None:
             return Kept(device, asked, plan, EmptyLaunch(plan))
@@ -96,7 +97,8 @@ class Launches:
         code = code_for(device, plan, request.config, queue, deadline)
         if deadline is not None:
             deadline.check("compilation")
-        return bind(device, plan, code, self._persistent, request.places, longest)
+        with device.counters.timing("bind_ns"):
+            return bind(device, plan, code, self._persistent, request.places, longest)
 
     # ── several in flight ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -46,6 +46,10 @@ class Template:
 
     def over(self, request: Request) -> Prepared:
         """The launch over the resources of a request that has the same shape otherwise."""
+        with self.kept.device.counters.timing("bind_ns"):
+            return self._over(request)
+
+    def _over(self, request: Request) -> Prepared:
         base, places = self.kept.prepared, request.places
         assert places is not None
         if request.shape.resources == self.kept.request.shape.resources:

@@ -17,7 +17,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, DelegatingPipeline, contract_methods, programs_of
 from vyre_driver.backend.pipeline import CompiledPipeline
-from vyre_driver.backend.results import TimedDispatchResult
+from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchResult
 from vyre_foundation.ir.program import Program
 
 
@@ -34,8 +34,8 @@ class Kind(Enum):
 class Call:
     """One call. `input_bytes` are those handed over, `output_bytes` those that came back to the host.
 
-    `program` is its name, or those of several with commas; empty where the call has none. `device_ns` is known for
-    timed dispatches only; `error` is what the call raised.
+    `program` is its name, or those of several with commas; empty where the call has none. `device_ns`, `enqueue_ns` and
+    `wait_ns` are known for timed dispatches only; `error` is what the call raised.
     """
 
     kind: Kind
@@ -47,6 +47,8 @@ class Call:
     output_bytes: int = 0
     wall_ns: int = 0
     device_ns: int | None = None
+    enqueue_ns: int | None = None
+    wait_ns: int | None = None
     error: BaseException | None = None
 
 
@@ -98,8 +100,8 @@ def _watch(observers: Sequence[Observer], call: Call, run: Callable[[], Any]) ->
         finally:
             call.wall_ns = time.perf_counter_ns() - started
         call.output_bytes = _size(result)
-        if isinstance(result, TimedDispatchResult):
-            call.device_ns = result.device_ns
+        if isinstance(result, (TimedDispatchResult, ResidentSequenceTiming)):
+            call.device_ns, call.enqueue_ns, call.wait_ns = result.device_ns, result.enqueue_ns, result.wait_ns
         return result
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 
 from vyre_foundation.record import record
@@ -15,6 +18,9 @@ class Counters:
     store, `saves` modules that went there, `refused_loads` those that the device did not take back; the `missed_…` say
     why the store had nothing. `replays` are rows of launches that were enqueued as one, `waits` how often the host
     waited for launches to end. What the device holds for the engine now is `bytes_allocated - bytes_freed`.
+
+    The four `…_ns` are nanoseconds of what a warm dispatch does not do: checking and planning, legalizing and printing,
+    the device's compiler and the cache, memory and arguments.
     """
 
     dispatches: int = 0
@@ -42,6 +48,23 @@ class Counters:
     frees: int = 0
     bytes_allocated: int = 0
     bytes_freed: int = 0
+    plan_ns: int = 0
+    lower_ns: int = 0
+    compile_ns: int = 0
+    bind_ns: int = 0
+
+    @contextmanager
+    def timing(self, phase: str) -> Iterator[None]:
+        """Add the time of the context to one of the `…_ns`, without what the context adds to the others."""
+        started, before = time.perf_counter_ns(), self._phases_ns()
+        try:
+            yield
+        finally:
+            took = time.perf_counter_ns() - started - (self._phases_ns() - before)
+            setattr(self, phase, getattr(self, phase) + took)
+
+    def _phases_ns(self) -> int:
+        return self.plan_ns + self.lower_ns + self.compile_ns + self.bind_ns
 
     def snapshot(self) -> dict[str, int]:
         """All counts by name."""
