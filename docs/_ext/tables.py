@@ -74,6 +74,7 @@ def tables() -> dict[str, str]:
         "environment": table(("variable", "values", "says", "without it"), environment_rows()),
         "elementary": table(elementary.HEAD, elementary.elementary_rows()),
         "surface": table(surface.HEAD, surface.surface_rows()),
+        "port": table(surface.CONTRACT_HEAD, surface.contract_rows("DevicePort", "vyre_driver.engine.port")),
         "contract": table(surface.CONTRACT_HEAD, surface.contract_rows("VyreBackend", "vyre_driver.backend.contract")),
         "pipeline_contract": table(
             surface.CONTRACT_HEAD, surface.contract_rows("CompiledPipeline", "vyre_driver.backend.pipeline")

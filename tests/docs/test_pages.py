@@ -10,6 +10,7 @@ import pytest
 import vyre_driver
 from vyre_driver import CompiledPipeline, VyreBackend
 from vyre_driver.backend.delegate import contract_methods
+from vyre_driver.engine.port import DevicePort
 from vyre_foundation.ops import OPS
 from vyre_foundation.text import parse, print_program
 from vyre_foundation.validate.codes import REASONS, RULES
@@ -50,6 +51,14 @@ def test_every_name_of_the_driver_layer_is_on_its_page_with_what_it_is(tables):
     rows = re.findall(r"^\| `(\w+)` \| `[\w.]+` \| (.*) \|$", tables.tables()["surface"], re.MULTILINE)
     assert sorted(name for name, _ in rows) == sorted(vyre_driver.__all__)
     assert [name for name, said in rows if not said] == []
+
+
+def test_the_port_is_on_its_page_with_what_is_required(tables):
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", tables.tables()["port"], re.MULTILINE)
+    methods = {name for name, value in vars(DevicePort).items() if callable(value) and not name.startswith("_")}
+    assert {method for method, *_ in rows} == methods | {"patience"}
+    assert {method for method, _, default in rows if default == "**required**"} == DevicePort.__abstractmethods__
+    assert "_generated/port.md" in (ROOT / "docs/backends.md").read_text("utf-8")
 
 
 def test_the_contract_is_on_its_page_with_what_is_required(tables):

@@ -229,10 +229,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """
 
     def begun(self, event: EventT) -> None:
-        """A dispatch ends with the launch of `event`, and others are enqueued before somebody waits for it.
+        """The launch of `event`, the last so far, will be waited for, and others are enqueued before.
 
-        A port may let the device begin, and note where the dispatch ends: then a wait for it is not one for all that
-        comes behind. Here it means nothing.
+        A dispatch ends with it, or it is one of very many. A port may let the device begin, and note where the launch
+        ends: then a wait for it is not one for all that comes behind. Here it means nothing.
         """
 
     def runner(
