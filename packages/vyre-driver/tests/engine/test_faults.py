@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from itertools import chain, repeat, takewhile
+from itertools import chain, permutations, repeat, takewhile
 from types import SimpleNamespace
 from typing import Any
 
@@ -130,6 +130,41 @@ def test_few_launches_are_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
         e.backend.dispatch(source, [A[:n], B[:n]])
     assert e.backend.backend_metric_snapshot()["prepares"] == 4  # 2 was used longest ago when 3 came
     assert len(e.ports[0].live) == 2 * 3
+
+
+def test_many_launches_over_resident_memory_decide_nothing_again(engine: Engine) -> None:
+    """And they end with the resources that they are over, without a look at all others."""
+    e, source = engine(add), adding()
+    resources = [e.backend.allocate_resident(20) for _ in range(12)]
+    pipeline = e.backend.compile_native(source)
+    threes = list(permutations(resources, 3))[:600]
+    for prepared in (600, 0):
+        before = e.backend.backend_metric_snapshot()
+        for three in threes:
+            pipeline.dispatch_resident(list(three))
+        after = e.backend.backend_metric_snapshot()
+        assert (after["plans"] - before["plans"], after["prepares"] - before["prepares"]) == (prepared, prepared)
+    launches = pipeline._dispatcher.launches
+    e.backend.free_resident(threes[0][0])
+    assert len(launches.resident) == sum(threes[0][0] not in three for three in threes)
+    del threes, three
+    for resource in resources[1:]:
+        e.backend.free_resident(resource)
+    assert not launches.resident
+    assert not launches._by_shape
+    assert not launches._over
+
+
+def test_of_many_launches_an_eighth_is_given_up(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "MAX_LAUNCHES", 16)
+    e, source = engine(add), adding()
+    for n in range(1, 18):
+        e.backend.dispatch(source, [A[:1].repeat(n), B[:1].repeat(n)])
+    assert len(e.ports[0].live) == 14 * 3
+    before = e.backend.backend_metric_snapshot()["prepares"]
+    for n in range(4, 18):
+        e.backend.dispatch(source, [A[:1].repeat(n), B[:1].repeat(n)])
+    assert e.backend.backend_metric_snapshot()["prepares"] == before
 
 
 def test_little_memory_is_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,9 @@ class Dispatcher:
             result = self.launches.run(device, kept, (), deadline, BYTES, timed=timed)
             is_known = all(map(device.residents.is_handle, resources))  # the identity of a copy says nothing later
             if is_known and deadline is None and request.shape.indirect_grid is None:
-                self._resident[id(program), tuple(map(id, resources))] = kept
+                key = id(program), tuple(map(id, resources))
+                self._resident[key] = kept
+                kept.known_as.add(key)
             return result
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────

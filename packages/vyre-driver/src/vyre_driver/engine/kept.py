@@ -23,7 +23,8 @@ class Kept:
     `again` runs it once it is settled: neither new nor to be timed. It is None until then, and for good once the memory
     was freed, which ends `is_live` too.
     No launch takes more than `longest` seconds, whatever its data. `holds` counts those who are about to use it: it is
-    not given up meanwhile. `bytes_each` is about what one dispatch holds in flight.
+    not given up meanwhile. `known_as` are its keys among `Launches.resident`. `bytes_each` is about what one dispatch
+    holds in flight.
     """
 
     device: Device
@@ -39,6 +40,7 @@ class Kept:
     is_live: bool = True
     holds: int = 0
     spare: list[Prepared] = field(default_factory=list)
+    known_as: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
     bytes_each: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +52,11 @@ class Kept:
         """The launch of a shape that is known not to be empty."""
         assert isinstance(self.launch, Prepared)
         return self.launch
+
+    @property
+    def bytes_held(self) -> int:
+        """How much that is."""
+        return sum(allocation.size for allocation in self.owned)
 
     @property
     def owned(self) -> tuple[Allocation, ...]:

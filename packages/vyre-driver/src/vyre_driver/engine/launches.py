@@ -28,7 +28,7 @@ from vyre_driver.plan.admission import admit
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.policy.queue import longest_seconds
 
-MAX_LAUNCHES = 512
+MAX_LAUNCHES = 4096
 MAX_KEPT_BYTES = 256 * 2**20
 """Launches that a dispatcher keeps, and the device memory that they may hold together between dispatches."""
 MAX_SPARE_BYTES = MAX_KEPT_BYTES // 4
@@ -45,6 +45,8 @@ class Launches:
     def __init__(self, backend: str, gate: Gate, persistent: dict[str, Allocation] | None) -> None:
         self._backend, self._gate, self._persistent = backend, gate, persistent
         self._by_shape: dict[tuple[object, ...], Kept] = {}
+        self._over: dict[int, dict[Kept, None]] = {}  # those over resident memory by each of its ids
+        self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self.recent: dict[int, Recent] = {}
         self.resident: dict[tuple[int, tuple[int, ...]], Kept] = {}
         self._poison: str | None = None
@@ -59,6 +61,8 @@ class Launches:
             kept = self._by_shape.get(request.shape)
             if kept is None:
                 kept = self._by_shape[request.shape] = self.make(device, request)
+                for resource in request.shape.resources:
+                    self._over.setdefault(resource, {})[kept] = None
         except BaseException:
             device.counters.failures += 1
             raise
@@ -252,17 +256,21 @@ class Launches:
         self._by_shape.pop(request.shape, None)
         if request.places is None:
             self.recent.pop(request.shape.program, None)
-        else:
-            for key in [key for key, value in self.resident.items() if value is kept]:
+        for resource in request.shape.resources:
+            if (others := self._over.get(resource)) is not None:
+                others.pop(kept, None)
+                if not others:
+                    del self._over[resource]
+        for key in kept.known_as:
+            if self.resident.get(key) is kept:
                 del self.resident[key]
         device.free(kept.owned)
         kept.spare.clear()
 
     def forget(self, device: Device, resource: int) -> None:
         """Free every launch over a resource that is no more."""
-        for kept in tuple(self._by_shape.values()):
-            if resource in kept.request.shape.resources:
-                self.drop(device, kept)
+        for kept in tuple(self._over.get(resource, ())):
+            self.drop(device, kept)
 
     def reclaim(self, device: Device) -> None:
         """Free what is kept for speed and not about to be used."""
@@ -285,14 +293,24 @@ class Launches:
         device.abandon(tuple((self._persistent or {}).values()))
 
     def trim(self, device: Device, newest: Kept) -> None:
-        """Keep the launches used last, while they are few and hold little."""
-        held = {shape: sum(a.size for a in kept.owned) for shape, kept in self._by_shape.items()}
-        total = sum(held.values())
+        """Keep the launches used last, while they are few and hold little.
+
+        Where there are too many, an eighth goes at once. What all hold is counted again for each eighth that is new:
+        older ones may hold more than they did.
+        """
+        self._added, self._bytes = self._added + 1, self._bytes + newest.bytes_held
+        count = len(self._by_shape)
+        if self._added * 8 < count <= MAX_LAUNCHES and self._bytes <= MAX_KEPT_BYTES:
+            return
+        most = MAX_LAUNCHES if count <= MAX_LAUNCHES else MAX_LAUNCHES - MAX_LAUNCHES // 8
+        self._added, self._bytes = 0, sum(kept.bytes_held for kept in self._by_shape.values())
+        if count <= most and self._bytes <= MAX_KEPT_BYTES:
+            return
         for kept in sorted(self._by_shape.values(), key=lambda kept: (kept is newest, kept.used)):
-            if total <= MAX_KEPT_BYTES and len(self._by_shape) <= MAX_LAUNCHES:
+            if len(self._by_shape) <= most and self._bytes <= MAX_KEPT_BYTES:
                 return
             if not kept.holds:
-                total -= held[kept.request.shape]
+                self._bytes -= kept.bytes_held
                 self.drop(device, kept)
 
     def _require_sound(self) -> None:

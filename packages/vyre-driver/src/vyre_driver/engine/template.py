@@ -42,7 +42,7 @@ class Template:
     @property
     def bytes_held(self) -> int:
         """Device memory that all launches of it share."""
-        return sum(allocation.size for allocation in self.kept.owned)
+        return self.kept.bytes_held
 
     def over(self, request: Request) -> Prepared:
         """The launch over the resources of a request that has the same shape otherwise."""
