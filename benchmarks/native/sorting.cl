@@ -54,3 +54,14 @@ void bitonic_merge(__global uint *data, uint stage) {
     data[local_id] = shared[local_id];
     data[local_id + GROUP] = shared[local_id + GROUP];
 }
+
+__kernel void merge_pass(__global const uint *data, __global uint *out, uint width, uint size) {
+    uint first = get_global_id(0) * 2 * width, middle = min(first + width, size), last = min(middle + width, size);
+    uint left = first, right = middle;
+    for (uint place = first; place < last; place++) {
+        if (left < middle && (right >= last || data[left] <= data[right]))
+            out[place] = data[left++];
+        else
+            out[place] = data[right++];
+    }
+}

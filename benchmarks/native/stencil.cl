@@ -12,3 +12,13 @@ __kernel void stencil_2d(__global const float *plate, __global float *out, uint 
     else
         out[at] = plate[at];
 }
+
+__kernel void stencil_3d(__global const float *box, __global float *out, uint wide, uint high, uint deep) {
+    size_t x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    size_t layer = (size_t)wide * high, at = z * layer + y * wide + x;
+    if (x > 0 && x < wide - 1 && y > 0 && y < high - 1 && z > 0 && z < deep - 1) {
+        float near = box[at - 1] + box[at + 1] + box[at - wide] + box[at + wide] + box[at - layer] + box[at + layer];
+        out[at] = box[at] * 0.25f + near * 0.125f;
+    } else
+        out[at] = box[at];
+}

@@ -30,3 +30,20 @@ def bfs_step() -> Program:
             p.break_()
         out[vertex] = distance
     return p.build()
+
+
+def bfs_level() -> Program:
+    """One level of a search in breadth, from above: all neighbours of the front that are not reached yet get a mark.
+
+    Several invocations may mark one vertex; all write the same, which takes an atomic to be no race.
+    """
+    with program("bfs_level", GROUP) as p:
+        starts, neighbours, level = p.read("starts", u32), p.read("neighbours", u32), p.uniform("level", u32, 1)
+        distances = p.read("distances", u32)
+        out = p.write("out", u32, like=distances)
+        vertex = p.global_id(0)
+        with p.if_(distances[vertex] == level[0]), p.range(starts[vertex], starts[vertex + 1]) as n:
+            neighbour = p.let(neighbours[n])
+            with p.if_(distances[neighbour] == FAR):
+                out.atomic_exchange(neighbour, 1)
+    return p.build()

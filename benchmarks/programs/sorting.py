@@ -65,3 +65,20 @@ def _order(p: ProgramBuilder, array: Array, pair: Value, step: Value, is_up: Val
     a, b = array[first], array[second]
     array[first] = select(is_up, min(a, b), max(a, b))
     array[second] = select(is_up, max(a, b), min(a, b))
+
+
+def merge_pass() -> Program:
+    """Runs of `width[0]` ascending elements become runs of twice that; each invocation merges two."""
+    with program("merge_pass", GROUP) as p:
+        width, data = p.uniform("width", u32, 1), p.read("data", u32)
+        out = p.write("out", u32, like=data)
+        first = p.let(p.global_id(0) * 2 * width[0])
+        middle = p.let(min(first + width[0], data.length))
+        last = p.let(min(middle + width[0], data.length))
+        left, right = p.var(first), p.var(middle)
+        with p.range(first, last) as place:
+            takes_left = p.let((left < middle) & ((right >= last) | (data[left] <= data[right])))
+            out[place] = select(takes_left, data[left], data[right])
+            left.set(select(takes_left, left + 1, left))
+            right.set(select(takes_left, right, right + 1))
+    return p.build()

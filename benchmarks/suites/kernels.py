@@ -100,6 +100,7 @@ def _opencl(name: str, work: Work, backend: str) -> dict[str, Trial]:
     given = {name: device.upload(np.ascontiguousarray(array)) for name, array in (work.inputs | work.tables).items()}
     memory = given | {name: device.room(size) for name, size in work.scratch.items()}
     memory["out"] = device.room(work.wanted.nbytes)
+    cl.enqueue_fill_buffer(device.queue, memory["out"], bytes(1), 0, work.wanted.nbytes)
     all_of_them = ("out",) if work.in_place else (*work.inputs, "out")
     kernels = []
     for launch in work.launches:
@@ -145,6 +146,8 @@ def _c(name: str, work: Work) -> dict[str, Callable[[Array], object]]:
     import native_c
 
     library = native_c.library(WORKLOADS[name].domain)
+    if not hasattr(library, entry(name)):
+        raise NotHere("not written for this peer")
     given = [*_inputs(work), *work.tables.values()]
     inputs = [native_c.pointer(array) for array in given]
     sizes = [ctypes.c_long(size) for size in work.sizes]

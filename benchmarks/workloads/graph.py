@@ -37,6 +37,26 @@ def bfs_step(vertices: int) -> Work:
     )
 
 
+def bfs_level(vertices: int) -> Work:
+    starts, neighbours, distances, level, edges, after = _busiest(vertices)
+    inputs = {
+        "starts": starts,
+        "neighbours": neighbours,
+        "level": np.array([level], np.uint32),
+        "distances": distances,
+    }
+    return Work(
+        program=programs.bfs_level(),
+        grid=(vertices // GROUP, 1, 1),
+        inputs=inputs,
+        wanted=(after != distances).astype(np.uint32),
+        amount=edges,
+        bytes=starts.nbytes + 4 * edges + 2 * distances.nbytes,
+        operations=edges,
+        launches=(Launch("bfs_level", (vertices // GROUP,), (GROUP,)),),
+    )
+
+
 @cache
 def _busiest(vertices: int) -> tuple[U32, U32, U32, int, int, U32]:
     """Starts, neighbours, the distances before, their level, the edges from there, and the distances behind."""
@@ -74,4 +94,5 @@ def stepped(starts: U32, neighbours: U32, distances: U32, level: int) -> U32:
 
 WORKLOADS = {
     "bfs step": Workload(domain="graph", unit="Gedge/s", size=2**20, toy=4 * GROUP, make=bfs_step),
+    "bfs level": Workload(domain="graph", unit="Gedge/s", size=2**20, toy=4 * GROUP, make=bfs_level),
 }

@@ -9,6 +9,9 @@ from programs.sorting import LOCAL
 
 from workloads.work import Launch, Work, Workload
 
+WIDTH = 64
+"""Elements of a run that a merge takes."""
+
 
 def bitonic_sort(n: int) -> Work:
     data, groups = programs.words(n), n // (2 * GROUP)
@@ -36,6 +39,22 @@ def _merges(n: int, groups: int) -> list[Launch]:
     return launches
 
 
+def merge_pass(n: int) -> Work:
+    runs = np.sort(programs.words(n).reshape(-1, WIDTH), axis=1)
+    groups = n // (2 * WIDTH * GROUP)
+    return Work(
+        program=programs.merge_pass(),
+        grid=(groups, 1, 1),
+        inputs={"width": np.array([WIDTH], np.uint32), "data": runs},
+        wanted=np.sort(runs.reshape(-1, 2 * WIDTH), axis=1),
+        amount=n,
+        bytes=8 * n,
+        operations=n,
+        launches=(Launch("merge_pass", (groups,), (GROUP,), ("data", "out", WIDTH, n)),),
+    )
+
+
 WORKLOADS = {
     "bitonic sort": Workload(domain="sorting", unit="Gelement/s", size=2**20, toy=8 * GROUP, make=bitonic_sort),
+    "merge pass": Workload(domain="sorting", unit="Gelement/s", size=2**20, toy=2 * WIDTH * GROUP, make=merge_pass),
 }

@@ -59,7 +59,34 @@ def warmed(plate: Array, out: Array) -> Array:
     return out
 
 
+def stencil_3d(side: int) -> Work:
+    box = np.random.default_rng(1).random((side, side, side), np.float32)
+    groups = side // WIDE, side // HIGH, side
+    return Work(
+        program=programs.stencil_3d(),
+        grid=groups,
+        inputs={"sizes": np.full(3, side, np.uint32), "box": box},
+        wanted=diffused(box),
+        amount=8 * side**3,
+        bytes=8 * side**3,
+        operations=8 * side**3,
+        launches=(Launch("stencil_3d", groups, (WIDE, HIGH, 1), ("box", "out", side, side, side)),),
+    )
+
+
+def diffused(box: Array) -> Array:
+    out, own = box.copy(), (slice(1, -1),) * 3
+    ends = {-1: slice(None, -2), 1: slice(2, None)}
+    sides = [(*own[:axis], end, *own[axis + 1 :]) for axis in (2, 1, 0) for end in ends.values()]
+    near = box[sides[0]] + box[sides[1]]
+    for side in sides[2:]:
+        near += box[side]
+    out[own] = box[own] * np.float32(0.25) + near * np.float32(0.125)
+    return out
+
+
 WORKLOADS = {
     "stencil": Workload(domain="stencil", unit="GB/s", size=2**24, toy=GROUP, make=stencil),
     "stencil 2d": Workload(domain="stencil", unit="GB/s", size=4096, toy=WIDE, make=stencil_2d),
+    "stencil 3d": Workload(domain="stencil", unit="GB/s", size=192, toy=WIDE, make=stencil_3d),
 }
