@@ -6,10 +6,10 @@ import pytest
 
 from vyre_driver.tune.patterns import CASES, patterns
 from vyre_driver_opencl.opened import open_device
-from vyre_driver_opencl.proof.atomics import prove_atomics
+from vyre_driver_opencl.proof.atomics import prove_atomics, prove_stores
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.proof.rows import Row, prove
-from vyre_driver_opencl.spelling import ATOMICS, prelude
+from vyre_driver_opencl.spelling import ATOMIC_STORES, ATOMICS, prelude
 from vyre_foundation.dtype import DTYPES, bool_, f32, f64, i32, i64, u32, u64
 from vyre_foundation.ir.stmt import AtomicOp
 from vyre_foundation.ops import OPS
@@ -65,6 +65,12 @@ def test_wrong_atomics_are_not_proven(bench: Bench) -> None:
         (AtomicOp.OR, u32): "({0} | {1})",
     }
     assert prove_atomics(bench, swapped) == {(AtomicOp.ADD, u32): ATOMICS[AtomicOp.ADD, u32]}
+
+
+def test_an_exchange_without_an_old_value_is_a_store(bench: Bench) -> None:
+    wrong = {i32: "no_such_function(&{0}, {1})", u64: "({0} |= {1})", i64: "({0} = {1} & 255)"}
+    assert prove_stores(bench, {u32: ATOMIC_STORES[u32], **wrong}) == {u32: ATOMIC_STORES[u32]}
+    assert prove_stores(bench, ATOMIC_STORES) == ATOMIC_STORES
 
 
 def test_the_kind_of_memory_does_not_matter(bench: Bench) -> None:

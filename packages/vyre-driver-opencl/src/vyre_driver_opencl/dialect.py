@@ -41,6 +41,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         natives=spelling.NATIVES if f32 in proven.floats else {},
         barriers=spelling.BARRIERS,
         atomics=proven.atomics,
+        atomic_stores=proven.atomic_stores,
         subgroups=proven.collectives,
         subgroup_sizes=proven.subgroup_sizes,
         groups=_groups(reported),

@@ -17,6 +17,7 @@ from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.spelling import (
+    ATOMIC_STORES,
     ATOMICS,
     BIT_OPS,
     EXACT_DIVISION,
@@ -88,6 +89,7 @@ class Proven:
     ops: Mapping[tuple[str, DType], str]
     casts: Mapping[tuple[DType, DType], str]
     atomics: Atomics
+    atomic_stores: Mapping[DType, str]
     subgroup_sizes: frozenset[int]
     collectives: Collectives
     plain_pointers: bool = False
@@ -105,6 +107,7 @@ def assumed(reported: Reported) -> Proven:
         ops={row: candidates[0] for table in tables for row, candidates in table.items()},
         casts={(a, b): cast_text(b) for a, b in float_casts(floats)},
         atomics={key: text for key, text in ATOMICS.items() if key[1].bits == 32 or reported.atomic64},
+        atomic_stores={t: text for t, text in ATOMIC_STORES.items() if t.bits == 32 or reported.atomic64},
         subgroup_sizes=frozenset(SUBGROUP_SIZES) if reported.subgroups else frozenset(),
         collectives={key: text for key, text in SUBGROUPS.items() if key[1] in types} if reported.subgroups else {},
     )

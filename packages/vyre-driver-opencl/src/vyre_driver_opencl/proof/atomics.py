@@ -16,6 +16,7 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.ops.scalar import from_bits, to_bits
 
 Atomics = Mapping[tuple[AtomicOp, DType], str]
+Stores = Mapping[DType, str]
 
 
 def prove_atomics(bench: Bench, spelled: Atomics) -> Atomics:
@@ -28,6 +29,45 @@ def prove_atomics(bench: Bench, spelled: Atomics) -> Atomics:
             return {}
     alone = [{key: text for key, text in spelled.items() if key[1] is t} for t in types]
     return {key: text for part in alone for key, text in prove_atomics(bench, part).items()}
+
+
+def prove_stores(bench: Bench, spelled: Stores) -> Stores:
+    """The spellings that replace an element in both memories, and of which one is left whole where all lanes write one
+    element; where not all compile together, each type is tried alone."""
+    try:
+        return _right_stores(bench, spelled)
+    except BuildFailed:
+        if len(spelled) < 2:
+            return {}
+    return {t: text for one in spelled.items() for t, text in prove_stores(bench, dict([one])).items()}
+
+
+def _right_stores(bench: Bench, spelled: Stores) -> Stores:
+    out = np.zeros((4 * len(spelled), CASES), np.uint64)
+    values = [words(t, patterns(t)) for t in spelled]
+    bench.run(_store_text(bench.prelude, spelled), (out,), values, lanes=CASES)
+    rows = out.reshape(-1, 4, CASES).tolist()
+    return {t: text for (t, text), got in zip(spelled.items(), rows, strict=True) if _is_stored(t, got)}
+
+
+def _store_text(prelude: str, spelled: Stores) -> str:
+    """Each lane replaces an element of its own, which held the complement, and all of them replace the first one."""
+    parameters = "".join(f", __global {TYPES[t]} *cells_{t}" for t in spelled)
+    lines = [f"__kernel void prove(__global ulong *out{parameters}) {{ uint i = get_local_id(0);"]
+    for number, (t, template) in enumerate(spelled.items()):
+        lines.append(f"__local {TYPES[t]} local_{t}[{CASES}]; {TYPES[t]} value_{t} = cells_{t}[i];")
+        for row, (array, place) in enumerate((a, p) for a in ("cells", "local") for p in ("i", "0")):
+            cell = f"{array}_{t}[{place}]"
+            lines.append(f"{array}_{t}[i] = ~value_{t}; {_BARRIER} {template.format(cell, f'value_{t}')}; {_BARRIER}")
+            lines.append(f"out[{4 * number + row} * {CASES} + i] = (ulong)({cell}); {_BARRIER}")
+    return prelude + "\n".join([*lines, "}\n"])
+
+
+def _is_stored(t: DType, got: list[list[int]]) -> bool:
+    """Of own elements every lane finds its value, of the common one all find the same, which is one of the values."""
+    values, mask = [*patterns(t)], (1 << t.bits) - 1
+    own = all([bits & mask for bits in row] == values for row in got[::2])
+    return own and all(len(set(row)) == 1 and row[0] & mask in values for row in got[1::2])
 
 
 def _right(bench: Bench, types: list[DType], spelled: Atomics) -> Atomics:

@@ -15,7 +15,7 @@ from vyre_driver.errors import BackendUnavailable
 from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver_opencl.needs import Group, Need, RowKey
 from vyre_driver_opencl.probe import Proven, Reported, assumed
-from vyre_driver_opencl.proof.atomics import prove_atomics
+from vyre_driver_opencl.proof.atomics import prove_atomics, prove_stores
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.proof.pointers import prove_pointers
 from vyre_driver_opencl.proof.rows import Row, examine, prove
@@ -52,7 +52,8 @@ def prove_device(backend: str, bench: Bench, reported: Reported, known: Proven, 
     exact = prove(bench, asked)
     known = _with_rows(backend, known, {row.key: exact.get(row.key) for row in asked})
     if Group.ATOMICS in todo:
-        known = replace(known, atomics=prove_atomics(bench, known.atomics))
+        atomics = prove_atomics(bench, known.atomics)
+        known = replace(known, atomics=atomics, atomic_stores=prove_stores(bench, known.atomic_stores))
     if Group.SUBGROUPS in todo:
         sizes = prove_sizes(bench, known.subgroup_sizes)
         collectives = prove_collectives(bench, min(sizes), known.collectives) if sizes else {}

@@ -52,6 +52,8 @@ class CDialect:
 
     `barriers` are statements (a `Scope.GRID` entry means that the target has a grid barrier). `atomics` are expressions
     that give the old value: ``{0}`` is the element (an lvalue), ``{1}`` the value, ``{2}`` the expected value.
+    `atomic_stores` are expressions that replace an element as an exchange does, and give nothing: what an exchange is
+    written as where its old value is not used, and cheaper. Types without an entry are exchanged.
     `subgroups` are expressions over ``{0}`` the value and ``{1}`` the lane or mask (already below the subgroup size),
     valid for subgroups of any of `subgroup_sizes` in the order of the linear local ids; reductions and scans of floats
     only if they combine in the order of the language. Without an entry they are composed from exchanges, or go
@@ -93,6 +95,7 @@ class CDialect:
     natives: Mapping[tuple[str, DType], str] = field(default_factory=dict)
     barriers: Mapping[Scope, str]
     atomics: Mapping[tuple[AtomicOp, DType], str] = field(default_factory=dict)
+    atomic_stores: Mapping[DType, str] = field(default_factory=dict)
     subgroups: Mapping[tuple[SubgroupOp, DType], str] = field(default_factory=dict)
     subgroup_sizes: frozenset[int] = frozenset()
     groups: Groups = Groups.ITEMS

@@ -11,12 +11,13 @@ import pytest
 from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import apply, constant, program, select
-from vyre_foundation.dtype import f32, u32
+from vyre_foundation.dtype import f32, u32, u64
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Store
 from vyre_foundation.ops import OPS
+from vyre_foundation.optimize import optimize
 
 
 def printed(built: Program, dialect) -> str:
@@ -200,3 +201,16 @@ def test_a_nan_may_be_a_variable_that_compilers_do_not_know(dialects) -> None:
     assert text.count("0x7fc00000") == 1
     assert re.search(rf"\? {hidden[2]} :", text)
     assert "hide(" not in printed(chain(3), dialect)
+
+
+def test_an_exchange_whose_old_value_nobody_uses_is_a_store(dialects) -> None:
+    """Of the types that have one; an old value that is used comes from an exchange."""
+    with program("marks", 64) as p:
+        out, wide = p.read_write("out", u32, 64), p.read_write("wide", u64, 64)
+        out.atomic_exchange(p.local_id(0), 1)
+        out[0] = out.atomic_exchange(p.local_id(0), 2) + 1
+        wide.atomic_exchange(p.local_id(0), 3)
+    dialect = replace(dialects["full"], atomic_stores={u32: "store(&{0}, {1})"})
+    text = printed(optimize(p.build().validate()).program, dialect)
+    assert re.findall(r"\bstore\(.*\)", text) == ["store(&out[local_id_x], 1u)"]
+    assert re.findall(r"atomic_exchange\(&(\w+)", text) == ["out", "wide"]

@@ -17,6 +17,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
+    AtomicOp,
     Barrier,
     Body,
     Break,
@@ -167,8 +168,14 @@ class _Statements:
         if stmt.expected is not None:
             operands.append(self._values.text(stmt.expected))
         dtype = stmt.buffer.dtype
-        self._result(stmt.result, dtype, self._dialect.atomics[stmt.op, dtype].format(element, *operands))
+        self._result(stmt.result, dtype, self._atomic_template(stmt).format(element, *operands))
         self._values.forget(Life.UNTIL_WRITE)
+
+    def _atomic_template(self, stmt: Atomic) -> str:
+        dtype = stmt.buffer.dtype
+        if stmt.op is AtomicOp.EXCHANGE and stmt.result is None and dtype in self._dialect.atomic_stores:
+            return self._dialect.atomic_stores[dtype]
+        return self._dialect.atomics[stmt.op, dtype]
 
     def _subgroup(self, stmt: Subgroup) -> None:
         dtype = stmt.value.dtype
