@@ -7,6 +7,9 @@ import pytest
 from vyre_driver.lower import RUNS, Lowered
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import f64, u32
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import For
+from vyre_foundation.ir.walk import statements
 
 
 def most(lowered: Lowered) -> int:
@@ -96,3 +99,38 @@ def test_invocations_that_end_early_end_alone(case, check):
             p.return_()
         p.write("out", u32, 40)[i] = a[i] * 5
     assert most(check(case(p.build(), {"a": range(40)}, grid=(5, 1, 1)), "loops")) > 1
+
+
+def columns_first(axis: int) -> Program:
+    """Rows are on `axis`, columns on the other one; how long a row is, is known at the launch."""
+    with program("columns", (8, 4) if axis == 0 else (4, 8)) as p:
+        sizes, a = p.uniform("sizes", u32, 1), p.read("a", u32, 24 * 8)
+        out = p.write("out", u32, 24 * 8)
+        at = p.let(p.global_id(axis) * sizes[0] + p.global_id(1 - axis))
+        out[at] = a[at] * 3 + p.global_id(0)
+    return p.build()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_innermost_loop_walks_along_memory(axis, case, check):
+    """Where x is strided, invocations that are neighbours on y run one after the other, also in rows of workgroups."""
+    source = case(columns_first(axis), {"sizes": [8], "a": range(24 * 8)}, grid=(3, 2, 1) if axis == 0 else (2, 3, 1))
+    lowered = check(source, "loops")
+    assert most(lowered) > 1
+    (kernel,) = lowered.kernels
+    loops = [s for s in statements(kernel.program.body) if isinstance(s, For)]
+    innermost = {s.name.split("_")[1] for s in loops if not any(isinstance(inner, For) for inner in s.body)}
+    assert innermost == {"xy"[1 - axis]}
+
+
+def test_what_invocations_keep_is_walked_in_order(case, check):
+    """Kept values lie in the order of x, whatever else is walked in another one."""
+    with program("kept", (8, 4)) as p:
+        sizes, tile = p.uniform("sizes", u32, 1), p.workgroup("tile", u32, 32)
+        a, out = p.read("a", u32, 32), p.write("out", u32, 32)
+        at = p.let(p.local_id(0) * sizes[0] + p.local_id(1))
+        own = p.let(a[at])
+        tile[at] = own
+        p.barrier()
+        out[at] = tile[31 - at] * 5 + own
+    check(case(p.build(), {"sizes": [4], "a": range(32)}, grid=(1, 1, 1)), "loops")

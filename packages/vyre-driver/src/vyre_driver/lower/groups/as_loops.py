@@ -6,7 +6,7 @@ atomics on it are plain operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from vyre_driver.lower.groups.crossing import crossing_locals, made_again, named
 from vyre_driver.lower.groups.invocation import Invocation, Workgroup
 from vyre_driver.lower.groups.lanes import Limit, end_of_loop, split_guard
 from vyre_driver.lower.groups.memory import MAX_BYTES, GroupMemory
+from vyre_driver.lower.groups.orders import Orders
 from vyre_driver.lower.groups.returns import without_returns
 from vyre_driver.lower.groups.runs import Row, most_in_a_row
 from vyre_driver.lower.groups.structure import (
@@ -145,6 +146,7 @@ class _Grouper:
         self._program = replace(program, workgroup_size=(x * self.most, y, z))
         self.memory = GroupMemory(self._program, kept, self._fresh)
         self._axes = [axis for axis in (2, 1, 0) if program.workgroup_size[axis] > 1]
+        self._orders = Orders(everything, self._axes, is_free=not self.memory.keeps_lanes)
         self._limits: tuple[Limit, ...] = ()
         self._part = dict[int, Part]()
         self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
@@ -206,7 +208,9 @@ class _Grouper:
         ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
         left = () if is_last else self._leave(invocation, guarded.body, names)
         stmts = (*self._take(invocation, taken), *invocation.body(ends), *left)
-        return () if all(isinstance(s, Let) for s in stmts) else self._for_all(counters, stmts, guarded.limits)
+        if all(isinstance(s, Let) for s in stmts):
+            return ()
+        return self._for_all(counters, stmts, guarded.limits, self._orders.of(guarded.body))
 
     def _counters(self) -> dict[int, Local]:
         """Those of a new loop over the invocations, by axis."""
@@ -222,9 +226,16 @@ class _Grouper:
             self._ranges.learn_whole(add(self._first[axis], ids[axis]))
         return Invocation(self._workgroup, ids, self._lane(ids), names)
 
-    def _for_all(self, counters: Mapping[int, Local], stmts: Body, limits: tuple[Limit, ...] = ()) -> Body:
-        """Loops over the invocations, or over a part of them, for which there are no other limits."""
-        for axis in reversed(self._axes):
+    def _for_all(
+        self,
+        counters: Mapping[int, Local],
+        stmts: Body,
+        limits: tuple[Limit, ...] = (),
+        axes: Sequence[int] | None = None,
+    ) -> Body:
+        """Loops over the invocations, or over a part of them, for which there are no other limits; on `axes` from the
+        outermost to the innermost."""
+        for axis in reversed(axes or self._axes):
             end = self._part[axis].count if axis in self._part else self._end(axis, limits)
             stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts),)
         return stmts

@@ -33,6 +33,11 @@ class GroupMemory:
         return (*self.arrays.values(), *self.kept.values())
 
     @property
+    def keeps_lanes(self) -> bool:
+        """Whether there is something for each invocation, in the order of their numbers."""
+        return bool(self.kept) or any(b.memory is Memory.PRIVATE for b in self.arrays)
+
+    @property
     def bytes(self) -> int:
         return sum(b.dtype.size * b.count for b in self.buffers if isinstance(b.count, int))
 

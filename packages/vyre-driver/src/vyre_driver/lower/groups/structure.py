@@ -41,7 +41,7 @@ from vyre_foundation.record import record
 
 _UNROLLED = 4
 """Loops of so few rounds stay inside: compilers unroll them."""
-_IN_A_ROW = 4
+IN_A_ROW = 4
 """Neighbours whose elements are no further apart walk through memory side by side: each takes some in a row."""
 
 
@@ -201,8 +201,8 @@ class _Structure:
             return False
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
-        strides = [self._strides.of(index) for index in _indices(loop.body)]
-        return all(stride is None or abs(stride) <= _IN_A_ROW for stride in strides)
+        strides = [self._strides.of(index) for index in shared_indices(loop.body)]
+        return all(stride is None or abs(stride) <= IN_A_ROW for stride in strides)
 
     def _goes_in_step(self, loop: For) -> bool:
         """Whether invocations should go through a loop together although not all come to its end."""
@@ -250,7 +250,7 @@ def _is_unrolled(loop: For) -> bool:
     return loop.rounds is not None and loop.rounds <= _UNROLLED
 
 
-def _indices(body: Body) -> list[Expr]:
+def shared_indices(body: Body) -> list[Expr]:
     """The indices of all accesses to memory that neighbours share."""
     indices: list[Expr] = []
     for stmt in statements(body):

@@ -43,9 +43,11 @@ class GroupValues:
 
 
 class Strides:
-    """By how much values grow from an invocation to its neighbour on x, where that is a known number (else None)."""
+    """By how much values grow from an invocation to its neighbour on `axis`, where that is a known number (else
+    None)."""
 
-    def __init__(self, stmts: Iterable[Stmt]) -> None:
+    def __init__(self, stmts: Iterable[Stmt], axis: int = 0) -> None:
+        self._axis = axis
         self._names: dict[str, int | None] = {}
         self._strides: dict[Expr, int | None] = {}
         self._seen: set[Expr] = set()
@@ -65,7 +67,7 @@ class Strides:
 
     def _of(self, node: Expr, inner: list[int | None]) -> int | None:
         match node:
-            case Id(IdKind.LOCAL_ID | IdKind.GLOBAL_ID, 0):
+            case Id(IdKind.LOCAL_ID | IdKind.GLOBAL_ID, axis) if axis == self._axis:
                 return 1
             case Id() | Literal() | Length():
                 return 0
