@@ -9,6 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vyre_driver import acquire
+from vyre_foundation import DType, bf16, call, constant, f16, f32, program
+from vyre_foundation.dialect import expand
+from vyre_foundation.ir.expr import Load
+from vyre_foundation.ir.walk import postorder
+from vyre_math.binary32.power import EXACT
+
 SPECIAL = {
     "exp": ((-inf, 0.0), (-0.0, 1.0), (0.0, 1.0), (inf, inf), (88.72284, inf), (-103.97209, 0.0)),
     "exp2": ((-inf, 0.0), (-0.0, 1.0), (10.0, 1024.0), (-149.0, 2.0**-149), (-150.0, 0.0), (128.0, inf), (inf, inf)),
@@ -39,3 +46,34 @@ def test_special_values_have_their_results(results: Callable[..., Any], name: st
     found = results(name, x, backend=backend).view(np.uint32)
     wanted = np.where(np.isnan(expected), np.uint32(0x7FC0_0000), expected.view(np.uint32))
     assert [hex(v) for v in found] == [hex(v) for v in wanted]
+
+
+EDGES = (0, 1, 0x7F_FFFF, 0x80_0000, 0x1FFF_FFFF, 0x2000_0000, 0x3F80_0000, 0x3F80_0001, 0x5F7F_FFFF, 0x5F80_0000,
+         0x7F7F_FFFF, 0x7F80_0000, 0x7F80_0001, 0x7FC0_1234)  # fmt: skip
+"""Zero, subnormals, squares that under- and overflow, one, infinity, NaN."""
+
+
+@pytest.mark.parametrize("dtype", [f32, f16, bf16], ids=str)
+@pytest.mark.parametrize("power", EXACT)
+def test_powers_that_are_one_op_have_the_same_bits(power: float, dtype: DType) -> None:
+    """An exponent in the program beside one that comes from memory."""
+    random = np.random.default_rng(1).integers(0, 2**32, 4000, np.uint32)
+    words = np.concatenate([np.array(EDGES, np.uint32), np.array(EDGES, np.uint32) | np.uint32(1 << 31), random])
+    with program("powers", 64) as p:
+        source, given = p.read("source", dtype), p.read("given", dtype, 1)
+        known, found = p.write("known", dtype, like=source), p.write("found", dtype, like=source)
+        x = p.let(source[p.global_id(0)])
+        known[p.global_id(0)] = call("math.pow", x, constant(dtype, power))
+        found[p.global_id(0)] = call("math.pow", x, given[0])
+    patterns = (words >> (32 - dtype.bits)).astype(f"u{dtype.size}")
+    inputs = [patterns.tobytes(), np.array([power]).astype(dtype.numpy).tobytes()]
+    one, other = acquire("reference").dispatch(p.build(), inputs)
+    assert bytes(one) == bytes(other)
+
+
+@pytest.mark.parametrize("power", EXACT)
+def test_powers_that_are_one_op_are_short(power: float) -> None:
+    with program("short", 64) as p:
+        x = p.read("x", f32)[0]
+    whole = expand(call("math.pow", x, power).expr, {})
+    assert len([node for node in postorder((whole,)) if not isinstance(node, Load)]) <= 8

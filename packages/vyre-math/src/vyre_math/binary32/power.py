@@ -15,11 +15,13 @@ Special values: IEEE 754-2019, 9.2.1, for pow. `docs/math.md` has the bounds of 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from math import inf, nan
 from typing import NamedTuple
 
 from vyre_foundation import Value, call, constant, f32, f64, select, u64
-from vyre_foundation.functions import abs, copysign, fma, is_nan, max, min, trunc
+from vyre_foundation.functions import abs, copysign, fma, is_nan, max, min, sqrt, trunc
+from vyre_foundation.ir.expr import Cast, Expr, Literal
 from vyre_math.binary32.exponential import ONE, ROUNDER
 from vyre_math.constants import POW_CENTER, POW_EXP2, POW_LOG2, POW_TURN, TWO_LOG2_E
 from vyre_math.polynomial import by_twos
@@ -50,7 +52,29 @@ class Parts(NamedTuple):
     is_upper: Value
 
 
+EXACT: Mapping[float, Callable[[Value], Value]] = {
+    0.0:  lambda x: constant(f32, 1.0),
+    0.5:  lambda x: select(x == -inf, constant(f32, inf), sqrt(x + 0.0)),
+    1.0:  lambda x: x,
+    2.0:  lambda x: x * x,
+    -1.0: lambda x: 1.0 / x,
+}  # fmt: skip
+"""Powers that are one op, which is correctly rounded, too, and overflows, underflows and passes a NaN on as the power
+does. The root of -0 and of -inf has another sign, or is none."""
+
+
 def pow(x: Value, y: Value) -> Value:
+    known = literal_of(y.expr)
+    return power_of(x, y) if known is None or known not in EXACT else EXACT[known](x)
+
+
+def literal_of(y: Expr) -> float | None:
+    """The number that `y` is in the text of a program, also where it comes from a narrower type."""
+    inner = y.value if isinstance(y, Cast) and y.value.dtype.is_float else y
+    return float(inner.value) if isinstance(inner, Literal) else None
+
+
+def power_of(x: Value, y: Value) -> Value:
     exponent = limited(factor(y) * logarithm(parts(x)))
     shifted = exponent + ROUNDER
     power = exponential(exponent - (shifted - ROUNDER)) * power_of_two(shifted)
