@@ -64,6 +64,17 @@ def test_rows_of_a_length_that_only_the_launch_knows(dialect, case, check):
     assert "a" not in checks(lowered)
 
 
+def test_layers_of_a_box_that_only_the_launch_knows(case, check):
+    """Indices of products of products, to which another product is added; sizes are read without a check."""
+    with program("box", (4, 2, 1)) as p:
+        a, sizes = p.read("a", u32), p.uniform("sizes", u32, 2)
+        wide, layer = p.let(sizes[0]), p.let(sizes[0] * sizes[1])
+        at = p.let((p.global_id(2) * sizes[1] + p.global_id(1)) * wide + p.global_id(0))
+        p.write("out", u32, 96)[at] = a[at - layer] + a[at + layer] + a[at]
+    lowered = check(case(p.build(), {"a": range(96), "sizes": [8, 4]}, grid=(2, 2, 3)), "vectors")
+    assert checks(lowered) == []
+
+
 def test_a_loop_inside_is_decided_before_the_loop_over_invocations(case, check):
     with program("rounds", 8) as p:
         a = p.read("a", u32)

@@ -13,15 +13,15 @@ from typing import NamedTuple
 from vyre_driver.lower.ranges import Ranges
 from vyre_driver.lower.versions.bound import Bound, Less, added, at_least, at_most, number, scaled
 from vyre_foundation.dtype import DType, u32, u64
-from vyre_foundation.ir.buffer import Access
+from vyre_foundation.ir.buffer import Access, Buffer
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.walk import postorder, rewrite
 from vyre_foundation.ops import OPS
 
 _FEW = 1 << 16
 """A value of so few possibilities counts as bounded by its type or facts, whatever it is made of."""
-_ROOT = 1 << 30
-"""Factors below keep their product within a bound."""
+_ROOT = 1 << 29
+"""Factors below keep their product within a bound, and sums of a few of them."""
 _MOST_NEEDS = 16
 
 
@@ -287,5 +287,11 @@ def nearest_to_zero(constant: Literal) -> int:
 
 
 def _rechecked(node: Expr) -> Expr:
-    """A load is only proven where it stands."""
-    return Load(node.buffer, node.index) if isinstance(node, Load) and not node.checked else node
+    """A load is only proven where it stands, unless its index is a number."""
+    if not isinstance(node, Load) or node.checked or _is_element(node.index, node.buffer):
+        return node
+    return Load(node.buffer, node.index)
+
+
+def _is_element(index: Expr, buffer: Buffer) -> bool:
+    return isinstance(index, Literal) and isinstance(buffer.count, int) and 0 <= int(index.value) < buffer.count
