@@ -96,6 +96,21 @@ def test_values_of_the_workgroup_are_computed_once(case, check):
     assert privates(lowered) == {"w"}
 
 
+def test_indices_are_computed_again_where_the_workgroup_loops(case, check):
+    """Made of ids, of sizes that the launch knows, and of each other: neighbours walk side by side, and no array says
+    where to."""
+    with program("indices", 8) as p:
+        a, sizes = p.read("a", u32), p.uniform("sizes", u32, 1)
+        row = p.let(p.global_id(0) * sizes[0])
+        at = p.let(row + p.local_id(0) + p.workgroup_id(0))
+        total = p.var(0, u32)
+        with p.range(0, 9) as k:
+            total.set(total + a[at + k] * a[row + k])
+        p.write("out", u32, like=a)[p.global_id(0)] = total.get() + at
+    lowered = check(case(p.build(), {**DATA, "sizes": [2]}), "loops")
+    assert {name for name in privates(lowered) if name.startswith("t")} == set()
+
+
 def test_control_around_barriers_is_the_workgroups(case, check):
     with program("control", 8) as p:
         a, n, w = p.read("a", u32), p.read("n", u32), p.workgroup("w", u32, 8)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from vyre_driver.lower.groups.structure import Choice, Limited, Node, Once, Phase, Rarely, Rounds, Together
 from vyre_driver.lower.groups.values import GroupValues
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Length, Literal, Local
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Length, Literal, Load, Local
 from vyre_foundation.ir.stmt import Assign, Body, Let, Return
-from vyre_foundation.ir.walk import expressions, postorder, statements
+from vyre_foundation.ir.walk import expressions, postorder, rewrite, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _CHEAP = 12
@@ -35,8 +35,14 @@ def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, No
 
 def made_again(crossing: Iterable[str], lets: Mapping[str, Expr], group: GroupValues) -> dict[str, Expr]:
     """Of locals that cross, what each phase had better compute for itself: sums of ids are cheaper than memory, and
-    show how memory is walked."""
-    return {name: lets[name] for name in crossing if name in lets and _is_cheap(lets[name], group)}
+    show how memory is walked. Of a sum that names another such local, that is a part."""
+    again: dict[str, Expr] = {}
+    for name in crossing:
+        if name in lets:
+            value = rewrite(lets[name], lambda e: again.get(e.name, e) if isinstance(e, Local) else e, {})
+            if _is_cheap(value, group):
+                again[name] = value
+    return again
 
 
 def _is_cheap(value: Expr, group: GroupValues) -> bool:
@@ -49,7 +55,14 @@ def _is_steady(node: Expr, group: GroupValues) -> bool:
     """Whether `node` is an id or of the workgroup, or a step on the way from those to integers."""
     if isinstance(node, (Apply, Cast)):
         return node.dtype.is_integer and all(a.dtype.is_integer for a in node.args)
+    if isinstance(node, Load):
+        return group.holds(node) and _is_proven_anywhere(node)
     return isinstance(node, (Id, Literal, Length)) or (isinstance(node, Local) and group.holds(node))
+
+
+def _is_proven_anywhere(load: Load) -> bool:
+    """Whether a load needs no guard that is around it now."""
+    return load.checked or (isinstance(load.index, Literal) and isinstance(load.buffer.count, int))
 
 
 def named_locals(body: Body) -> set[str]:
