@@ -2,7 +2,7 @@
 
 The order in which invocations run can show in two ways. A *race*: two of them touch one element in one barrier
 interval, one of them writes, and not both use an atomic. And *atomics* whose order matters: the old value is used, they
-exchange, or two different ops meet. All else commutes.
+exchange for different values, or two different ops meet. All else commutes.
 
 So the question is always whether two invocations may touch one element in one interval. The proof goes in steps:
 
@@ -10,7 +10,8 @@ So the question is always whether two invocations may touch one element in one i
 2. `phases`    says which statements share an interval: for invocations of one workgroup any barrier divides, for those
                of different workgroups a grid barrier;
 3. accesses of one buffer in one interval whose ranges of indices overlap are taken together;
-4. together they are harmless if they only read, or only apply one commutative atomic without using its result;
+4. together they are harmless if they only read, or only apply one commutative atomic without using its result, or only
+   exchange for one value;
 5. else every index must tell who made it: `forms` writes it as a sum, `views` finds the digits of the invocation in it
    (`identity`), and `ownership` decides whether these can be read back.
 
@@ -23,6 +24,7 @@ The proof is for the grids of the program: they extend on x and on the axes that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Local
@@ -59,16 +61,18 @@ def find_determinism(
     stability = find_stability(nodes, declared, written)
     forms = Forms(program, declared, ranges, stability.unstable, axes)
     used = frozenset(node.name for node in nodes if isinstance(node, Local))
-    collector = Collector(outline, Guards(forms, declared, stability.unstable), stability.loading, written, used)
-    try:
-        accesses = collector.collect()
-    except TooMuch:
-        return Determinism((too_large(),), axes)
 
     def is_fixed(leaf: Expr, between: Between) -> bool:
         needed = Uniformity.GRID if between is Between.GROUPS else Uniformity.WORKGROUP
         level = uniformity.get(leaf, Uniformity.NONE)
         return leaf not in stability.varying and level.value >= needed.value
+
+    guards = Guards(forms, declared, stability.unstable)
+    is_constant = partial(is_fixed, between=Between.GROUPS)
+    try:
+        accesses = Collector(outline, guards, stability.loading, written, used, is_constant).collect()
+    except TooMuch:
+        return Determinism((too_large(),), axes)
 
     identity = Identity(program, axes, forms)
     conflicts = Conflicts(forms, Views(forms, identity, declared, is_fixed), identity)

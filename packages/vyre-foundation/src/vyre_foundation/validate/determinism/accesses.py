@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 
@@ -24,14 +24,15 @@ class Kind(Enum):
     LOAD = "load"
     STORE = "store"
     COMMUTES = "atomic"
-    """An atomic whose result nobody uses: in any order the same, with others of its op."""
+    """An atomic whose result nobody uses: in any order the same, with others of its op. An exchange, too, of a value
+    that is one for all invocations, with others of that value."""
     ORDERED = "ordered atomic"
     """An atomic that shows or depends on what came before."""
 
 
 @record(frozen=True, slots=True, eq=False)
 class Access:
-    """One access. `op` is that of an atomic."""
+    """One access. `op` is that of an atomic, `value` what an exchange leaves that commutes."""
 
     kind: Kind
     buffer: Buffer
@@ -39,6 +40,13 @@ class Access:
     place: Place
     guard: Guard
     op: AtomicOp | None = None
+    value: Expr | None = None
+
+    def commutes_with(self, other: Access) -> bool:
+        """Whether the order of the two does not show, whoever makes them."""
+        if self.kind not in (Kind.LOAD, Kind.COMMUTES):
+            return False
+        return self.kind is other.kind and self.op is other.op and self.value is other.value
 
 
 class TooMuch(Exception):
@@ -46,7 +54,8 @@ class TooMuch(Exception):
 
 
 class Collector:
-    """Walks the statements with their guards. `used` are the locals that some expression reads."""
+    """Walks the statements with their guards. `used` are the locals that some expression reads. `is_constant` says
+    whether an expression has one value for all invocations, at all times."""
 
     def __init__(
         self,
@@ -55,6 +64,7 @@ class Collector:
         loading: AbstractSet[Expr],
         written: AbstractSet[Buffer],
         used: AbstractSet[str],
+        is_constant: Callable[[Expr], bool],
     ) -> None:
         self.accesses: list[Access] = []
         self._outline = outline
@@ -62,6 +72,7 @@ class Collector:
         self._loading = loading
         self._written = written
         self._used = used
+        self._is_constant = is_constant
         self._visits = 0
 
     def collect(self) -> list[Access]:
@@ -97,10 +108,13 @@ class Collector:
                 self.accesses.append(Access(Kind.STORE, buffer, index, place, guard))
             case Atomic(op, buffer, index) as atomic if buffer in self._written:
                 kind = Kind.ORDERED if self._is_ordered(atomic) else Kind.COMMUTES
-                self.accesses.append(Access(kind, buffer, index, place, guard, op))
+                value = atomic.value if op is AtomicOp.EXCHANGE and kind is Kind.COMMUTES else None
+                self.accesses.append(Access(kind, buffer, index, place, guard, op, value))
 
     def _is_ordered(self, stmt: Atomic) -> bool:
-        return stmt.op in (AtomicOp.EXCHANGE, AtomicOp.COMPARE_EXCHANGE) or stmt.result in self._used
+        if stmt.op is AtomicOp.EXCHANGE and not self._is_constant(stmt.value):
+            return True
+        return stmt.op is AtomicOp.COMPARE_EXCHANGE or stmt.result in self._used
 
     def _loads(self, place: Place, guard: Guard, root: Expr) -> None:
         """The loads under `root`; only what has such loads inside is looked at."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.validate.buffers import MAX_LENGTH
-from vyre_foundation.validate.determinism.accesses import Access, Kind
+from vyre_foundation.validate.determinism.accesses import Access
 from vyre_foundation.validate.determinism.forms import Forms
 from vyre_foundation.validate.determinism.identity import Between, Identity
 from vyre_foundation.validate.determinism.ownership import are_owned
@@ -92,7 +92,4 @@ def _by_stretch(accesses: Sequence[Access], phases: Phases) -> Mapping[int, Mapp
 
 def _commute(cluster: Sequence[Access]) -> bool:
     """Whether the order of these accesses does not show, whoever makes them."""
-    first = cluster[0]
-    if first.kind not in (Kind.LOAD, Kind.COMMUTES):
-        return False
-    return all(access.kind is first.kind and access.op is first.op for access in cluster)
+    return all(access.commutes_with(cluster[0]) for access in cluster)

@@ -41,9 +41,7 @@ def too_large() -> Finding:
 
 def _matters(a: Access, b: Access) -> bool:
     """Whether the order of the two shows."""
-    if a.kind is Kind.LOAD and b.kind is Kind.LOAD:
-        return False
-    return not (a.kind is b.kind is Kind.COMMUTES and a.op is b.op)
+    return not a.commutes_with(b)
 
 
 def _reason(access: Access, other: Access, between: Between) -> tuple[str, str, str]:
