@@ -96,13 +96,30 @@ def test_values_of_the_workgroup_are_computed_once(case, check):
     assert privates(lowered) == {"w"}
 
 
+@pytest.mark.parametrize("walk", ["rows", "columns"])
+def test_rows_of_a_length_that_only_the_launch_knows_stay_inside(walk, case, check):
+    """Each invocation walks along its own row; along columns, neighbours walk side by side."""
+    with program("sums", 8) as p:
+        a, sizes = p.read("a", u32), p.uniform("sizes", u32, 1)
+        i, n, total = p.global_id(0), p.let(sizes[0]), p.var(0, u32)
+        with p.range(0, n) as k:
+            total.set(total + a[i * n + k if walk == "rows" else k * n + i])
+        p.write("out", u32, 8)[i] = total
+    lowered = check(case(p.build(), {**DATA, "sizes": [5]}, grid=(1, 1, 1)), "loops")
+    around = [
+        s for s in statements(lowered.kernels[0].program.body) if isinstance(s, For) and s.name.startswith("local_x")
+    ]
+    is_inside = any(isinstance(inner, For) for loop in around for inner in statements(loop.body))
+    assert is_inside == (walk == "rows")
+
+
 def test_indices_are_computed_again_where_the_workgroup_loops(case, check):
     """Made of ids, of sizes that the launch knows, and of each other: neighbours walk side by side, and no array says
     where to."""
     with program("indices", 8) as p:
         a, sizes = p.read("a", u32), p.uniform("sizes", u32, 1)
-        row = p.let(p.global_id(0) * sizes[0])
-        at = p.let(row + p.local_id(0) + p.workgroup_id(0))
+        row = p.let(p.workgroup_id(0) * sizes[0] + p.local_id(0))
+        at = p.let(row + p.local_id(0) * 2)
         total = p.var(0, u32)
         with p.range(0, 9) as k:
             total.set(total + a[at + k] * a[row + k])

@@ -14,7 +14,7 @@ from dataclasses import replace
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.groups.in_step import can_go_in_step, masked
 from vyre_driver.lower.groups.lanes import Limit, split_guard
-from vyre_driver.lower.groups.values import GroupValues, Strides
+from vyre_driver.lower.groups.values import FAR, GroupValues, Strides
 from vyre_driver.lower.lowered import RARELY
 from vyre_driver.lower.rare import as_selections, is_rare_branch
 from vyre_foundation.dtype import u32
@@ -202,6 +202,8 @@ class _Structure:
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
         strides = [self._strides.of(index) for index in shared_indices(loop.body)]
+        if FAR in strides and _contains(loop, Store, Atomic):  # what goes through memory waits for it, inside or not
+            strides = [stride for stride in strides if stride != FAR]
         return all(stride is None or abs(stride) <= IN_A_ROW for stride in strides)
 
     def _goes_in_step(self, loop: For) -> bool:

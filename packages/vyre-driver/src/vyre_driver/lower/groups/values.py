@@ -42,9 +42,13 @@ class GroupValues:
                 return True
 
 
+FAR = 1 << 64
+"""The stride of rows whose length the launch knows: more than any number that is known."""
+
+
 class Strides:
-    """By how much values grow from an invocation to its neighbour on `axis`, where that is a known number (else
-    None)."""
+    """By how much values grow from an invocation to its neighbour on `axis`, where that is a number that is known, or
+    known to be the same for all (`FAR`); else None."""
 
     def __init__(self, stmts: Iterable[Stmt], axis: int = 0) -> None:
         self._axis = axis
@@ -86,6 +90,8 @@ class Strides:
 def _of_arithmetic(op: str, x: Expr, y: Expr, a: int | None, b: int | None) -> int | None:
     if a is None or b is None:
         return None
+    if op != "mul" and FAR in (a, b):
+        return FAR
     match op:
         case "add":
             return a + b
@@ -94,4 +100,6 @@ def _of_arithmetic(op: str, x: Expr, y: Expr, a: int | None, b: int | None) -> i
     if a == b == 0:
         return 0
     stride, factor = (a, y) if b == 0 else (b, x)
-    return stride * int(factor.value) if isinstance(factor, Literal) else None
+    if isinstance(factor, Literal):
+        return FAR if stride == FAR else stride * int(factor.value)
+    return FAR if 0 in (a, b) else None
