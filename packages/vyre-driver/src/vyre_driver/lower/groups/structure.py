@@ -202,7 +202,8 @@ class _Structure:
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
         strides = [self._strides.of(index) for index in shared_indices(loop.body)]
-        if FAR in strides and _contains(loop, Store, Atomic):  # what goes through memory waits for it, inside or not
+        # A sum in memory waits for its own store in every round; neighbours at least wait together.
+        if FAR in strides and _contains(loop, Store, Atomic):
             strides = [stride for stride in strides if stride != FAR]
         return all(stride is None or abs(stride) <= IN_A_ROW for stride in strides)
 
