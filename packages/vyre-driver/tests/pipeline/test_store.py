@@ -418,6 +418,33 @@ def test_what_another_process_has_cleared_is_left(store: Store) -> None:
         assert not store.refusal
 
 
+def test_clearing_leaves_files_that_another_process_is_making(store: Store) -> None:
+    """What was left of a process that is gone is deleted."""
+    store.put(A, b"payload", COST)
+    new, left = (store.settings.folder / f"{database.NEW}{name}.sqlite3-journal" for name in ("new", "left"))
+    for path in (new, left):
+        path.write_bytes(b"")
+    os.utime(left, (time.time() - 2 * database.ABANDONED_S,) * 2)
+    store.clear()
+    assert [*store.settings.folder.iterdir()] == [new]
+
+
+def test_a_file_that_others_always_remove_is_passed_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That another process clears the store again and again is no reason to write to it no more."""
+    read = database._read
+
+    def removed(path: Path, how: str) -> sqlite3.Connection:
+        path.unlink()
+        return read(path, how)
+
+    monkeypatch.setattr(database, "_read", removed)
+    assert not store.put(A, b"payload", COST)
+    monkeypatch.undo()
+    assert (store.refusal, store.keeps) == ("", True)
+    assert store.put(A, b"payload", COST)
+    assert store.get(A) == b"payload"
+
+
 def test_what_another_process_has_put_aside_is_left(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     store.put(A, b"payload", COST)
     assert store.get(A) == b"payload"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from contextlib import closing
 from enum import Enum, auto
 from pathlib import Path
@@ -22,6 +23,10 @@ DAMAGED = "vyre-1.damaged.sqlite3"
 PATIENCE_S = 2.0
 ATTEMPTS = 5
 """So often a file is made that another process removes before it is opened."""
+NEW = "vyre-new-"
+"""How the names of files begin that a process is making."""
+ABANDONED_S = 60.0
+"""A file that was being made so long ago was left by a process that is gone."""
 
 _LAYOUT = (
     """CREATE TABLE entry (
@@ -35,6 +40,10 @@ _LAYOUT = (
 
 ERRORS = (sqlite3.Error, sqlite3.Warning, OSError, ValueError, TypeError, ArithmeticError, MemoryError)
 """What the use of a file can raise, whatever is in it. Text in damaged error messages does not decode (ValueError)."""
+
+
+class Removed(OSError):
+    """Other processes remove the file as often as it is made."""
 
 
 class Trouble(Enum):
@@ -57,12 +66,12 @@ _UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM
 def trouble(error: Exception, folder: Path) -> Trouble:
     """What `error`, which the use of the file in `folder` has raised, says about it."""
     match error:
+        case Removed() | MemoryError() | UnicodeEncodeError():  # what was to be written has no bytes
+            return Trouble.BUSY
         case Insecure() | FileNotFoundError() | FileExistsError():
             return Trouble.UNUSABLE
         case OSError():
             return Trouble.UNWRITABLE
-        case MemoryError() | UnicodeEncodeError():  # what was to be written has no bytes
-            return Trouble.BUSY
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _BUSY:
         return Trouble.BUSY
@@ -76,17 +85,24 @@ def trouble(error: Exception, folder: Path) -> Trouble:
 def open_to_write(folder: Path) -> sqlite3.Connection:
     """The file of `folder`, made if it is not there. One of `ERRORS` where it cannot be opened or made."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    seen: set[int] = set()
     for attempt in range(ATTEMPTS):
         before = inode(folder)
         try:
             if not _require_secure(folder):
                 _create(folder / FILE)
+                seen.add(inode(folder))
             connection = _read(folder / FILE, "mode=rw")
             break
-        except (FileNotFoundError, sqlite3.OperationalError):
-            is_same = before != 0 and inode(folder) == before  # else another process has removed it meanwhile
-            if is_same or attempt + 1 == ATTEMPTS:
+        except (FileNotFoundError, sqlite3.OperationalError) as error:
+            after = inode(folder)
+            if after == before != 0:
                 raise
+            seen |= {before, after}
+            if attempt + 1 == ATTEMPTS:
+                if len(seen) == 1:
+                    raise
+                raise Removed(f"other processes remove {folder / FILE} as soon as it is made") from error
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
@@ -120,9 +136,20 @@ def move_aside(folder: Path, damaged: int) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Delete every file of the store; the logs first, so that no new file meets an old log. OSError if one stays."""
+    """Delete every file of the store; the logs first, so that no new file meets an old log. OSError if one stays.
+
+    What another process is making now is left to it: sqlite reports files that vanish under it as errors of the disk.
+    """
     for path in (*_logs(folder), *folder.glob("vyre-*.sqlite3*")):
-        path.unlink(missing_ok=True)
+        if not (path.name.startswith(NEW) and _is_recent(path)):
+            path.unlink(missing_ok=True)
+
+
+def _is_recent(path: Path) -> bool:
+    try:
+        return abs(time.time() - path.lstat().st_mtime) < ABANDONED_S
+    except FileNotFoundError:
+        return False
 
 
 def _logs(folder: Path) -> tuple[Path, ...]:
@@ -148,7 +175,7 @@ def _require_secure(folder: Path) -> bool:
 def _create(path: Path) -> None:
     from tempfile import mkstemp  # only the first process needs it
 
-    handle, name = mkstemp(prefix="vyre-new-", suffix=".sqlite3", dir=path.parent)
+    handle, name = mkstemp(prefix=NEW, suffix=".sqlite3", dir=path.parent)
     os.close(handle)
     new = Path(name)
     try:
