@@ -119,7 +119,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
             self._is_compiler_right = True
         try:
             device = self._opened.queues[queue]
-            program = build(self._context, device, unit.text, unit.options, self.patience)
+            with translated(self._backend):
+                program = build(self._context, device, unit.text, unit.options, self.patience)
         except BuildFailed as failure:
             place = unit.place(failure.lines[0]) if failure.lines else ""
             raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
