@@ -10,6 +10,7 @@ write to the memory of the workgroup is written by all of them where all come al
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from vyre_driver.lower.images import Digits, Images, spread
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -32,12 +33,21 @@ round and by the invocation that its counters and ids are of, the sum of these p
 
 @record(frozen=True, slots=True)
 class Known:
-    """Of a statement, whatever the array: the elements that it looks at itself, whether a barrier is in it, and whether
-    somebody may go on elsewhere than behind it."""
+    """Of a statement, whatever the array: the elements that it looks at itself, whether a barrier or a return is in it,
+    and whether somebody may go on elsewhere than behind it."""
 
     reads: Sequence[tuple[Buffer, Expr]]
     has_barrier: bool
+    returns: bool
     may_leave: bool
+
+
+@record(frozen=True, slots=True)
+class Uses:
+    """Of a body: its statements with each array in them, numbered, and the first one behind which not all go on."""
+
+    of: Mapping[Buffer, Sequence[tuple[int, Stmt]]]
+    leaving: float
 
 
 def overwritten(program: Program) -> frozenset[Buffer]:
@@ -48,10 +58,49 @@ def overwritten(program: Program) -> frozenset[Buffer]:
     ids: dict[Expr, range] = {Id(IdKind.LOCAL_ID, n): range(size) for n, size in enumerate(program.workgroup_size)}
     lets = [s for s in statements(program.body) if isinstance(s, Let)]
     images = Images(ids, {Local(s.name, s.value.dtype): s.value for s in lets})
-    known = {id(s): Known(_reads(s), _has_barrier(s), _may_leave(s)) for s in statements(program.body)}
+    known = _Knowledge(frozenset(arrays))
+    known.enter(program.body)
     return frozenset(
         b for b in arrays if _room(b) <= _MAX_ELEMENTS and _Array(b, images, known).is_unseen(program.body)
     )
+
+
+class _Knowledge:
+    """What is known of all statements and bodies of a program, each looked at once."""
+
+    def __init__(self, arrays: frozenset[Buffer]) -> None:
+        self._arrays = arrays
+        self._statements: dict[int, Known] = {}
+        self._bodies: dict[int, Uses] = {}
+
+    def of(self, stmt: Stmt) -> Known:
+        return self._statements[id(stmt)]
+
+    def uses(self, body: Body) -> Uses:
+        return self._bodies[id(body)]
+
+    def enter(self, body: Body) -> frozenset[Buffer]:
+        """The arrays in `body`."""
+        uses: dict[Buffer, list[tuple[int, Stmt]]] = {}
+        leaving = inf
+        for number, stmt in enumerate(body):
+            for array in self._statement(stmt):
+                uses.setdefault(array, []).append((number, stmt))
+            if self.of(stmt).may_leave:
+                leaving = min(leaving, number)
+        self._bodies[id(body)] = Uses(uses, leaving)
+        return frozenset(uses)
+
+    def _statement(self, stmt: Stmt) -> frozenset[Buffer]:
+        reads, inside = _reads(stmt), [self.enter(body) for body in bodies(stmt)]
+        within = [self.of(s) for body in bodies(stmt) for s in body]
+        has_barrier = isinstance(stmt, Barrier) or any(k.has_barrier for k in within)
+        returns = isinstance(stmt, Return) or any(k.returns for k in within)
+        leaves = isinstance(stmt, (Return, Break, Continue)) or any(k.may_leave for k in within)
+        may_leave = returns if isinstance(stmt, For) else leaves
+        self._statements[id(stmt)] = Known(reads, has_barrier, returns, may_leave)
+        own = {buffer for buffer, _ in reads} | ({stmt.buffer} if isinstance(stmt, Store) else set())
+        return frozenset(own & self._arrays).union(*inside)
 
 
 def _room(buffer: Buffer) -> int:
@@ -72,7 +121,7 @@ class _Seen(Exception):
 class _Array:
     """One array. `together` is said where all invocations of the workgroup come along."""
 
-    def __init__(self, buffer: Buffer, images: Images, known: Mapping[int, Known]) -> None:
+    def __init__(self, buffer: Buffer, images: Images, known: _Knowledge) -> None:
         self._buffer, self._images, self._known = buffer, images, known
         self._room = _room(buffer)
         self._ids: Digits = {id: images.digits[id] for id in images.digits if isinstance(id, Id)}
@@ -87,13 +136,13 @@ class _Array:
 
     def _body(self, body: Body, written: Written, *, together: bool) -> Written:
         """What is written behind `body`; raises where it reads something else."""
-        for stmt in body:
-            written = self._stmt(stmt, written, together=together)
-            together = together and not self._known[id(stmt)].may_leave
+        uses = self._known.uses(body)
+        for number, stmt in uses.of.get(self._buffer, ()):
+            written = self._stmt(stmt, written, together=together and number <= uses.leaving)
         return written
 
     def _stmt(self, stmt: Stmt, written: Written, *, together: bool) -> Written:
-        for buffer, index in self._known[id(stmt)].reads:
+        for buffer, index in self._known.of(stmt).reads:
             if buffer is self._buffer:
                 self._require(index, written)
         match stmt:
@@ -137,7 +186,7 @@ class _Array:
     # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _branches(self, stmt: If, then: Body, orelse: Body, written: Written, *, together: bool) -> Written:
-        together = together and self._known[id(stmt)].has_barrier
+        together = together and self._known.of(stmt).has_barrier
         one, other = (self._body(body, written, together=together) for body in (then, orelse))
         if self._is_shared and not together:
             return written
@@ -147,9 +196,9 @@ class _Array:
         """A round sees what the rounds before it have written only as far as that is the same in all of them."""
         counter, values = Local(loop.name, loop.start.dtype), _values(loop)
         self._images.enter(counter, values)
-        may_wait = bool(values) or self._known[id(loop)].has_barrier
+        may_wait = bool(values) or self._known.of(loop).has_barrier
         inner = self._body(loop.body, written, together=together and may_wait)
-        if not values or any(self._known[id(s)].may_leave for s in loop.body):
+        if not values or any(self._known.of(s).may_leave for s in loop.body):
             return written
         behind = dict(written)
         for part, elements in inner.items():
@@ -165,18 +214,3 @@ def _values(loop: For) -> range:
     if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal) and int(loop.start.value) >= 0:
         return range(int(loop.start.value), int(loop.stop.value), loop.step)
     return range(0)
-
-
-def _has_barrier(stmt: Stmt) -> bool:
-    """All invocations come to a barrier, so they come to `stmt`."""
-    return any(isinstance(s, Barrier) for s in statements((stmt,)))
-
-
-def _may_leave(stmt: Stmt) -> bool:
-    match stmt:
-        case Return() | Break() | Continue():
-            return True
-        case For():
-            return any(isinstance(s, Return) for s in statements(stmt.body))
-        case _:
-            return any(_may_leave(s) for body in bodies(stmt) for s in body)

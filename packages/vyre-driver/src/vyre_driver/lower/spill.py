@@ -42,7 +42,8 @@ def spill_private(program: Program, ranges: Ranges, target: Target) -> Program:
         for number, array in enumerate(spilled, binding)
     }
     spill = _Spill(homes, Local(fresh("slot"), u32), ranges)
-    dirty = [array for array in spilled if array not in overwritten(program)]
+    unseen = overwritten(program)
+    dirty = [array for array in spilled if array not in unseen]
     body = (
         Let(spill.slot.name, slot(program)),
         *[spill.clear(array, fresh(f"{array.name}_k")) for array in dirty],
