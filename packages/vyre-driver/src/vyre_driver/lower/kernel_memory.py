@@ -18,10 +18,11 @@ def kernel_memory(program: Program, forms: Forms) -> dict[Buffer, Buffer]:
     """
     written, read = written_buffers(program), read_buffers(program)
     memory: dict[Buffer, Buffer] = {}
+    position = 0
     for buffer in program.buffers:
         if buffer in written or buffer in read:
-            position = sum(b.binding is not None for b in memory.values())
             memory[buffer] = _declaration(buffer, position, buffer in written, forms)
+            position += memory[buffer].binding is not None
     return memory
 
 

@@ -133,7 +133,7 @@ class _Sweep:
                 self._need_memory(node.buffer)
 
     def _need_local(self, name: str) -> None:
-        for number in self._gives.get(name, ()):
+        for number in self._gives.pop(name, ()):
             self._need(number)
             stmt = self._entries[number].stmt
             if isinstance(stmt, Atomic):
@@ -141,7 +141,7 @@ class _Sweep:
                 self._need_memory(stmt.buffer)
 
     def _need_memory(self, buffer: Buffer) -> None:
-        for number in self._writes.get(buffer, ()):
+        for number in self._writes.pop(buffer, ()):
             self._need(number)
 
     # ── dropping ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -136,6 +136,7 @@ class _Grouper:
         self._lets = {s.name: s.value for s in statements(everything) if isinstance(s, Let)}
         self._mutable = mutable_locals(everything)
         self._crossing = crossing_locals(self._nodes, self._group.names)
+        self._places = {name: place for place, name in enumerate(self._crossing)}
         self._again = made_again(self._crossing, self._lets, self._group)
         self._gone = self._fresh("gone") if someone_leaves(self._nodes) else None
         types = declared_locals(everything)
@@ -199,10 +200,11 @@ class _Grouper:
 
     def _phase(self, body: Body, *, is_last: bool, anew: bool = False) -> Body:
         """Loops over the invocations around `body`. `anew`: it is there already, so its locals need other names."""
-        guarded, counters = split_guard(body, self._group, self._lets, frozenset(self._crossing)), self._counters()
+        guarded, counters = split_guard(body, self._group, self._lets, self._places.keys()), self._counters()
         here = named_locals(guarded.body) if self._crossing else set()
         declared = declared_locals(guarded.body)
-        taken = {name: self._fresh(name) for name in self._crossing if name in here and name not in declared}
+        others = sorted((here & self._places.keys()) - declared.keys(), key=self._places.__getitem__)
+        taken = {name: self._fresh(name) for name in others}
         names = {**taken, **{name: self._fresh(name) if anew else name for name in declared}}
         invocation = self._invocation(counters, names)
         ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
@@ -348,6 +350,5 @@ class _Grouper:
     def _leave(self, invocation: Invocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
         """What other phases may look at, as it is now."""
         changed = declared_locals(body).keys() | {s.name for s in statements(body) if isinstance(s, Assign)}
-        for name in self.memory.kept:
-            if name in changed:
-                yield invocation.keep(name, Local(names[name], self.memory.kept[name].dtype))
+        for name in sorted(changed & self.memory.kept.keys(), key=self._places.__getitem__):
+            yield invocation.keep(name, Local(names[name], self.memory.kept[name].dtype))

@@ -7,6 +7,7 @@ of one that does nothing at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import reduce
 
 from vyre_driver.lower.groups.values import GroupValues
@@ -28,7 +29,7 @@ class Guarded:
     limits: tuple[Limit, ...] = ()
 
 
-def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: frozenset[str]) -> Guarded:
+def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded:
     """``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
 
     Only where lets and one `if` are all of the body, and nobody else needs the lets.
@@ -40,7 +41,7 @@ def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossi
     return Guarded(body, tuple(limits))
 
 
-def _outer_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: frozenset[str]) -> Guarded | None:
+def _outer_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded | None:
     *before, last = body
     names = {s.name for s in before if isinstance(s, Let)}
     if not isinstance(last, If) or last.orelse or len(names) != len(before) or names & crossing:
