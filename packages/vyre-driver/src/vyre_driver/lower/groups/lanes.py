@@ -41,7 +41,9 @@ def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossi
     return Guarded(body, tuple(limits))
 
 
-def _outer_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded | None:
+def _outer_guard(
+    body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]
+) -> Guarded | None:
     *before, last = body
     names = {s.name for s in before if isinstance(s, Let)}
     if not isinstance(last, If) or last.orelse or len(names) != len(before) or names & crossing:
