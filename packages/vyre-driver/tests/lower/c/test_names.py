@@ -63,3 +63,10 @@ def test_any_names_get_different_identifiers(texts):
     words = [names(text) for text in texts] + [names.temporary() for _ in range(3)]
     assert len(set(words)) == len(words)
     assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", word) and word not in C_WORDS for word in words)
+
+
+def test_identifiers_are_short() -> None:
+    """A compiler that makes a file for each kernel, and names it after the kernel, ends the process where it cannot."""
+    names = Names(frozenset())
+    given = [names("n" * 1024), names("n" * 1023), names("n" * 60), names("é" * 1024 + "n")]
+    assert given == ["n" * 60, "n" * 60 + "_", "n" * 60 + "1", "n"]

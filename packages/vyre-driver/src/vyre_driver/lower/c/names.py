@@ -18,6 +18,9 @@ C_WORDS = frozenset(
     """.split()
 )
 
+LONGEST = 60
+"""Characters. Compilers name files after kernels, and names of files are short: one of 1,020 ended the process."""
+
 
 class Names:
     """Gives each name its identifier; two names never get the same one, whatever they look like."""
@@ -27,9 +30,9 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def __call__(self, name: str) -> str:
-        """`name` with other characters as underscores, and an underscore or number behind it where it is taken, or may
-        mean something to a compiler."""
-        word = _OTHER.sub("_", name).lstrip("_") or "x"
+        """The beginning of `name` with other characters as underscores, and an underscore or number behind it where it is
+        taken, or may mean something to a compiler."""
+        word = _OTHER.sub("_", name).lstrip("_")[:LONGEST] or "x"
         if word[0].isdigit():
             word = f"x{word}"
         is_free = word not in self._used and not self._may_be_macro(word)
