@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from vyre_driver.registry.backends import availability
+
 BACKENDS = ["opencl", "opencl-intel"]
 PRELUDE = f"""
 import sys
@@ -188,6 +190,10 @@ def test_the_interpreter_ends_while_a_kernel_runs(bounded, backend: str, way: st
         assert ended < 5.0, f"the end took {ended:.1f} s"
 
 
+def is_here(backend: str) -> bool:
+    return availability(backend).is_available
+
+
 FORKING = """
 long = Long(sys.argv[1], 0.5)
 backend = acquire(long.backend)
@@ -224,7 +230,7 @@ assert os.waitstatus_to_exitcode(status) == 0, status
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("way", ["ends", "drops", "uses"])
 def test_a_process_forks_while_a_kernel_runs(bounded, attacks, way: str) -> None:
-    for backend in BACKENDS if attacks.scale > 1 else BACKENDS[:1]:
+    for backend in filter(is_here, BACKENDS if attacks.scale > 1 else BACKENDS[:1]):
         runs(bounded, FORKING, backend, way)
 
 
@@ -259,9 +265,9 @@ else:
 
 
 @pytest.mark.parametrize(
-    ("way", "times", "most"), [("handles", 3000, 200), ("shut down", 60, 4096), ("dropped", 100, 2048)]
+    ("way", "times", "most"), [("handles", 3000, 200), ("shut down", 40, 4096), ("dropped", 100, 2048)]
 )
 def test_nothing_grows(bounded, attacks, way: str, times: int, most: int) -> None:
     """Bytes of the process for each dropped handle, and for each backend that was acquired and ended."""
-    grown = float(runs(bounded, GROWTH, "opencl", way, str(attacks.count(times)), seconds=60 * attacks.count(1)))
+    grown = float(runs(bounded, GROWTH, "opencl", way, str(attacks.count(times)), seconds=180 * attacks.count(1)))
     assert grown < most

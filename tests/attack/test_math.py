@@ -18,7 +18,7 @@ import worst
 from pairs_of import Pairs
 
 from vyre_driver import acquire
-from vyre_driver.registry.backends import registered_backends_by_precedence
+from vyre_driver.registry.backends import availability
 from vyre_math.dialect import FUNCTIONS
 
 BACKENDS = ("reference", "opencl", "opencl-intel")
@@ -27,8 +27,7 @@ BACKENDS = ("reference", "opencl", "opencl-intel")
 @pytest.fixture(scope="module")
 def backends() -> list[Any]:
     """The reference, and the other backends that are available here."""
-    available = {r.id for r in registered_backends_by_precedence() if r.id in BACKENDS and r.probe().available}
-    return [acquire(name) for name in BACKENDS if name in available]
+    return [acquire(name) for name in BACKENDS if availability(name).is_available]
 
 
 def check(name: str, pairs: Pairs, backends: list[Any]) -> None:
