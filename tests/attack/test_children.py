@@ -208,3 +208,34 @@ def test_a_doctor_leaves_no_process_behind(processes: Callable[[], int], tmp_pat
     parent.kill()
     parent.wait(10)
     assert wait_until(lambda: processes() == 0, 15)
+
+
+GUARDED = f"""
+import os, stat, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from long_kernels import *
+from vyre_driver import process
+
+start, folders = process.start, []
+
+def spied(command, **options):
+    folder = os.stat(next(word for word in command if "vyre-compile-" in word))
+    folders.append((oct(stat.S_IMODE(folder.st_mode)), folder.st_uid == os.getuid()))
+    return start(command, **options)
+
+os.umask(0)
+process.start = spied
+backend = acquire("opencl")
+assert bytes(backend.dispatch(scaling(), [GIVEN])[0]) == EXPECTED
+backend.shutdown()
+assert set(folders) == {{("0o700", True)}}, folders
+"""
+
+
+def test_nobody_else_enters_the_folder_of_a_guarded_compiler(
+    bounded: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Order and answer are pickles, and the mask of the process for new files may allow everything."""
+    environment = {**os.environ, "VYRE_COMPILE_GUARD": "always", "VYRE_CACHE": "off"}
+    done = bounded(GUARDED, seconds=120, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
