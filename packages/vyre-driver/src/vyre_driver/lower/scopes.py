@@ -6,7 +6,6 @@ the block around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from vyre_foundation.ir.expr import Expr
@@ -43,32 +42,34 @@ class Scopes:
 def find_scopes(body: Body, *, guarded_values: bool) -> Scopes:
     """`guarded_values`: what a store or an atomic writes counts as a block of its own, with the complement of the
     statement's number, because a guard may come around it."""
-    visits = list(_visits(body, guarded_values))
+    visits = _visits(body, guarded_values)
     first = _first_uses(visits)
     uses, homes = _uses(visits, first)
     return Scopes(first, uses, homes)
 
 
-def _visits(body: Body, guarded_values: bool) -> Iterator[Visit]:
+def _visits(body: Body, guarded_values: bool) -> list[Visit]:
     number, block = 0, 0
+    visits: list[Visit] = []
 
-    def walk(body: Body, blocks: Blocks, around: tuple[int, ...]) -> Iterator[Visit]:
+    def walk(body: Body, blocks: Blocks, around: tuple[int, ...]) -> None:
         nonlocal number, block
         for stmt in body:
             own, numbers = number, (*around, number)
             number += 1
             roots, guarded = _split(stmt) if guarded_values else (expressions(stmt), ())
-            yield Visit(blocks, numbers, roots)
+            visits.append(Visit(blocks, numbers, roots))
             if guarded:
-                yield Visit((*blocks, ~own), (*numbers, ~own), guarded)
+                visits.append(Visit((*blocks, ~own), (*numbers, ~own), guarded))
             for nested in bodies(stmt):
                 if isinstance(stmt, Region):
-                    yield from walk(nested, blocks, around)
+                    walk(nested, blocks, around)
                 else:
                     block += 1
-                    yield from walk(nested, (*blocks, block), numbers)
+                    walk(nested, (*blocks, block), numbers)
 
-    return walk(body, (), ())
+    walk(body, (), ())
+    return visits
 
 
 def _split(stmt: Stmt) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, Stmt, Store
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, Break, Continue, For, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies
 from vyre_foundation.optimize.dependence import Changing
 from vyre_foundation.record import record
@@ -10,10 +13,13 @@ from vyre_foundation.record import record
 
 @record(frozen=True, slots=True)
 class Effects:
-    """The locals and the memory that something changes, and whether a barrier is in it."""
+    """The locals and the memory that something changes, whether a barrier or a return is in it, and whether a round of
+    the loop around it may end in it."""
 
     changes: frozenset[Changing] = frozenset()
     barrier: bool = False
+    returns: bool = False
+    leaves: bool = False
 
 
 NO_EFFECTS = Effects()
@@ -26,21 +32,32 @@ class EffectsOf:
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
     def __call__(self, body: Body) -> Effects:
-        found = [self._statement(stmt) for stmt in body]
-        changes = frozenset().union(*(f.changes for f in found)) if found else frozenset()
-        return Effects(changes, any(f.barrier for f in found))
+        return _together([self.of(stmt) for stmt in body])
 
-    def _statement(self, stmt: Stmt) -> Effects:
+    def of(self, stmt: Stmt) -> Effects:
         match stmt:
             case Assign(name=changed) | Store(buffer=changed) | Atomic(buffer=changed):
                 return Effects(frozenset((changed,)))
             case Barrier():
                 return Effects(barrier=True)
+            case Return():
+                return Effects(returns=True, leaves=True)
+            case Break() | Continue():
+                return Effects(leaves=True)
         inside = bodies(stmt)
         if not inside:
             return NO_EFFECTS
         if id(stmt) not in self._known:
-            parts = [self(body) for body in inside]
-            changes = frozenset().union(*(p.changes for p in parts))
-            self._known[id(stmt)] = stmt, Effects(changes, any(p.barrier for p in parts))
+            found = _together([self(body) for body in inside])
+            if isinstance(stmt, For):
+                found = replace(found, leaves=found.returns)
+            self._known[id(stmt)] = stmt, found
         return self._known[id(stmt)][1]
+
+
+def _together(parts: Sequence[Effects]) -> Effects:
+    changes = frozenset().union(*(part.changes for part in parts)) if parts else frozenset()
+    barrier, returns, leaves = (
+        any(getattr(part, field) for part in parts) for field in ("barrier", "returns", "leaves")
+    )
+    return Effects(changes, barrier, returns, leaves)

@@ -24,14 +24,13 @@ from dataclasses import replace
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Expr, Load, Local
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Body, Break, Continue, For, Let, Region, Return, Stmt
+from vyre_foundation.ir.stmt import Body, For, Let, Region, Stmt
 from vyre_foundation.ir.walk import (
     bodies,
     expressions,
     postorder,
     rewrite,
     rewrite_body,
-    statements,
     with_bodies,
     with_expressions,
 )
@@ -41,7 +40,7 @@ from vyre_foundation.optimize.dependence import Changing, Dependences
 from vyre_foundation.optimize.effects import EffectsOf
 from vyre_foundation.optimize.rename import Fresh
 from vyre_foundation.optimize.stage import Pass
-from vyre_foundation.validate.declared import declared_locals
+from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.facts import Facts
 
 MAX_MOVED = 16
@@ -65,6 +64,7 @@ class _Hoist:
         self._dependences = Dependences(facts.program, facts.mutable)
         self._effects = EffectsOf()
         self._fresh = Fresh(facts.locals)
+        self._places = _Places(facts.program.body)
 
     def body(self, body: Body) -> Body:
         """Inner loops first: what leaves them may leave those around."""
@@ -79,10 +79,11 @@ class _Hoist:
         effects = self._effects(loop.body)
         if effects.barrier:
             return (loop,)
-        invariants = _Invariants(self._dependences, loop, effects.changes, has_round=self._has_round(loop))
+        has_round = self._has_round(loop)
+        invariants = _Invariants(self._dependences, self._places, loop.name, effects.changes, has_round=has_round)
         moved: dict[str, Let] = {}
         loads: dict[Expr, Let] = {}
-        for stmt in _in_each_round(loop.body):
+        for stmt in self._in_each_round(loop.body):
             if isinstance(stmt, Let) and invariants.holds(stmt.value):
                 moved[stmt.name] = stmt
                 invariants.leaves(stmt.name)
@@ -90,28 +91,76 @@ class _Hoist:
             for load in invariants.loads(expressions(stmt)):
                 name = self._fresh("same")
                 moved[name] = loads[load] = Let(name, load)
+                invariants.leaves(name)
         if not moved or len(moved) > MAX_MOVED:
             return (loop,)
         return (*moved.values(), replace(loop, body=_without(loop.body, moved, loads)))
+
+    def _in_each_round(self, body: Body) -> Iterator[Stmt]:
+        """The statements that every round comes to: those not in a branch or another loop, up to the first way out."""
+        for stmt in body:
+            if isinstance(stmt, Region):
+                yield from self._in_each_round(stmt.body)
+            else:
+                yield stmt
+            if self._effects.of(stmt).leaves:
+                return
 
     def _has_round(self, loop: For) -> bool:
         ranges = self._facts.ranges
         return loop.start in ranges and loop.stop in ranges and ranges[loop.start].high < ranges[loop.stop].low
 
 
+class _Places:
+    """Where locals are declared: in the order of the text, and after what has left which loop."""
+
+    def __init__(self, body: Body) -> None:
+        self._place: dict[str, float] = {}
+        self._end: dict[str, int] = {}
+        self._number = 0
+        self._enter(body)
+
+    def _enter(self, body: Body) -> None:
+        for stmt in body:
+            self._number += 1
+            declared = declaration(stmt)
+            if declared is not None:
+                self._place[declared[0]] = self._number
+            for nested in bodies(stmt):
+                self._enter(nested)
+            if isinstance(stmt, For):
+                self._end[stmt.name] = self._number
+
+    def is_inside(self, name: str, loop: str) -> bool:
+        """Whether a local is the counter of a loop, or declared in it."""
+        return self._place[loop] <= self._place[name] <= self._end[loop]
+
+    def leaves(self, name: str, loop: str) -> None:
+        """A local is declared right before the loop from now on."""
+        self._place[name] = self._place[loop] - 0.5
+
+
 class _Invariants:
     """Which expressions of one loop are the same in all of its rounds, and may be evaluated before it."""
 
-    def __init__(self, dependences: Dependences, loop: For, changes: AbstractSet[Changing], *, has_round: bool) -> None:
+    def __init__(
+        self,
+        dependences: Dependences,
+        places: _Places,
+        loop: str,
+        changes: AbstractSet[Changing],
+        *,
+        has_round: bool,
+    ) -> None:
         self._dependences, self._changes, self._has_round = dependences, changes, has_round
-        self._inside = {loop.name, *declared_locals(loop.body)}
+        self._places, self._loop = places, loop
         self._known: dict[Expr, bool] = {}
         self._seen: set[Expr] = set()
         self._looked_into: set[Expr] = set()
 
     def leaves(self, name: str) -> None:
         """A local is declared before the loop from now on."""
-        self._inside.discard(name)
+        self._places.leaves(name, self._loop)
 
     def holds(self, root: Expr) -> bool:
         for node in postorder((root,), self._seen):
@@ -134,33 +183,11 @@ class _Invariants:
     def _is_same(self, node: Expr) -> bool:
         match node:
             case Local(name):
-                return name not in self._inside and name not in self._changes
+                return not self._places.is_inside(name, self._loop) and name not in self._changes
             case Load(buffer) if buffer in self._dependences.written:
                 return buffer not in self._changes and (self._has_round or buffer.memory is Memory.PRIVATE)
             case _:
                 return True
-
-
-def _in_each_round(body: Body) -> Iterator[Stmt]:
-    """The statements that every round comes to: those not in a branch or another loop, up to the first way out."""
-    for stmt in body:
-        if isinstance(stmt, Region):
-            yield from _in_each_round(stmt.body)
-        else:
-            yield stmt
-        if _may_leave(stmt):
-            return
-
-
-def _may_leave(stmt: Stmt) -> bool:
-    """Whether the round may end in it."""
-    match stmt:
-        case Return() | Break() | Continue():
-            return True
-        case For():
-            return any(isinstance(inner, Return) for inner in statements(stmt.body))
-        case _:
-            return any(_may_leave(inner) for body in bodies(stmt) for inner in body)
 
 
 def _without(body: Body, moved: Mapping[str, Let], loads: Mapping[Expr, Let]) -> Body:

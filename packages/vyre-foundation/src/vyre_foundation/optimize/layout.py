@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from vyre_foundation.ir.program import Program
@@ -28,7 +28,8 @@ class Layout:
     def __init__(self, program: Program) -> None:
         self._changes: dict[Changing, list[int]] = {}
         self._blocks = self._loops = self._phase = 0
-        self.entries = list(self._walk(program.body, 0, 0, 0))
+        self.entries: list[Entry] = []
+        self._walk(program.body, 0, 0)
 
     def changes_between(self, start: int, stop: int, changing: Iterable[Changing]) -> bool:
         """Whether a statement after number `start` and before number `stop` changes one of these."""
@@ -39,9 +40,10 @@ class Layout:
                 return True
         return False
 
-    def _walk(self, body: Body, block: int, loop: int, number: int) -> Iterator[Entry]:
+    def _walk(self, body: Body, block: int, loop: int) -> None:
         for stmt in body:
-            yield Entry(stmt, number, block, loop, self._phase)
+            number = len(self.entries)
+            self.entries.append(Entry(stmt, number, block, loop, self._phase))
             match stmt:
                 case Assign(name=changed) | Store(buffer=changed) | Atomic(buffer=changed):
                     self._changes.setdefault(changed, []).append(number)
@@ -49,7 +51,6 @@ class Layout:
                     self._phase += 1
                 case _:
                     pass
-            number += 1
             for nested in bodies(stmt):
                 inner_block, inner_loop = block, loop
                 if not isinstance(stmt, Region):
@@ -58,6 +59,4 @@ class Layout:
                 if isinstance(stmt, For):
                     self._loops += 1
                     inner_loop = self._loops
-                for entry in self._walk(nested, inner_block, inner_loop, number):
-                    yield entry
-                    number = entry.number + 1
+                self._walk(nested, inner_block, inner_loop)

@@ -30,8 +30,8 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def __call__(self, name: str) -> str:
-        """The beginning of `name` with other characters as underscores, and an underscore or number behind it where it is
-        taken, or may mean something to a compiler."""
+        """The beginning of `name` with other characters as underscores, and an underscore or number behind it where it
+        is taken, or may mean something to a compiler."""
         word = _OTHER.sub("_", name).lstrip("_")[:LONGEST] or "x"
         if word[0].isdigit():
             word = f"x{word}"
