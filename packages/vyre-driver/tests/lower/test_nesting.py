@@ -105,8 +105,9 @@ def test_work_and_code_grow_with_the_depth_and_not_with_its_power(target: Target
     half, whole = (nested(depth, level).validate() for depth in (15, 30))
     lowered_for(target, nested(2, level).validate())  # what is made once is made by now
     calls, stmts = work(lambda: lowered_for(target, half), 10_000_000)
-    _, stmts_of_twice = work(lambda: lowered_for(target, whole), 4 * calls)
-    assert stmts_of_twice < 4 * stmts  # kernels between grid barriers read the counters of all loops around them
+    factor = 3.2 if "grid" in level else 2.6  # kernels between grid barriers read the counters of all loops around them
+    _, stmts_of_twice = work(lambda: lowered_for(target, whole), int(factor * calls))
+    assert stmts_of_twice < 4 * stmts
 
 
 @pytest.mark.parametrize("level", [*LEVELS, "decided in loop"])
