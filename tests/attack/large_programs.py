@@ -179,7 +179,7 @@ def variables_across_a_loop_with_a_barrier(count: int) -> Launch:
     return Launch(p.build(), [X], [sum(np.roll(X, -n) + np.uint32(9) for n in range(count))])
 
 
-@case(500, 2_000)
+@case(50, 2_000)
 def barriers(count: int) -> Launch:
     with vy.program("barriers") as p:
         x, out, i = over_words(p)

@@ -136,7 +136,7 @@ def test_one_call_fails(attacks, failure: str, workload: Callable[[Any], bool]) 
     backend.shutdown()
     assert counted.calls > 5
     rng = Random(f"{attacks.seed} {failure} {workload.__name__}")
-    for _ in range(attacks.count(12)):
+    for _ in range(attacks.count(5)):
         faults = Faults(STATUSES[failure], rng.randrange(counted.calls))
         backend = acquire("opencl")
         with faults.planted(), suppress(BackendError):
