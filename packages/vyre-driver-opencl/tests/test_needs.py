@@ -20,7 +20,8 @@ from vyre_foundation.ir.stmt import AtomicOp
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> dict[int, DeviceFacts]:
-    """A process in which no device has shown anything."""
+    """A process in which no device has shown anything, and no process before it."""
+    monkeypatch.setenv("VYRE_CACHE", "off")
     facts: dict[int, DeviceFacts] = {}
     monkeypatch.setattr(opened, "_facts", facts)
     return facts
