@@ -10,7 +10,6 @@ import vyre
 import vyre_foundation
 from vyre_math.dialect import FUNCTIONS
 
-
 PATHS = f"import sys; sys.path[:] = {sys.path!r}; "
 """Without `site`, whose path files may import anything."""
 
