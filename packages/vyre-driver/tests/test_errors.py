@@ -38,6 +38,8 @@ CATALOGUE = [
      "the outputs take 10 bytes, max_output_bytes allows 8. Fix: raise max_output_bytes, or dispatch less"),
     (1009, errors.DispatchTimeout(0.5, "the kernels", backend="mine"),
      "the timeout of 0.5 s passed during the kernels on mine. Fix: raise the timeout, or dispatch less at once"),
+    (1009, errors.DispatchTimeout(0.5, "compilation", backend="mine"),
+     "the timeout of 0.5 s passed during compilation on mine. Fix: raise the timeout, or make the program smaller"),
     (1010, errors.DeviceLost("mine", "it was unplugged"),
      "the device of mine is lost: it was unplugged. Fix: call try_recover(), then compile and upload again"),
     (1011, errors.Trapped("too large", 7, 3),

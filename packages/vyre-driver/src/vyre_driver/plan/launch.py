@@ -192,6 +192,7 @@ def require_ids_fit(program: Program, grid: Extent) -> None:
         total *= groups * size
         if groups * size > 2**32:
             got = f"{groups} workgroups of {size} on {axis}"
-            raise InvalidLaunch("grid", needed=f"at most {2**32} invocations on each axis", got=got)
+            needed = f"at most {2**32} invocations on each axis"
+            raise InvalidLaunch("grid", needed=needed, got=got, fix="use fewer workgroups, or split the dispatch")
     if total > 2**32:
         raise InvalidLaunch("grid", needed=f"at most {2**32} invocations", got=f"{total}", fix="split the dispatch")

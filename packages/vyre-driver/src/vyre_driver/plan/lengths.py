@@ -84,7 +84,7 @@ def _as_length(buffer: Buffer, count: int) -> int:
         needed, fix = f"a longer {buffer.count.buffer!r}", "pass at least as many elements as the rule takes away"
         raise InvalidInput(buffer.name, needed=needed, got=f"{count} elements by the rule of its length", fix=fix)
     if count > MAX_LENGTH:
-        fix = "split the dispatch: lengths are u32"
+        fix = "split the dispatch, or change the rule of the length: lengths are u32"
         raise InvalidInput(buffer.name, needed=f"at most {MAX_LENGTH} elements", got=f"{count} elements", fix=fix)
     return count
 
