@@ -38,8 +38,6 @@ CATALOGUE = [
      "the outputs take 10 bytes, max_output_bytes allows 8. Fix: raise max_output_bytes, or dispatch less"),
     (1009, errors.DispatchTimeout(0.5, "the kernels", backend="mine"),
      "the timeout of 0.5 s passed during the kernels on mine. Fix: raise the timeout, or dispatch less at once"),
-    (1009, errors.DispatchTimeout(0.5, "compilation", backend="mine"),
-     "the timeout of 0.5 s passed during compilation on mine. Fix: raise the timeout, or make the program smaller"),
     (1010, errors.DeviceLost("mine", "it was unplugged"),
      "the device of mine is lost: it was unplugged. Fix: call try_recover(), then compile and upload again"),
     (1011, errors.Trapped("too large", 7, 3),
@@ -121,3 +119,9 @@ def test_an_invalid_program_is_also_the_language_s_own_error() -> None:
 
 def test_every_error_is_a_vyre_error() -> None:
     assert all(isinstance(row[1], VyreError) for row in CATALOGUE)
+
+
+@pytest.mark.parametrize("stage", ["legalization", "compilation", "the first launch"])
+def test_a_timeout_of_compilation_is_not_remedied_by_a_smaller_dispatch(stage: str) -> None:
+    error = errors.DispatchTimeout(0.5, stage, backend="mine")
+    assert str(error).endswith("Fix: raise the timeout, or make the program smaller")
