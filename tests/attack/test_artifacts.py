@@ -94,7 +94,7 @@ def changed_document(text: bytes, draw: random.Random) -> bytes:
         if isinstance(value, list) and value and draw.random() < 0.5:
             at = draw.randrange(len(value))
             inner = value[at]
-            if isinstance(inner, list) and draw.random() < 0.7:
+            if isinstance(inner, list) and inner and draw.random() < 0.7:
                 inner[draw.randrange(len(inner))] = deepcopy(draw.choice(VALUES))
             else:
                 value[at] = deepcopy(draw.choice(VALUES))
