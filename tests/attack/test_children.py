@@ -194,7 +194,8 @@ def test_an_interrupt_ends_a_run_that_hangs(processes: Callable[[], int], tmp_pa
     assert wait_until(lambda: processes() >= STARTED, 60), (tmp_path / "log").read_text()
     time.sleep(2.0)  # more cases are waiting than the queue before the worker holds
     os.killpg(parent.pid, signal.SIGINT)
-    assert parent.wait(15) == 5, (tmp_path / "log").read_text()
+    assert wait_until(lambda: parent.poll() is not None, 30), (tmp_path / "log").read_text()
+    assert parent.returncode == 5, (tmp_path / "log").read_text()
     assert wait_until(lambda: processes() == 0, 15)
     assert "--resume" in (tmp_path / "log").read_text()
     last = (tmp_path / "run.jsonl").read_text().splitlines()[-1]
