@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl import about, icd
 from vyre_driver_opencl.api import cl
-from vyre_foundation.record import record
 
 VARIABLE = "VYRE_OPENCL_DEVICE"
 LINKERS = ("ld", "ld.lld", "lld")
 KINDS = {"gpu": cl.device_type.GPU, "cpu": cl.device_type.CPU, "accelerator": cl.device_type.ACCELERATOR}
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A device that may be opened, and its position in its platform."""
 

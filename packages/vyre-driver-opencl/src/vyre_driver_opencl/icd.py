@@ -24,6 +24,7 @@ import ctypes
 import os
 import threading
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
@@ -31,13 +32,12 @@ from tempfile import mkdtemp
 
 from vyre_driver.pipeline.ownership import require_secure_folder
 from vyre_driver_opencl.api import HOME, cl, environment
-from vyre_foundation.record import record
 
 VENDOR_FOLDERS = ("/etc/OpenCL/vendors",)
 """Where systems register runtimes, one `.icd` file each, unless `OCL_ICD_VENDORS` names another place."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class EmbeddedRuntime:
     """A runtime in a Python distribution: its `library`, and what of other distributions must be loaded before.
 

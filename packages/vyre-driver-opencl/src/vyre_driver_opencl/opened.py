@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vyre_driver.errors import BackendError, BackendUnavailable
@@ -19,13 +20,12 @@ from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.spelling import prelude
 from vyre_driver_opencl.withheld import withholding
 from vyre_foundation.dtype import f32
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.proof.bench import Bench
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class OpenedDevice:
     """A device with a context of its own, and what is known about it.
 

@@ -8,6 +8,7 @@ it gets wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
@@ -30,7 +31,6 @@ from vyre_driver_opencl.spelling import (
     float_casts,
 )  # fmt: skip
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.needs import Need
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vyre_driver_opencl.proof.subgroups import Collectives
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
     """What the device says of itself. `exact_division`: it knows the compiler option for that.
 
@@ -76,7 +76,7 @@ class Reported:
         return (STANDARD, EXACT_DIVISION) if self.exact_division else (STANDARD,)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
     """The spellings of a device: what kernels have shown, and the first candidates of what no program has used yet.
 

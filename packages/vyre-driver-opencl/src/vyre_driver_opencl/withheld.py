@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from vyre_driver_opencl import about
 from vyre_driver_opencl.api import cl
-from vyre_foundation.record import record
 
 VARIABLE = "CL_CONFIG_LLVM_OPTIONS"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Quirk:
     """A flaw of Intel's compiler that an option keeps away. `releases` is how the versions of the drivers begin that
     know the option; `reproducer` names the test that has a program, and that tells when the flaw is gone."""

@@ -13,7 +13,7 @@ from vyre_driver.backend.ops import core_supported_ops
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendUnavailable, DuplicateBackend, UnknownBackend
 from vyre_driver.registry import backends
-from vyre_driver.registry.discovery import DISABLE, GROUP
+from vyre_driver.registry.discovery import GROUP
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.registration import registered
 from vyre_foundation.ops import OPS, Tier
@@ -26,7 +26,7 @@ REAL = sorted(entry.name for entry in entry_points(group=GROUP))
 @pytest.fixture(autouse=True)
 def _fresh_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only what a test installs: the backends that happen to be beside us are disabled, or looked past."""
-    monkeypatch.setenv(DISABLE, "all")
+    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", "all")
     backends.refresh()
     yield
     backends.refresh()
@@ -35,7 +35,7 @@ def _fresh_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Make a distribution with one entry point that is found from now on; the real ones are left out."""
-    monkeypatch.setenv(DISABLE, ",".join(REAL))
+    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", ",".join(REAL))
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def install(id: str, source: str, *, distribution: str = "", version: str = "2.5", name: str = "") -> None:
@@ -285,7 +285,7 @@ def test_plugins_can_be_left_out(install: Install, monkeypatch: pytest.MonkeyPat
     install("a", plugin("a"))
     install("b", plugin("b"))
     for value, left in [(",".join([*REAL, " b"]), ["a"]), ("1", []), ("all", [])]:
-        monkeypatch.setenv(DISABLE, value)
+        monkeypatch.setenv("VYRE_DISABLE_PLUGINS", value)
         backends.refresh()
         assert [r.id for r in backends.registered_backends()] == left
 

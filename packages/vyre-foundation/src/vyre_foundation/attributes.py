@@ -9,11 +9,11 @@ To the rest of the language an attribute is a literal like any other, so that no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.errors import LiteralOutOfRange, VyreError
 from vyre_foundation.ir.expr import Expr, Literal, literal
-from vyre_foundation.record import record
 
 AttrValue = bool | int | float | str
 """What Python calls an attribute by: a number, or one of the names of a choice."""
@@ -25,7 +25,7 @@ class BadAttribute(VyreError, ValueError):
     code = "E111"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class AttrType:
     """A type of the language, or a choice: `choices` are its names, and the first of them is 0 as a u32."""
 
@@ -54,7 +54,7 @@ class AttrType:
         return " | ".join(self.choices) or self.dtype.name
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class AttrSchema:
     """One attribute of an op. Without a `default` every call states it."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from vyre_foundation.attributes import AttrSchema, AttrValue, operands_of, values_of
@@ -20,7 +20,6 @@ from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.walk import rewrite
 from vyre_foundation.lowering import NO_LOWERINGS, LoweringTable
 from vyre_foundation.mutation import MutationClass
-from vyre_foundation.record import record
 
 Expand = Callable[..., Expr]
 
@@ -43,7 +42,7 @@ class SignatureMismatch(VyreError, TypeError):
     code = "E107"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Composition:
     """One op: `id` is ``dialect.op``, `signatures` maps operand types to a result type, `expand` gives the meaning.
 
@@ -61,7 +60,7 @@ class Composition:
     rare: bool = False
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
     """What has become of an op: calls of `op` mean `to`, with the operands in the order of `operands`.
 
@@ -91,7 +90,7 @@ def default_validator(op: str, operands: tuple[DType, ...], attrs: Mapping[str, 
     return ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """Ops that belong together: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for.
 
@@ -109,7 +108,7 @@ class Dialect:
     digest: str = ""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class DialectProblem:
     """A dialect, or one version of it, that is left out: from where it came, why, and the remedy."""
 
@@ -122,7 +121,7 @@ class DialectProblem:
         return f"dialect {self.id!r} of {self.source}: {self.reason}. Fix: {self.fix}"
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Registry:
     rows: dict[str, Composition] = field(default_factory=dict)
     dialects: dict[str, Dialect] = field(default_factory=dict)

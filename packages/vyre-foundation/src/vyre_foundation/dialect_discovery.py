@@ -8,19 +8,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from vyre_foundation.dialect import LANGUAGE, Composition, Dialect, DialectProblem
 from vyre_foundation.dialect_manifest import read_manifest
-from vyre_foundation.entry_points import EntryPoint, entry_points
 from vyre_foundation.errors import VyreError
 from vyre_foundation.migration import check_migrations
+from vyre_foundation.plugins import disabled_names, distribution_name, distribution_version, plugins
 
 GROUP = "vyre.dialects"
 PATH = "VYRE_DIALECT_PATH"
 """Environment variable: folders with manifests (``*.toml``), separated as in PATH."""
-DISABLE = "VYRE_DISABLE_PLUGINS"
-"""Environment variable: "1" or "all" looks for no plugin at all; otherwise the ids to leave out, with commas."""
 
 Found = tuple[str, Dialect | DialectProblem]
 """Where a dialect came from, and the dialect, or why there is none."""
@@ -28,12 +27,12 @@ Found = tuple[str, Dialect | DialectProblem]
 
 def discover(taken: frozenset[str] = frozenset()) -> tuple[dict[str, Dialect], tuple[DialectProblem, ...]]:
     """Every usable dialect by id, and what is left out. `taken` are op ids that somebody else has."""
-    disabled = {word.strip() for word in os.environ.get(DISABLE, "").split(",")}
-    if disabled & {"1", "all", "true"}:
+    disabled = disabled_names()
+    if disabled is None:
         return {}, ()
     problems: list[DialectProblem] = []
     candidates: list[tuple[str, Dialect]] = []
-    for source, found in (*_entry_points(disabled), *_manifests(disabled)):
+    for source, found in (*_entry_points(), *_manifests(disabled)):
         if isinstance(found, DialectProblem):
             problems.append(found)
         elif (problem := _judge(source, found, taken)) is not None:
@@ -50,14 +49,13 @@ def version_order(version: str) -> tuple[int, ...]:
     return tuple([*numbers, *[0] * 8][:8])
 
 
-def _entry_points(disabled: set[str]) -> Iterator[Found]:
-    for entry in entry_points(GROUP):
-        if entry.name not in disabled:
-            yield entry.distribution, _load(entry)
+def _entry_points() -> Iterator[Found]:
+    for entry in plugins(GROUP):
+        yield distribution_name(entry), _load(entry)
 
 
 def _load(entry: EntryPoint) -> Dialect | DialectProblem:
-    source = entry.distribution
+    source = distribution_name(entry)
     upgrade = f"repair or uninstall it: pip install --upgrade {source}"
     try:
         given = entry.load()()
@@ -71,10 +69,10 @@ def _load(entry: EntryPoint) -> Dialect | DialectProblem:
     rows = tuple(given) if isinstance(given, (list, tuple)) else ()
     if not rows or not all(isinstance(row, Composition) for row in rows):
         return DialectProblem(entry.name, source, f"{entry.value!r} gives no dialect and no compositions", upgrade)
-    return Dialect(id=entry.name, version=entry.version, ops=rows)
+    return Dialect(id=entry.name, version=distribution_version(entry), ops=rows)
 
 
-def _manifests(disabled: set[str]) -> Iterator[Found]:
+def _manifests(disabled: frozenset[str]) -> Iterator[Found]:
     for folder in filter(None, os.environ.get(PATH, "").split(os.pathsep)):
         if not Path(folder).is_dir():
             yield folder, DialectProblem("?", folder, f"{PATH} names it, and it is no folder", "create or remove it")

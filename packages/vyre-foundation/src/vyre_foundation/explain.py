@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.resources import files
 from inspect import cleandoc
 
-from vyre_foundation.entry_points import entry_points
 from vyre_foundation.errors import VyreError
 from vyre_foundation.migration import WARNINGS
-from vyre_foundation.record import record
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
@@ -32,7 +32,7 @@ OWN_MODULES = (
 Row = Mapping[str, str]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """One code: what it means, when it comes up, what repairs it, and why it is there.
 
@@ -54,7 +54,7 @@ class Explanation:
 def explanations() -> Mapping[str, Explanation]:
     """Every code of every installed distribution, in order. A distribution that can not be asked is left out."""
     found = list(_language())
-    for entry in sorted(entry_points(GROUP), key=lambda entry: entry.value):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         try:
             found += explain_errors(entry.value)
         except Exception as error:

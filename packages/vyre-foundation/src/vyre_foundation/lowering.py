@@ -8,17 +8,16 @@ function that says what the composition must give.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
 from vyre_foundation.attributes import AttrValue
 from vyre_foundation.dtype import DType
 from vyre_foundation.ops.scalar import Scalar
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class TextModule:
     """`text` defines the function `entry`, which takes the values of a call in order and returns its result.
 
@@ -29,7 +28,7 @@ class TextModule:
     entry: str
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoweringCtx:
     """The calls that a text is wanted for: all those of `op` with these types and attributes.
 
@@ -51,7 +50,7 @@ ReferenceKind: TypeAlias = Callable[..., Scalar]
 """Values, then attributes by name, as Python's numbers; the exact result, which is rounded to the result's type."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class LoweringTable:
     """`texts` are by language, as source units name it. Languages that are not listed get the composition."""
 

@@ -6,7 +6,7 @@ A dialect lists what became of its ops. Its list is checked when it is found, so
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from vyre_foundation.attributes import AttrValue
@@ -17,7 +17,6 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
 from vyre_foundation.ir.walk import program_expressions, rewrite, rewrite_body, with_expressions
 from vyre_foundation.mutation import MutationClass
-from vyre_foundation.record import record
 from vyre_foundation.validate.codes import Rule
 
 # fmt: off
@@ -39,7 +38,7 @@ class BadMigration(VyreError, ValueError):
     code = "E109"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Migrated:
     """A program that is up to date; itself if it was. `steps` are the migrations that it took.
 

@@ -1,4 +1,4 @@
-"""The table of expressions: it forgets what nobody holds, whole graphs at once, and threads agree on identity."""
+"""The intern table: it has what is alive and nothing else, and threads agree on identity."""
 
 import gc
 import sys
@@ -10,9 +10,7 @@ import pytest
 from vyre_foundation.dtype import bool_, f32, u32
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir import Apply, Expr, Literal, Local, Select
-from vyre_foundation.ir import expr as table
-from vyre_foundation.ir.code import code
-from vyre_foundation.ir.expr import applied, binary, interned_count, known_binary
+from vyre_foundation.ir.expr import interned, interned_count
 from vyre_foundation.ops import OPS
 
 X, F, FLAG = Local("x", u32), Local("f", f32), Local("flag", bool_)
@@ -25,47 +23,27 @@ def chain(size: int, name: str) -> Expr:
     return e
 
 
-def test_a_sweep_frees_whole_graphs() -> None:
+def test_expressions_are_forgotten_as_soon_as_nothing_refers_to_them() -> None:
+    gc.collect()  # what earlier tests left in cycles
+    leaves = [Literal(u32, step) for step in range(7)]
     before = interned_count()
     held = chain(10_000, "held")
-    also_dropped = chain(10_000, "dropped")
-    assert interned_count() >= before + 20_000
-    del also_dropped
-    assert interned_count() <= before + 10_000 + 10
+    dropped = chain(10_000, "dropped")
+    assert interned_count() == before + 20_002
+    del dropped
+    assert interned_count() == before + 10_001
     assert held is chain(10_000, "held")
     del held
-    gc.collect()
-    assert interned_count() <= before + 10
+    assert interned_count() == before
+    del leaves
 
 
-def test_the_table_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "_SMALL", 1000)
-    monkeypatch.setattr(table, "_sweep_at", interned_count() + 1000)
-    limit = 4 * interned_count() + 10_000
-    for round in range(200):
-        chain(1000, f"temporary{round}")
-        assert len(table._live) < limit
-
-
-def test_programs_that_share_all_leaves_do_not_make_the_table_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They bring nothing but applications, which do not ask for a sweep themselves."""
-    leaves = [Literal(u32, step) for step in range(7)]
-    monkeypatch.setattr(table, "_SMALL", 1000)
-    monkeypatch.setattr(table, "_sweep_at", interned_count() + 1000)
-    limit = 4 * interned_count() + 10_000
-    for round in range(200):
-        e: Expr = X
-        for step in range(200):
-            e = Apply(OPS["add"], Apply(OPS["mul"], e, leaves[round >> step % 8 & 1]), leaves[step % 7])
-        code([e])
-        assert len(table._live) < limit
-
-
-def test_what_is_made_again_after_a_sweep_is_equal_to_itself() -> None:
-    first = chain(100, "again")
-    del first
-    interned_count()
-    assert chain(100, "again") is chain(100, "again")
+def test_the_end_of_a_deep_expression_needs_no_deep_stack() -> None:
+    before = interned_count()
+    deep = chain(1_000_000, "deep")
+    assert interned_count() >= before + 1_000_000
+    del deep
+    assert interned_count() <= before
 
 
 def test_operands_of_a_held_expression_stay() -> None:
@@ -73,28 +51,27 @@ def test_operands_of_a_held_expression_stay() -> None:
     below = e.args[0].args[0]
     identity = id(below)
     del below
-    interned_count()
     assert id(e.args[0].args[0]) == identity
     assert e.args[0].args[0] is chain(998, "below")
 
 
 @pytest.mark.parametrize("make", [lambda op, *args: Apply(op, *args), lambda op, *args: Select(FLAG, *args)])
 def test_threads_agree_on_identity(make: Callable[..., Expr]) -> None:
-    """All threads make the same expressions at once while the table is swept; each must get the same objects."""
-    threads, rounds, size = 4, 12, 200
+    """All threads make the same expressions at once, while others of the same structure die."""
+    threads, iterations, size = 4, 12, 200
     start = threading.Barrier(threads)
     results: list[list[Expr]] = [[] for _ in range(threads)]
     errors: list[BaseException] = []
 
     def work(number: int) -> None:
         try:
-            for round in range(rounds):
+            for iteration in range(iterations):
                 start.wait()
-                e: Expr = Local(f"round{round}", u32)
+                e: Expr = Local(f"iteration{iteration}", u32)
                 for step in range(size):
+                    make(OPS["mul"], e, X)  # dies at once, often while another thread looks for it
                     e = make(OPS["add"], e, X)
-                    if number == 0 and step % 50 == 0:
-                        interned_count()
+                    assert make(OPS["add"], *e.args[-2:]) is e, step
                 results[number].append(e)
         except BaseException as error:
             errors.append(error)
@@ -115,65 +92,47 @@ def test_threads_agree_on_identity(make: Callable[..., Expr]) -> None:
         assert len(set(made)) == 1
 
 
-def test_what_others_look_up_during_a_sweep_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that finds an expression just when a sweep has decided to forget it makes the sweep think again."""
-    key = Apply(OPS["mul"], X, Local("looked up", u32)).args
-    found: list[Expr] = []
-    counted = sys.getrefcount
-
-    def getrefcount(node: object) -> int:
-        count = counted(node)
-        if not found and isinstance(node, Apply) and node.args is key:
-            found.append(node)
-        return count
-
-    monkeypatch.setattr(table, "getrefcount", getrefcount)
-    monkeypatch.setattr(table, "_ONLY_THE_TABLE", table._ONLY_THE_TABLE + 1)
-    monkeypatch.setattr(table, "_ONLY_A_LOCAL", table._ONLY_A_LOCAL + 1)
-    interned_count()
-    assert found == [Apply(OPS["mul"], *key)]
-
-
-def test_who_comes_while_a_sweep_decides_waits_for_it() -> None:
-    e = Apply(OPS["mul"], X, Local("undecided", u32))
+def test_a_finalizer_may_build_expressions() -> None:
+    """It runs wherever the collector does, also while its thread enters an expression into the table."""
     made: list[Expr] = []
-    with table._lock:
-        table._live[e.args] = False
-        thread = threading.Thread(target=lambda: made.append(Apply(OPS["mul"], *e.args)))
-        thread.start()
-        thread.join(0.05)
-        assert made == []
-        table._live[e.args] = e
-    thread.join()
-    assert made == [e]
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            made.append(Apply(OPS["add"], X, Local("finalized", u32)))
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(200):
+            Cycle()
+            chain(10, "between")
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    assert len(made) == 200
+    assert len(set(made)) == 1
 
 
-def test_the_short_way_is_the_same() -> None:
-    assert applied(OPS["add"], (X, X)) is Apply(OPS["add"], X, X) is binary(OPS["add"], X, X)
-    assert applied(OPS["fma"], (F, F, F)) is Apply(OPS["fma"], F, F, F)
-    assert applied(OPS["sqrt"], (F,)) is Apply(OPS["sqrt"], F) is not applied(OPS["neg"], (F,))
-    for op, first, second in ((OPS["add"], X, F), (OPS["sqrt"], F, F), (OPS["fma"], F, F), (OPS["and"], F, F)):
-        with pytest.raises(TypeMismatch):
-            applied(op, (first, second))
-    with pytest.raises(TypeMismatch, match="operands of one type"):
-        binary(OPS["add"], X, F)
-
-
-def test_ops_of_the_same_operands_are_told_apart_after_a_sweep() -> None:
-    """The first application of operands is entered by these alone; it must stay while others refer to it."""
+def test_interned_finds_what_is_alive_and_makes_nothing() -> None:
     operands = (X, Local("shared", u32))
-    first = applied(OPS["sub"], operands)
-    other = applied(OPS["mul"], operands)
-    assert first is not other
-    assert (first.op, other.op) == (OPS["sub"], OPS["mul"])
-    identity = id(first)
+    assert interned(OPS["sub"], operands) is None
+    first = Apply(OPS["sub"], *operands)
+    assert interned(OPS["sub"], operands) is first
+    assert interned(OPS["mul"], operands) is None
     del first
-    interned_count()
-    assert applied(OPS["mul"], operands) is other
-    assert id(applied(OPS["sub"], operands)) == identity
-    assert known_binary(OPS["mul"], operands) is other
-    assert known_binary(OPS["xor"], operands) is None
+    assert interned(OPS["sub"], operands) is None
+
+
+@pytest.mark.parametrize(
+    ("op", "operands"), [("add", (X, F)), ("sqrt", (F, F)), ("fma", (F, F)), ("and", (F, F)), ("add", ())]
+)
+def test_ill_typed_applications_are_refused_and_not_entered(op: str, operands: tuple[Expr, ...]) -> None:
     before = interned_count()
-    del other
-    assert interned_count() == before - 2
-    assert known_binary(OPS["sub"], operands) is None
+    for _ in range(2):
+        with pytest.raises(TypeMismatch):
+            Apply(OPS[op], *operands)
+    gc.collect()
+    assert interned_count() <= before

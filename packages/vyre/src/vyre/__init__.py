@@ -11,22 +11,14 @@ with vy.program("xor", workgroup_size=64) as p:
 vy.run(p.build(), a=x, b=y)["out"]
 """
 
-from typing import TYPE_CHECKING, Any
-
-import vyre_foundation as _foundation
+from vyre.run import backend_for, check, grid_for, run
+from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
+from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language
-from vyre_foundation.collector import rare_collections as _rare_collections
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_foundation.functions import __all__ as _functions
 from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
-
-with _rare_collections():  # what is imported stays: the collector would look at it again and again
-    from vyre.run import backend_for, check, grid_for, run
-    from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
-
-if TYPE_CHECKING:
-    from vyre_foundation import *  # noqa: F403
 
 __version__ = "0.1.0"
 
@@ -42,15 +34,3 @@ __all__ = [
     *_functions,
     *_elementary,
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """A name of the language, which may be imported only now."""
-    if name not in _language:
-        raise AttributeError(f"module 'vyre' has no attribute {name!r}")
-    value = globals()[name] = getattr(_foundation, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,6 @@ from vyre_driver_opencl.about import device_of
 from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import build
 from vyre_foundation.dtype import DType, f16, f32, f64
-from vyre_foundation.record import record
 
 AS_WORD = {f16: "as_ushort", f32: "as_uint", f64: "as_ulong"}
 """What shows the bits of a float; an integer is converted to `ulong`."""
@@ -23,7 +23,7 @@ AS_WORD = {f16: "as_ushort", f32: "as_uint", f64: "as_ulong"}
 Words = npt.NDArray[Any]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Bench:
     """A device with a queue; `prelude` starts every kernel's text, which is compiled with `options`."""
 

@@ -8,6 +8,7 @@ not proven. Usually the first program decides everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -18,12 +19,11 @@ from vyre_driver_opencl.proof.bench import Bench, words
 from vyre_driver_opencl.spelling import TYPES
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits
-from vyre_foundation.record import record
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Row(Generic[KeyT]):
     """`candidates` are templates over ``{0}`` … of type `operand`, best first; `meaning` gives the exact result.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType, TypeAlias
-
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.backend.config import DispatchConfig
@@ -20,7 +19,7 @@ NativeModuleBuilder: TypeAlias = Emit
 """What makes machine code: of a program, whole, because no target links a part of a kernel to the rest."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class AotEmitter:
     """A backend states its emitters in its registration; `emit` may import device libraries, stating it must not.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import NoneType
 from typing import Any
 
 from vyre_driver.device.profile import Extent as Extent
 from vyre_driver.errors import InvalidLaunch
-from vyre_foundation.record import record
 
 
 class Preference(Enum):
@@ -22,7 +21,7 @@ class Preference(Enum):
     __hash__ = object.__hash__  # members are single objects, and every dispatch hashes two of them
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchConfig:
     """Options of a dispatch; every field is honoured by every path or refused with a typed error.
 

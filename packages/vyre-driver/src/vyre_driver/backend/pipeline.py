@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -18,14 +19,13 @@ from vyre_driver.backend.results import (
     replace_output_buffers_preserving_slots,
 )
 from vyre_driver.errors import UnsupportedFeature
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pending import PendingDispatch
     from vyre_driver.backend.typed import Array
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PipelineCacheSnapshot:
     """How often compiled code was found, and how often it had to be made, since the backend began."""
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
-
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.backend.aot import AotEmitter
     from vyre_driver.backend.contract import VyreBackend
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Availability:
     """Whether a backend can run here. An unavailable one says why, and what would make it run."""
 
@@ -41,7 +40,7 @@ class Selection(Enum):
     """Only a caller who names it: an interpreter must not stand in for a device silently."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackendRegistration:
     """What an entry point of the group ``vyre.backends`` names; the entry point is called as the backend.
 

@@ -11,7 +11,6 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import StaleHandle, UnsupportedFeature
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 DEVICE_BUFFER_FEATURE = "DeviceBuffer"
 """The feature's name in `UnsupportedFeature`."""
@@ -55,7 +54,7 @@ class ResidentDispatchStep:
     grid_override: Extent | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentReadRange:
     """The bytes ``byte_offset … byte_offset + byte_len`` of a resource."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from vyre_driver.errors import InvalidInput
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -42,7 +42,7 @@ OutputBuffers: TypeAlias = "list[HostBuffer]"
 """Output slots of the caller: a slot whose size fits is written to, any other is replaced."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimedDispatchResult:
     """Outputs and where the time went, in nanoseconds; None is unknown. `device_ns` is the kernels alone."""
 
@@ -53,7 +53,7 @@ class TimedDispatchResult:
     wait_ns: int | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentSequenceTiming:
     """Where the time of a sequence of dispatches went, in nanoseconds; a sum with an unknown term is None."""
 

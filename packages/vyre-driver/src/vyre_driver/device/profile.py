@@ -6,10 +6,10 @@ number that nobody knows is None, never 0, so that no planner mistakes ignorance
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from vyre_driver.device.queue import Queue
-from vyre_foundation.record import record
 
 Extent = tuple[int, int, int]
 """Sizes along x, y and z."""
@@ -24,7 +24,7 @@ class DeviceTimingQuality(Enum):
     HARDWARE_COUNTERS = "hardware_counters"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceProfile:
     """The facts of one device, in the order identity, capabilities, limits, speeds.
 

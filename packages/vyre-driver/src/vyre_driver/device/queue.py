@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vyre_foundation.record import record
+from dataclasses import dataclass
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """Where launches can go. All queues of a device share its memory, its compiler and its results.
 

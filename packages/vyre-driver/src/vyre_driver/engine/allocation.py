@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from vyre_foundation.record import record
 
-
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
     """Device memory that the engine holds; `memory` is the port's handle. `is_borrowed`: another's, who frees it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code
@@ -12,10 +13,9 @@ from vyre_driver.lower.lowered import COUNTERS, RUNS, TRAPS
 from vyre_driver.pipeline.executable import Entry
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.params import dispatch_param_words
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Binding:
     """What binding knows: `sizes` in bytes and `allocations` by the code's names.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from vyre_driver.device.profile import Extent
 from vyre_driver.lower.lowered import COUNTERS
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Literal, Load, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops.scalar import Scalar, bitcast, cast
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class LaunchValues:
     """What the host knows: element counts by name, the grid, the subgroup size, the counters of open loops as u64."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vyre_driver.backend.config import DispatchConfig
@@ -26,7 +27,6 @@ from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey, ca
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import GuardSettings
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Facts
 
 Ahead = tuple[str, Extent, int, str, tuple[str, ...]]
@@ -38,7 +38,7 @@ TOGETHER = 10
 """Programs in one unit: each binary that is kept has all of them."""
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Code:
     """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
 
@@ -47,7 +47,7 @@ class Code:
     module: Any
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Unsaved:
     """What belongs to code that the compiler has made and that has not run yet."""
 

@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from vyre_driver import process
@@ -21,7 +22,6 @@ from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFea
 from vyre_driver.pipeline.executable import Executable
 from vyre_driver.pipeline.settings import TIMEOUT, GuardSettings
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 from vyre_foundation.wire import encode
 
 _CHILD = """
@@ -37,7 +37,7 @@ TAIL = 2000
 """Characters of what a dead compiler said last."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Order:
     """What the child is to do, as a pickle; program and executable are in their own bytes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.device import Device
@@ -11,10 +11,9 @@ from vyre_driver.engine.prepared import Again, Prepared, Runnable
 from vyre_driver.engine.queueing import QueueChoice
 from vyre_driver.engine.request import Request
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.record import record
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Kept:
     """What is kept of one shape. It keeps the program alive, and so its identity its own.
 

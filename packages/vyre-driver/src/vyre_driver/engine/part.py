@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vyre_driver.backend.resources import ResidentDispatchStep
@@ -10,7 +11,6 @@ from vyre_driver.engine.backlog import Backlog
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.kept import Kept
 from vyre_driver.engine.prepared import Prepared
-from vyre_foundation.record import record
 
 MOST_RECORDED = 1024
 """Launches of a recording of more than one step: the host may wait between two of them."""
@@ -68,7 +68,7 @@ class Part:
             segment.forget(device)
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Segment:
     """The launches of some steps that follow each other, from the step of the number `start` on.
 

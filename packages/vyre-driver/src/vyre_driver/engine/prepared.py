@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
@@ -21,7 +22,6 @@ from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
 from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.record import record
 
 Again = Callable[[Sequence[Any], Form], list[Any]]
 """A dispatch like the one before: its inputs, and what its outputs are given as."""
@@ -45,7 +45,7 @@ class Runnable(Protocol):
         """`run` without a timeout, in as few calls as can be."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class EmptyLaunch:
     """A grid without workgroups: the outputs are what they were before the dispatch, and no device is needed."""
 
@@ -76,7 +76,7 @@ class EmptyLaunch:
         return lambda inputs, form: self.run(inputs, None, form)
 
 
-@record(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Prepared:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 

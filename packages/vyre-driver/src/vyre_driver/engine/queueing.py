@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from vyre_driver.device.queue import Queue
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.plan.cost import ESTIMATE, Cost
 from vyre_driver.policy.queue import at_best_ns, choose_queue, review_queue
-from vyre_foundation.record import record
 
 RUNS = 5
 """How many runs are measured after the first one, which also compiles and faults memory in. Their median counts: what a
@@ -34,7 +33,7 @@ MOVED = 1.2
 """A rate is kept for later processes when it has changed by this factor since it was last kept."""
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Rate:
     """What one worker of a device takes for a unit of estimated work, learned from what was measured.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from vyre_driver.lower.lowered import Launch, Repeat, Step
 from vyre_foundation.ir.expr import Expr
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SetCounter:
     """Give the loop counter of a `Repeat` its value for the next round."""
 

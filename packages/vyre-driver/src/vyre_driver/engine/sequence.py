@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain as chained
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,7 +28,6 @@ from vyre_driver.errors import InvalidLaunch, Trapped
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
@@ -44,7 +44,7 @@ Targets: TypeAlias = "Sequence[HostBuffer]"
 Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]]"
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Chain:
     """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone.
 

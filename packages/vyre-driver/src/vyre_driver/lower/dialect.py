@@ -9,7 +9,7 @@ result. The printer evaluates every operand once, also where a template mentions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from blake3 import blake3
 
@@ -18,10 +18,9 @@ from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CDialect:
     """Spellings of one target; the fields stand in the order of a source text.
 
@@ -144,7 +143,7 @@ class CDialect:
         return str(hasher.hexdigest(16))
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """A printed unit. `entries` are the names of the kernels in the text, in the order of `Lowered.kernels`.
 

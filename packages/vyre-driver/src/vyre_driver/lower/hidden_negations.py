@@ -9,6 +9,7 @@ becomes a value that the compiler cannot know. That costs nothing: there was an 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
@@ -20,7 +21,6 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 _SHIFTS = frozenset("raw_shr shr mul_high".split())
 """What spreads a sign, or has a shift in its spelling."""
@@ -40,7 +40,7 @@ def hide_negations(program: Program, target: Target) -> Program:
     return declare(program, (*hider.constants.values(), *body) if hider.constants else program.body)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Step:
     """``constant + operand`` or, if it `is_negative`, ``constant - operand``. `place`: which operand of the node."""
 

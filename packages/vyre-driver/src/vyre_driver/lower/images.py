@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local
 from vyre_foundation.ir.walk import postorder
-from vyre_foundation.record import record
 
 Digits = Mapping[Expr, range]
 """Ids and counters, with all the values that they take, none below 0."""
@@ -14,7 +14,7 @@ Digits = Mapping[Expr, range]
 _MAX_NODES = 64
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Sum:
     """``constant + x * weights[x] + …``, at most `most`, which its type can hold: no value of it wraps."""
 

@@ -7,7 +7,7 @@ walk alike. A program without grid barriers has one kernel and one `Launch`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vyre_driver.lower.target import Arrangement
@@ -15,7 +15,6 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.lower.text_forms import CallForm
@@ -40,7 +39,7 @@ RARELY = "__rarely"
 ITEMS = Arrangement(as_loops=False)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding
     numbers are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose
@@ -53,14 +52,14 @@ class Kernel:
     arrangement: Arrangement = ITEMS
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Run `kernels[kernel]` over the grid of the dispatch; everything before it is visible to it."""
 
     kernel: int
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """A `For` of the source around grid barriers: its bounds have launch uniformity, so the host evaluates them.
 
@@ -76,7 +75,7 @@ class Repeat:
 Step = Launch | Repeat
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Function:
     """What calls of a rare op are composed of: the last statement of `program`, which touches no memory, is the `let`
     of the result."""
@@ -91,7 +90,7 @@ class Function:
         return Local(last.name, last.value.dtype)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
     """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
     those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`, `RUNS`). `traps` are

@@ -10,6 +10,7 @@ write to the memory of the workgroup is written by all of them where all come al
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 
 from vyre_driver.lower.images import Digits, Images, spread
@@ -18,7 +19,6 @@ from vyre_foundation.ir.expr import Expr, Id, IdKind, Literal, Load, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Break, Continue, For, If, Let, Region, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
-from vyre_foundation.record import record
 
 _MAX_ELEMENTS = 1 << 18
 
@@ -31,7 +31,7 @@ Written = Mapping[Part, int]
 round and by the invocation that its counters and ids are of, the sum of these plus each bit."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Known:
     """Of a statement, whatever the array: the elements that it looks at itself, whether a barrier or a return is in it,
     and whether somebody may go on elsewhere than behind it."""
@@ -42,7 +42,7 @@ class Known:
     may_leave: bool
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Uses:
     """Of a body: its statements with each array in them, numbered, and the first one behind which not all go on."""
 

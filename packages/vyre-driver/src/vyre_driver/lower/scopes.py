@@ -6,12 +6,12 @@ the block around it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.stmt import Atomic, Body, Region, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, missing
-from vyre_foundation.record import record
 
 Blocks = tuple[int, ...]
 """A block, as the numbers of all blocks that it is in, outermost first, and its own."""
@@ -25,7 +25,7 @@ class Visit(NamedTuple):
     roots: tuple[Expr, ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Scopes:
     """`first` has every expression with its first visit, children before parents; `uses` counts its parents and
     statements; `homes` are the innermost blocks around all uses."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 
 from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
 from vyre_foundation.ir.stmt import AtomicOp
 from vyre_foundation.ir.stmt import SubgroupOp as SubgroupOp
-from vyre_foundation.record import record
 
 
 class Groups(Enum):
@@ -23,7 +22,7 @@ class Groups(Enum):
     """As vectors, as long as all go the same way."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Arrangement:
     """Whether one work item runs a whole workgroup, and why. `most` is how many in a row on x it can run."""
 
@@ -37,7 +36,7 @@ class Arrangement:
         return f"{how}: {self.reason}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SubgroupCaps:
     """The collectives that a target has itself, and the sizes of subgroups for which they are right."""
 
@@ -54,7 +53,7 @@ class SubgroupCaps:
         return size in self.sizes and (op, dtype) in self.ops
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """`ops` are the (op id, operand type) pairs that the target spells with exactly the meaning of the op table.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from vyre_driver.errors import KernelCompileFailed
 from vyre_driver.lower.target import Target
@@ -15,13 +16,12 @@ from vyre_foundation.attributes import values_of
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.lowering import LoweringCtx, TextModule
-from vyre_foundation.record import record
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class CallForm:
     """What calls have in common that one text serves: the op, the types of its values, its attributes, its result."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Protocol, runtime_checkable
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -15,7 +15,6 @@ from vyre_driver.observe.live import compile
 from vyre_driver.pipeline.fingerprint import PipelineFeatureFlags, hex_short
 from vyre_driver.plan.specialize import NO_VALUES, SpecMap, specialize
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 
 @runtime_checkable
@@ -25,7 +24,7 @@ class Exclusive(Protocol):
     def session(self) -> AbstractContextManager[object]: ...
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildManifest:
     """What makes a build repeatable: `program` is its fingerprint, `specialization` the values that were baked in."""
 
@@ -48,7 +47,7 @@ class BuildManifest:
         return f"{self.backend} {hex_short(bytes.fromhex(self.program))} ({self.dispatch_policy}): {found}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class CompiledPipelineBuild:
     """`cache_hit`: whether the code was there already, in memory or in the store; None if the backend does not say."""
 

@@ -12,7 +12,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkstemp
 from typing import BinaryIO
@@ -25,7 +25,6 @@ from vyre_driver.errors import BadCapsule
 from vyre_driver.observe.evidence import config_facts
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 from vyre_foundation.text import print_program
 from vyre_foundation.wire import decode, encode
 
@@ -37,7 +36,7 @@ _DIGITS = 64
 _CHUNK = 2**20
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capsule:
     """One dispatch. `outputs` and `reference_outputs` are by buffer name, empty where nothing was returned."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops.scalar import from_bits
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
     """The first element in which two results differ. `index` counts elements of the whole buffer."""
 

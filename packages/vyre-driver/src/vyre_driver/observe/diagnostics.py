@@ -21,7 +21,6 @@ from typing import Any, NewType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.migration import Migrated
-from vyre_foundation.record import record
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.places import Places, Position, position
 from vyre_foundation.validate.facts import Finding, InvalidProgram
@@ -38,7 +37,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLine:
     """A part of one line of a file: `line` and `column` count from 1, `code` is the whole line."""
 
@@ -83,7 +82,7 @@ class Source:
         return Places(self.text)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpLocation:
     """The op of a dialect that a diagnostic is about, and which of its operands."""
 
@@ -94,7 +93,7 @@ class OpLocation:
         return f"op {self.op_id}" if self.operand is None else f"op {self.op_id}, operand {self.operand}"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One message. `where` names the place in words or as a path, `location` an op, `source` the line of a program;
     `fix` says what to do."""

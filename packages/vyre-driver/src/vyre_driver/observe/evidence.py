@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from blake3 import blake3
@@ -19,13 +19,12 @@ from vyre_driver.backend.results import Inputs, TimedDispatchResult, borrowed_in
 from vyre_driver.observe.provenance import SourceProvenance
 from vyre_driver.registry.versions import distribution_version
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 SCHEMA = 1
 DISTRIBUTIONS = ("vyre-foundation", "vyre-driver", "numpy")
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchTimingEvidence:
     """Nanoseconds; None is unknown."""
 
@@ -45,7 +44,7 @@ class DispatchTimingEvidence:
         )
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceArtifact:
     """Bytes that took part: `kind` is ``input``, ``output`` or what else there is, `digest` their BLAKE3."""
 
@@ -62,7 +61,7 @@ class EvidenceArtifact:
         return cls(kind=kind, name=name, byte_len=view.nbytes, digest=blake3(view).hexdigest(), path=path)
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayEvidence:
     """How to see it again: a command, and the digest of the capsule that it replays."""
 
@@ -70,7 +69,7 @@ class ReplayEvidence:
     capsule_digest: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceBundle:
     """Everything that is known about one dispatch. `device` are the known facts of the device's profile."""
 

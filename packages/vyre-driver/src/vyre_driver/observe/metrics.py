@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
-
-from vyre_foundation.record import record
+from dataclasses import dataclass, fields
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Counters:
     """Counts since the backend began; they only grow. The caller holds the backend's lock.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from blake3 import blake3
 
 from vyre_driver.registry.versions import distribution_version
-from vyre_foundation.record import record
 
 FAMILY = ("vyre-foundation", "vyre-driver")
 """The distributions that stand for the sources where there is no checkout."""
@@ -74,7 +74,7 @@ def source_tree_fingerprint_at(root: Path) -> str:
     return f"source-tree-v1:{hasher.hexdigest()}"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProvenance:
     """The sources behind a result."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import Trapped
 from vyre_driver.observe.capsule import Capsule
 from vyre_driver.observe.compare import first_mismatch
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
     """What a replay shows. Each difference is words, empty where there is none.
 

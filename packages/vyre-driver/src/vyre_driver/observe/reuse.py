@@ -11,7 +11,7 @@ also of what another dispatch has written there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -23,13 +23,12 @@ from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRang
 from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchResult, host_bytes
 from vyre_driver.errors import ResidentGraphReuseTelemetryError
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentGraphReuseTelemetry:
     """Counts of a backend, or of a part of its life; sums and differences of them are such counts again."""
 

@@ -22,7 +22,6 @@ from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.observe.compare import Mismatch, first_mismatch
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 
 class OnDivergence(Enum):
@@ -32,7 +31,7 @@ class OnDivergence(Enum):
     RECORD = "record"
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DivergenceEvent:
     """One dispatch whose results differ. `number` counts the dispatches of the shadow from 0.
 
@@ -52,7 +51,7 @@ class DivergenceEvent:
     capsule: Path | None
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowPolicy:
     """Which dispatches are compared, and what becomes of a difference.
 
@@ -77,7 +76,7 @@ class ShadowCounts:
     unwatched: int = 0
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Ended:
     """How a dispatch ended: with outputs, or with a trap."""
 
@@ -92,7 +91,7 @@ ResultT = TypeVar("ResultT")
 Run: TypeAlias = Callable[[Inputs, DispatchConfig], Outputs]
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shadowed:
     """One thing that is dispatched: its program, who runs it, and how the reference does."""
 

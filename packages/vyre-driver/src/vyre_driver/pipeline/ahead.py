@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from blake3 import blake3
 
@@ -18,7 +19,6 @@ from vyre_driver.errors import BadArtifact
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 from vyre_foundation.wire import decode, encode
 
 ANY_VERSION = b"VYRE\x00C"
@@ -27,7 +27,7 @@ _DIGEST = 32
 _NAMES = ("backend", "device", "vendor", "driver", "compiler")
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledProgram:
     """`program` has the workgroup size that is launched. `device` is the profile's identity, with "" for what does not
     matter to the code. `codes` are artifacts by the names of the device's queues, "" where it has but one. `dialects`

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from vyre_driver.pipeline.executable import Executable
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Artifact:
     """`source` is the emitted text, for people. `binary` is the port's: nobody else looks into it."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from blake3 import blake3
-
-from vyre_foundation.record import record
 
 
 class Kind(Enum):
@@ -20,7 +19,7 @@ class Kind(Enum):
     """The number of a process that is compiling this code: left behind, it says that the process did not survive."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntryIdentity:
     """`key` is a digest of everything that the payload depends on, `text` the same to read and to compare.
 
@@ -35,7 +34,7 @@ class EntryIdentity:
     text: str
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """`cost_ns` is what it took to make the payload."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-
-from vyre_foundation.record import record
+from dataclasses import dataclass
 
 HALF_LIFE_S = 7 * 24 * 3600.0
 """A use counts half after a week."""
@@ -13,7 +12,7 @@ FILL = 0.9
 """An eviction frees a tenth of the bound, so that not each new entry evicts."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Temperature:
     """What is known of an entry: bytes held, nanoseconds to make it again, uses, and seconds since the last one."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from vyre_driver.checked import Fields, read_json, texts
 from vyre_driver.device.profile import Extent
@@ -14,11 +15,10 @@ from vyre_driver.lower.lowered import Launch, Lowered, Repeat, Step
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Region
-from vyre_foundation.record import record
 from vyre_foundation.wire import decode, encode
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some.
     `most` is how many workgroups of the dispatch in a row on x one of its own can run."""
@@ -30,7 +30,7 @@ class Entry:
     most: int = 1
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Executable:
     """`declared`, `inputs` and `outputs` are buffers of the source program by name, in its order. `buffers` are all
     bound ones of the kernels with their declarations, also those that lowering added. `schedule` counts `entries`.

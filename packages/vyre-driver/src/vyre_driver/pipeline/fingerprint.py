@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Flag, auto
 
 from blake3 import blake3
 
 from vyre_driver.device.profile import DeviceProfile
-from vyre_foundation.record import record
 
 
 def hex_encode(digest: bytes) -> str:
@@ -20,7 +20,7 @@ def hex_short(digest: bytes) -> str:
     return digest[:8].hex()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PipelineDeviceFingerprint:
     """A device with the software that turns source into code for it. Code is never shared between different ones."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from vyre_driver.registry.versions import package_version
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_foundation.dialect import Dialect
@@ -26,7 +25,7 @@ CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 """Part of every key: changes with the meaning of the components."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PipelineCacheKey:
     """A BLAKE3 digest in hexadecimal. Two keys are equal when the compiled code is interchangeable."""
 
@@ -36,7 +35,7 @@ class PipelineCacheKey:
         return self.digest
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineCacheIdentity:
     """What compiled code depends on, one field for each component.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-
-from vyre_foundation.record import record
 
 
 class PipelineCacheMissReason(Enum):
@@ -18,7 +17,7 @@ class PipelineCacheMissReason(Enum):
     """All of these are there: then a version of the emitter or of the lowering is another."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PipelineCacheMissEvidence:
     """How many entries there are: all, those of the same program, of them those with the same launch policy (workgroup
     size, error budget), and of those the ones for the same device, driver and compiler."""

@@ -8,12 +8,12 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
 from vyre_driver.errors import InvalidSetting
-from vyre_foundation.record import record
 
 MODE, FOLDER, SIZE = "VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE"
 DEFAULT_SIZE = 256 * 2**20
@@ -38,7 +38,7 @@ class CacheMode(Enum):
         return _one_of(cls, MODE, environment.get(MODE) or cls.READ_WRITE.value)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class CacheSettings:
     """`folder` need not exist. `size` bounds the entries, in bytes; beyond it the coldest go."""
 
@@ -68,7 +68,7 @@ class GuardMode(Enum):
     ALWAYS = "always"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class GuardSettings:
     """`timeout` is what a compilation in a process of its own may take, in seconds."""
 

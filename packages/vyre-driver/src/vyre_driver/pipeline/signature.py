@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from blake3 import blake3
 
 from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.pipeline.store import Store
-from vyre_foundation.record import record
 
 AnswerT = TypeVar("AnswerT")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class DeviceSignature:
     """A device (see `DeviceProfile.identity`) and a `question` that was put to it: a text that changes with whatever is
     asked, and with how."""

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,7 +23,6 @@ from vyre_driver.pipeline.database import Trouble
 from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_driver.pipeline.eviction import Temperature
@@ -40,7 +40,7 @@ MAX_RENEWALS = 3
 """So often a process puts a damaged file aside; then it goes on without the store."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Listed:
     """An entry as `Store.entries` shows it. `damage` says what is wrong with it, "" for nothing."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
@@ -12,7 +13,6 @@ from vyre_driver.plan.lengths import fixed_lengths, input_lengths
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 
 class BindingRole(Enum):
@@ -45,7 +45,7 @@ class BackendLayoutClass(Enum):
     UNIFORM = "uniform"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class BackendLayoutSlot:
     """One argument as a runtime's description of layouts has it."""
 
@@ -55,14 +55,14 @@ class BackendLayoutSlot:
     element_size: int
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class BackendLayoutFingerprint:
     """All slots by binding number: arguments of one such layout fit every program that has an equal one."""
 
     slots: tuple[BackendLayoutSlot, ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class BindingSetFingerprint:
     """(binding number, role, bytes of an element) of every argument, in order: what a caller must know to bind."""
 
@@ -73,7 +73,7 @@ class BindingSetFingerprint:
         return str(blake3(repr(self.triples).encode()).hexdigest(16))
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """One buffer. `binding` is None and `index` its position among the declarations, for memory of the workgroup too.
 
@@ -100,7 +100,7 @@ class Binding:
         return max(1, self.element_size)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class BindingPlan:
     """The arguments of a dispatch by binding number, behind them what is shared by workgroups."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u64
@@ -17,7 +18,6 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Subgroup
 from vyre_foundation.ir.walk import expressions, postorder
-from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Interval
 
 ESTIMATE = 1
@@ -42,7 +42,7 @@ ROUND          = 2    # of a loop, beside its body
 # fmt: on
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Cost:
     """`units` of the whole launch, all its repeats. `groups` is how many workgroups may run at once.
 

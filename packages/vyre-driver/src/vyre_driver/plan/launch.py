@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import index
 from types import MappingProxyType
 from typing import TYPE_CHECKING, SupportsIndex
@@ -19,7 +19,6 @@ from vyre_driver.plan.outputs import OutputLayout as OutputLayout
 from vyre_driver.plan.outputs import enforce_actual_output_budget, output_binding_layouts
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
 
@@ -31,7 +30,7 @@ ROWS = 16
 """So many rows of workgroups for each worker: nobody waits for long when the others are done."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
     """Everything about a launch that does not depend on the bytes.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import InvalidInput, InvalidLaunch, OutputLimitExceeded
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OutputLayout:
     """One output: the buffer and the half-open byte range of it that the host gets."""
 
@@ -24,7 +24,7 @@ class OutputLayout:
         return self.stop - self.start
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OutputBindingLayout(OutputLayout):
     """The same, with the buffer's binding number."""
 

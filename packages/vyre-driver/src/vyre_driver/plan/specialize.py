@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from blake3 import blake3
@@ -27,13 +27,12 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, IndirectDispatch, Stmt, Store
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 KEPT = 256
 """Specialized programs that are kept: who asks for one again gets the same object, and with it what was prepared."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SpecValue:
     """A value of a type, exact: floats are rounded to it."""
 
@@ -103,7 +102,7 @@ NO_VALUES = SpecMap({})
 """Nothing is baked in."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SpecCacheKey:
     """What a specialized program is known by: the general one, how it is bound, its workgroup size, and the values."""
 

@@ -6,12 +6,13 @@ nothing to do: their stores are out of bounds, so they do nothing, and what othe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.plan.lengths import MAX_LENGTH
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class TailMaskPolicy:
     """`original_count` elements by `rounded_count` lanes, at least as many."""
 

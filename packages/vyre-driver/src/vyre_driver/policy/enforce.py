@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -19,11 +20,10 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
-from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Facts, Feature
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class EnforceVerdict:
     """What a gate says. `policy` names the gate that denied, `detail` its reason, `fix` what to do."""
 

@@ -6,14 +6,14 @@ budget, and is faster: nobody gives bits away for nothing.
 
 from __future__ import annotations
 
-from vyre_foundation.record import record
+from dataclasses import dataclass
 
 ANY_ERROR = 2**32 - 1
 """A budget that allows everything, also what was never measured; and the error of a NaN for a number."""
 ALL_ARGUMENTS = 2**32
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """The device's own function beside the exact one, for f32.
 
@@ -29,7 +29,7 @@ class Measured:
     exact_ps: float
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class NativeVerdict:
     """Whether to take the device's own function, and why."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
-from vyre_foundation.record import record
 
 LONGEST_BLOCKING = 0.1
 """Seconds that the host may be blocked, by a queue that it can not leave or in a wait that it can not: an interrupt or
@@ -17,7 +17,7 @@ WORTHWHILE = 1.1
 """How many times faster another queue must seem at best before it is tried in place of one that was measured."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class QueueVerdict:
     """The position of a queue, and why it was chosen."""
 

@@ -7,17 +7,15 @@ availability is asked for.
 from __future__ import annotations
 
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
 from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
-from vyre_foundation.collector import rare_collections
-from vyre_foundation.record import record
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Registry:
     registered: dict[str, BackendRegistration] = field(default_factory=dict)
     discovered: Discovery | None = None
@@ -97,8 +95,7 @@ def acquire(id: str) -> VyreBackend:
 
     `UnknownBackend` if nobody registers the id, `BackendUnavailable` with the probe's reason if it can not run here.
     """
-    with rare_collections():  # what is imported now stays: the collector would look at it again and again
-        return _acquire(registration_of(id))
+    return _acquire(registration_of(id))
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
@@ -108,14 +105,13 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
     `BackendUnavailable` lists everything that was tried.
     """
     tried = []
-    with rare_collections():
-        for registration in registered_backends_by_precedence():
-            if registration.selection is not Selection.AUTOMATIC:
-                continue
-            try:
-                return _acquire(registration)
-            except BackendError as error:
-                tried.append(f"{registration.id}: {error.message} ({error.fix})")
+    for registration in registered_backends_by_precedence():
+        if registration.selection is not Selection.AUTOMATIC:
+            continue
+        try:
+            return _acquire(registration)
+        except BackendError as error:
+            tried.append(f"{registration.id}: {error.message} ({error.fix})")
     tried.extend(f"{problem.id}: {problem.reason} ({problem.fix})" for problem in backend_problems())
     raise BackendUnavailable("preferred", _none_available(tried), fix=_remedy())
 

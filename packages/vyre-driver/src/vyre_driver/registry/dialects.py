@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import NewType, TypeAlias
@@ -35,7 +36,6 @@ from vyre_foundation.lowering import TextBuilder as TextBuilder
 from vyre_foundation.lowering import TextModule as TextModule
 from vyre_foundation.mutation import MutationClass as MutationClass
 from vyre_foundation.ops import OPS, Laws, Op, Tier
-from vyre_foundation.record import record
 
 InternedOpId = NewType("InternedOpId", str)
 """The id of an op as one object for each text: compared by identity, hashed once."""
@@ -68,7 +68,7 @@ class Category(Enum):
     """Other ops: the call is expanded before lowering."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class TypedParam:
     """One operand or result."""
 
@@ -76,7 +76,7 @@ class TypedParam:
     type: DType
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Signature:
     """Types that an op takes and gives. Most ops have one signature for each type of their operands."""
 
@@ -89,7 +89,7 @@ class Signature:
         return f"({taken}) -> {', '.join(p.type.name for p in self.outputs)}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OpBackendTarget:
     """An op that has a form of its own for `target`, the language that a backend's kernels are printed in."""
 
@@ -97,7 +97,7 @@ class OpBackendTarget:
     target: str
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpDef:
     """One op, whoever defines it. `laws` hold bit for bit for integers; compositions state none, but `lowerings`."""
 
@@ -115,7 +115,7 @@ class OpDef:
         return tuple(OpBackendTarget(self.id, language) for language in sorted(self.lowerings.texts))
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class DialectRegistry:
     """All ops at one moment, by id: those of the language first, then those of dialects in order."""
 

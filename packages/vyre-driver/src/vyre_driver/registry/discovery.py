@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 
 from vyre_driver.backend.contract import CONTRACT
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
-from vyre_foundation.entry_points import EntryPoint, entry_points
-from vyre_foundation.record import record
+from vyre_foundation.plugins import distribution_name, plugins
 
 GROUP = "vyre.backends"
-DISABLE = "VYRE_DISABLE_PLUGINS"
-"""Environment variable: "1" or "all" looks for no plugin at all; otherwise the ids to leave out, with commas."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class BackendProblem:
     """An installed backend that is left out: by which distribution, why, and the remedy."""
 
@@ -28,7 +26,7 @@ class BackendProblem:
         return f"backend {self.id!r} of {self.distribution}: {self.reason}. Fix: {self.fix}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Discovery:
     """What the entry points gave, both by id in alphabetical order."""
 
@@ -41,8 +39,8 @@ def discover() -> Discovery:
     backends: dict[str, BackendRegistration] = {}
     owners: dict[str, str] = {}
     problems: list[BackendProblem] = []
-    for entry in _entries():
-        owner, loaded = entry.distribution, _load(entry)
+    for entry in plugins(GROUP):
+        owner, loaded = distribution_name(entry), _load(entry)
         if isinstance(loaded, BackendProblem):
             problems.append(loaded)
         elif loaded.id in owners:
@@ -54,16 +52,8 @@ def discover() -> Discovery:
     return Discovery(dict(sorted(backends.items())), tuple(sorted(problems, key=lambda p: (p.id, p.distribution))))
 
 
-def _entries() -> list[EntryPoint]:
-    """Those that nobody has disabled."""
-    disabled = {word.strip() for word in os.environ.get(DISABLE, "").split(",")}
-    if disabled & {"1", "all", "true"}:
-        return []
-    return [entry for entry in entry_points(GROUP) if entry.name not in disabled]
-
-
 def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
-    owner = entry.distribution
+    owner = distribution_name(entry)
     try:
         loaded = entry.load()
     except (Exception, SystemExit) as error:

@@ -10,6 +10,7 @@ What an engine has itself stands in its `Target`, which has to agree with its `D
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u32, u64
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 COUNT = 64
 LANES = 8
@@ -34,7 +34,7 @@ SHARED = 1 << 15
 """Bytes of workgroup memory that the language allows at most."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """A launch that needs a capability. `expected` are its outputs, None for the trap of `trapping`."""
 

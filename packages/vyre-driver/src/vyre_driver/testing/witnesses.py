@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,6 @@ from vyre_driver.errors import Trapped
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
-from vyre_foundation.record import record
 from vyre_foundation.text import parse
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ TAG = "seven"
 """Of the trap of `trapping`, which has the code 7."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Witness:
     """A program of u32 buffers, the inputs to try it with, and what it does to all of its buffers, in place."""
 

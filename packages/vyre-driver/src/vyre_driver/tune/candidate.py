@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vyre_foundation.dtype import DType
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One way to say an op for an operand type. Without a `text` it is composed."""
 
@@ -15,7 +16,7 @@ class Variant:
     text: str | None
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A variant and what became of it: what is `wrong` with it ("" if it is exact), picoseconds for one application of
     one lane where it was timed, and whether programs are printed with it."""

@@ -8,7 +8,7 @@ that picks one by number: so there is one compilation, and each variant has the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.c.unit import print_unit
@@ -20,7 +20,6 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 LANES = 256
 CHAIN = 4
@@ -30,7 +29,7 @@ MARGIN = 0.9
 KERNEL = "measure"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class TimingUnit:
     """A text whose kernel `KERNEL` runs variant number `which`, `repeats` times over the lanes of one workgroup.
 
@@ -77,7 +76,7 @@ def fastest(times: Mapping[Variant, float]) -> dict[tuple[str, DType], Variant]:
     return chosen
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Function:
     """One variant, printed: how it is called, and how many work items run it."""
 

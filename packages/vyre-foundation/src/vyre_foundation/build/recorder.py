@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,7 +12,6 @@ from vyre_foundation.build.caller import caller
 from vyre_foundation.build.memory import Array, Mutable
 from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inline
 from vyre_foundation.build.values import Operand, Value, operand
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Access, Buffer, Count, LengthOf, Memory
@@ -67,16 +65,13 @@ class ProgramBuilder:
         self._bodies: list[list[Stmt]] = [[]]
         self._lines: list[list[Line]] = [[]]
         """For each of the bodies the lines of all statements in it, inner ones too, in program order."""
-        self._open = ExitStack()
 
     def __enter__(self) -> ProgramBuilder:
-        self._open.enter_context(rare_collections())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._open.close()
         if kind is None and len(self._bodies) != 1:
             raise BuildError("a block is still open at the end of the program", fix="leave every `with p.if_(…)` block")
 

@@ -17,7 +17,7 @@ from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import BuildError, TypeMismatch
-from vyre_foundation.ir.expr import SMALL_LITERALS, Apply, Bitcast, Cast, Expr, binary, literal
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, literal
 from vyre_foundation.ir.expr import Select as SelectExpr
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ops import Op, arithmetic, bitwise, compare
@@ -38,11 +38,11 @@ def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
         if other.__class__ is Value:
             second = other.expr
         elif other.__class__ is int:
-            second = SMALL_LITERALS[first.dtype].get(other) or literal(first.dtype, other)
+            second = literal(first.dtype, other)
         else:
             second = operand(other, first.dtype)
         value = _new(Value)  # saves a third of the time of `Value(…)`
-        value.expr = binary(op, first, second)
+        value.expr = Apply(op, first, second)
         value._born = BLOCKS.opened
         return value
 
@@ -308,7 +308,7 @@ def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
 
 def _reflected(op: Op, x: Number, y: Operators) -> Value:
     second = y.expr
-    return Value(binary(op, operand(x, second.dtype), second))
+    return Value(Apply(op, operand(x, second.dtype), second))
 
 
 def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import weakref
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir.integer import integer
-from vyre_foundation.record import record
 
 
 class Access(Enum):
@@ -65,7 +65,7 @@ class Runtime(Enum):
 RUNTIME = Runtime.COUNT
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class LengthOf:
     """The element count follows from another buffer: ``ceil(len(buffer) * times / over) + plus``.
 
@@ -90,7 +90,7 @@ class Per(Enum):
     INVOCATION = "invocation"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PerLaunch:
     """The element count grows with the launch: `count` elements for each workgroup or invocation. Scratch only."""
 

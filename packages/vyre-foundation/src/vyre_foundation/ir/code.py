@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from vyre_foundation.ir.expr import Apply, Expr, sweep_if_due
+from vyre_foundation.ir.expr import Apply, Expr
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,9 +45,6 @@ class Code:
     top of the stack, which it replaces; one that comes again is pushed again."""
     ends: Sequence[int]
     """For each root, how many expressions are made when it is evaluated."""
-
-    def __post_init__(self) -> None:
-        sweep_if_due()
 
     @cached_property
     def tags(self) -> bytes:

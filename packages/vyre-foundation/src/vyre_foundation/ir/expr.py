@@ -1,4 +1,4 @@
-"""Expressions: pure values, interned, and well typed by construction.
+"""Expressions: pure values, hash-consed, and well typed by construction.
 
 Structurally equal expressions are one object, so equality is identity, a shared subexpression exists once, and every
 walk is over a graph, not a tree. The children of any expression are its `args`; `rebuild(args)` makes the same node
@@ -8,11 +8,10 @@ over other children. A constructor refuses operands that the op does not accept,
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
-from collections.abc import Hashable
 from enum import Enum
-from sys import getrefcount
-from typing import Any, ClassVar
+from fractions import Fraction
+from typing import Any
+from weakref import WeakValueDictionary
 
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
@@ -25,19 +24,10 @@ from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, round_rat
 class Expr:
     """Base of the expressions: a type and children. Compare with ``is``."""
 
-    __slots__ = ("args", "dtype")
+    __slots__ = ("__weakref__", "args", "dtype")
 
     dtype: DType
     args: tuple[Expr, ...]
-
-    _draft: ClassVar[Any]
-    """The class that an expression has while its constructor writes it: the same slots, and nothing guards them. The
-    constructor ends with a change of class. That takes half the time of writing through the guard."""
-
-    def __init_subclass__(cls) -> None:
-        if not cls.__name__.startswith("_"):
-            slots = {"__slots__": cls.__dict__["__slots__"], "__setattr__": object.__setattr__}
-            cls._draft = type(f"_{cls.__name__}", (Expr,), slots)
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
         """This node over other children (itself if they are the same)."""
@@ -58,76 +48,31 @@ class Expr:
 
 
 # ── Interning ────────────────────────────────────────────────────────────────────────────────────────────────────────
-# One table holds every expression, by a tuple of all that tells it from others. Those that only the table refers to are
-# removed when it has doubled: one pass from the newest to the oldest sees parents before children, so it frees whole
-# graphs, without recursion.
-#
-# Looking up and entering take no lock, because each is one operation of a dictionary. While a sweep decides about an
-# entry, the entry is False, so that nobody can find an expression that is about to go; who comes then waits.
+# A weak table has every live expression by its class and all that distinguishes it from others of the class.
 
-_live: dict[Hashable, Any] = {}
+_table: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 _lock = threading.RLock()
-_SMALL = 1 << 17
-_sweep_at = _SMALL
+"""Held while an expression enters the table. Lookups need none; a finalizer that builds expressions may reenter."""
+
+_set = object.__setattr__
 
 
 def _enter(key: tuple[Any, ...], node: Any, dtype: DType, args: tuple[Expr, ...]) -> Any:
-    """Finish the draft `node` of the kind ``key[0]`` and enter it for `key`, unless another thread was first."""
-    node.dtype, node.args = dtype, args
-    node.__class__ = key[0]
-    if len(_live) > _sweep_at:
-        _sweep()
-    return _live.setdefault(key, node) or _settled(key, node)
-
-
-def _settled(key: Hashable, node: Expr) -> Any:
-    """The one expression for `key`, once a sweep has decided about it."""
+    """`node`, complete with its type and operands, or the one that another thread has entered for `key` meanwhile."""
+    _set(node, "dtype", dtype)
+    _set(node, "args", args)
     with _lock:
-        return _live.setdefault(key, node)
+        return _table.setdefault(key, node)
 
 
-def sweep_if_due() -> None:
-    """Sweep if the table has doubled. Applications to two operands, of which most programs are made, do not ask when
-    they are entered, but everything else does, and so does the code of a program: nothing can come of those without
-    either."""
-    if len(_live) > _sweep_at:
-        _sweep()
-
-
-def _sweep() -> None:
-    """Forget the expressions that only the table refers to."""
-    global _sweep_at
-    with _lock:
-        keys = list(_live)
-        while keys:  # each is dropped before the next, because it too refers to the operands
-            key = keys.pop()
-            if getrefcount(_live[key]) == _ONLY_THE_TABLE:
-                node = _live[key]
-                _live[key] = False
-                if getrefcount(node) == _ONLY_A_LOCAL:
-                    del _live[key]
-                else:  # another thread has just looked it up
-                    _live[key] = node
-                del node  # or its operands would still have a parent when it is their turn
-        _sweep_at = max(_SMALL, 2 * len(_live))
-
-
-def _refcounts_of_nothing() -> tuple[int, int]:
-    """What `getrefcount` says of an object that only a dictionary holds, and of one that only a local holds."""
-    table = {0: object()}
-    held_by_table = getrefcount(table[0])
-    local = table.pop(0)
-    return held_by_table, getrefcount(local)
-
-
-_ONLY_THE_TABLE, _ONLY_A_LOCAL = _refcounts_of_nothing()
+def interned(op: Op, args: tuple[Expr, ...]) -> Apply | None:
+    """The application of `op` to `args` if it is alive."""
+    return _table.get((Apply, op, *args))
 
 
 def interned_count() -> int:
-    """How many expressions are alive after a sweep (for tests and diagnostics)."""
-    with _lock:
-        _sweep()
-        return len(_live)
+    """How many expressions are alive (for tests and diagnostics)."""
+    return len(_table)
 
 
 class Literal(Expr):
@@ -141,25 +86,20 @@ class Literal(Expr):
     def __new__(cls, dtype: DType, bits: int) -> Literal:
         if bits.__class__ is not int:
             bits = integer(f"literal of {dtype}", "bits", bits)
-        return pattern(dtype, bits)
+        key = (cls, dtype, bits)
+        known = _table.get(key)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        if bits >> dtype.bits:  # also if it is negative
+            raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
+        self = object.__new__(cls)
+        _set(self, "bits", bits)
+        return _enter(key, self, dtype, ())  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Scalar:
         """The value of the bits as a Python bool, int or float."""
         return from_bits(self.dtype, self.bits)
-
-
-def pattern(dtype: DType, bits: int) -> Literal:
-    """What `Literal(dtype, bits)` is, in less time: Python is slow to call a class."""
-    key = (Literal, dtype, bits)
-    known = _live.get(key)
-    if known:
-        return known  # type: ignore[no-any-return]
-    if bits >> dtype.bits:  # also if it is negative
-        raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
-    node = Literal._draft()
-    node.bits = bits
-    return _enter(key, node, dtype, ())  # type: ignore[no-any-return]
 
 
 class Local(Expr):
@@ -172,11 +112,11 @@ class Local(Expr):
 
     def __new__(cls, name: str, dtype: DType) -> Local:
         key = (cls, name, dtype)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
-        self = cls._draft()
-        self.name = name
+        self = object.__new__(cls)
+        _set(self, "name", name)
         return _enter(key, self, dtype, ())  # type: ignore[no-any-return]
 
 
@@ -191,13 +131,13 @@ class Load(Expr):
 
     def __new__(cls, buffer: Buffer, index: Expr, *, checked: bool = True) -> Load:
         key = (cls, buffer, index, checked)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
         require_index(buffer, index)
-        self = cls._draft()
-        self.buffer = buffer
-        self.checked = checked
+        self = object.__new__(cls)
+        _set(self, "buffer", buffer)
+        _set(self, "checked", checked)
         return _enter(key, self, buffer.dtype, (index,))  # type: ignore[no-any-return]
 
     @property
@@ -218,11 +158,11 @@ class Length(Expr):
 
     def __new__(cls, buffer: Buffer) -> Length:
         key = (cls, buffer)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
-        self = cls._draft()
-        self.buffer = buffer
+        self = object.__new__(cls)
+        _set(self, "buffer", buffer)
         return _enter(key, self, u32, ())  # type: ignore[no-any-return]
 
 
@@ -257,91 +197,36 @@ class Id(Expr):
         if axis.__class__ is not int:
             axis = integer(kind.value, "axis", axis)
         key = (cls, kind, axis)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
         if not 0 <= axis < (3 if kind.has_axis else 1):
             raise TypeMismatch(f"{kind.value} has no axis {axis}", fix="use axis 0, 1 or 2, and 0 for subgroup values")
-        self = cls._draft()
-        self.kind = kind
-        self.axis = axis
+        self = object.__new__(cls)
+        _set(self, "kind", kind)
+        _set(self, "axis", axis)
         return _enter(key, self, u32, ())  # type: ignore[no-any-return]
 
 
-class _Application(Expr):
-    """The draft of `Apply`, below it: most expressions are applications, and their change of class has less to compare
-    than that of others."""
+class Apply(Expr):
+    """A row of the op table applied to operands of one type."""
 
     __slots__ = ("op",)
-    __setattr__ = object.__setattr__  # type: ignore[assignment]
+    __match_args__ = ("op", "args")
 
     op: Op
 
-
-class Apply(_Application):
-    """A row of the op table applied to operands of one type."""
-
-    __slots__ = ()
-    __setattr__ = Expr.__setattr__
-    __match_args__ = ("op", "args")
-
     def __new__(cls, op: Op, *args: Expr) -> Apply:
-        return applied(op, args)
+        key = (cls, op, *args)
+        known = _table.get(key)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        self = object.__new__(cls)
+        _set(self, "op", op)
+        return _enter(key, self, result_type(op, args), args)  # type: ignore[no-any-return]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
-        return applied(self.op, args)
-
-
-def applied(op: Op, args: tuple[Expr, ...]) -> Apply:
-    """What `Apply(op, *args)` is, in less time: Python is slow to call a class."""
-    if len(args) == 2 == op.arity:
-        return binary(op, args[0], args[1])
-    key = (Apply, op, *args)
-    known = _live.get(key)
-    if known:
-        return known  # type: ignore[no-any-return]
-    node = _Application()
-    node.op = op
-    return _enter(key, node, result_type(op, args), args)  # type: ignore[no-any-return]
-
-
-def binary(op: Op, first: Expr, second: Expr) -> Apply:
-    """The application of an op of two operands, which most of a program are.
-
-    Nearly all are new, so it does not look before it enters one. Operands are seldom those of two of them, so the first
-    is entered by its operands alone, a tuple that exists anyway, and others by op and first, which stays while they do.
-    """
-    operand = first.dtype
-    if second.dtype is not operand or operand not in op.results:
-        raise _ill_typed(op, (first, second))
-    args = first, second
-    node = _Application()
-    node.op, node.args, node.dtype = op, args, op.results[operand]
-    node.__class__ = Apply
-    known = _live.setdefault(args, node)
-    if known is node:
-        return node  # type: ignore[no-any-return]
-    known = known or _settled(args, node)
-    return known if known.op is op else _applied_too(op, known)
-
-
-def _applied_too(op: Op, first: Apply) -> Apply:
-    """The application of `op` to the operands of `first`, which is that of another op."""
-    key = Apply, op, first
-    known = _live.get(key)
-    if known:
-        return known  # type: ignore[no-any-return]
-    node = _Application()
-    node.op = op
-    return _enter(key, node, result_type(op, first.args), first.args)  # type: ignore[no-any-return]
-
-
-def known_binary(op: Op, args: tuple[Expr, ...]) -> Apply | None:
-    """The application of an op of two operands, if somebody has made it."""
-    first = _live.get(args)
-    if not first or first.op is op:
-        return first or None
-    return _live.get((Apply, op, first)) or None
+        return Apply(self.op, *args)
 
 
 class Select(Expr):
@@ -352,15 +237,15 @@ class Select(Expr):
 
     def __new__(cls, condition: Expr, if_true: Expr, if_false: Expr) -> Select:
         key = (cls, condition, if_true, if_false)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
         if condition.dtype is not bool_ or if_true.dtype is not if_false.dtype:
             raise TypeMismatch(
                 f"select got ({condition.dtype}, {if_true.dtype}, {if_false.dtype}), expected (bool, T, T)",
                 fix="compare to get a bool, and cast the arms to one type",
             )
-        return _enter(key, cls._draft(), if_true.dtype, (condition, if_true, if_false))  # type: ignore[no-any-return]
+        return _enter(key, object.__new__(cls), if_true.dtype, (condition, if_true, if_false))  # type: ignore[no-any-return]
 
     @property
     def condition(self) -> Expr:
@@ -388,11 +273,11 @@ class Cast(Expr):
 
     def __new__(cls, dtype: DType, value: Expr, *, checked: bool = True) -> Cast:
         key = (cls, dtype, value, checked)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
-        self = cls._draft()
-        self.checked = checked
+        self = object.__new__(cls)
+        _set(self, "checked", checked)
         return _enter(key, self, dtype, (value,))  # type: ignore[no-any-return]
 
     @property
@@ -411,15 +296,15 @@ class Bitcast(Expr):
 
     def __new__(cls, dtype: DType, value: Expr) -> Bitcast:
         key = (cls, dtype, value)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
         if dtype.bits != value.dtype.bits or (dtype is bool_) != (value.dtype is bool_):
             raise TypeMismatch(
                 f"bitcast got {value.dtype} ({value.dtype.bits} bits), expected one of {dtype.bits} bits, as {dtype}",
                 fix="cast to change the width, bitcast to keep it",
             )
-        return _enter(key, cls._draft(), dtype, (value,))  # type: ignore[no-any-return]
+        return _enter(key, object.__new__(cls), dtype, (value,))  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Expr:
@@ -439,11 +324,11 @@ class Call(Expr):
 
     def __new__(cls, callee: str, dtype: DType, *args: Expr) -> Call:
         key = (cls, callee, dtype, *args)
-        known = _live.get(key)
-        if known:
+        known = _table.get(key)
+        if known is not None:
             return known  # type: ignore[no-any-return]
-        self = cls._draft()
-        self.callee = callee
+        self = object.__new__(cls)
+        _set(self, "callee", callee)
         return _enter(key, self, dtype, args)  # type: ignore[no-any-return]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
@@ -454,29 +339,17 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 """Every kind of expression, for exhaustive matches."""
 
 
-_LARGEST_SMALL = 127
-
-SMALL_LITERALS: defaultdict[DType, dict[int, Literal]] = defaultdict(dict)
-"""Literals of small integers, by type and value. They are kept, as Python keeps its own."""
-
-
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
-    if value.__class__ is int and dtype.is_integer and 0 <= value <= dtype.highest:  # nearly always
-        if value > _LARGEST_SMALL:
-            return pattern(dtype, value)
-        return SMALL_LITERALS[dtype].get(value) or SMALL_LITERALS[dtype].setdefault(value, pattern(dtype, value))
     if dtype.is_float:
         if isinstance(value, float) or abs(value) <= 2**53:
-            return pattern(dtype, to_bits(dtype, round_float(dtype, float(value))))
-        from fractions import Fraction  # 2 ms that few programs need
-
-        return pattern(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
+            return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
+        return Literal(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
     if not dtype.lowest <= value <= dtype.highest or value != int(value):
         raise LiteralOutOfRange(
             f"{value!r} is not a value of {dtype}", fix=f"use {dtype.lowest} … {dtype.highest}, or another type"
         )
-    return pattern(dtype, int(value) & (1 << dtype.bits) - 1)
+    return Literal(dtype, int(value) & (1 << dtype.bits) - 1)
 
 
 def result_type(op: Op, args: tuple[Expr, ...]) -> DType:
@@ -489,7 +362,7 @@ def result_type(op: Op, args: tuple[Expr, ...]) -> DType:
 
 
 def _ill_typed(op: Op, args: tuple[Expr, ...]) -> TypeMismatch:
-    """What is wrong with `op` over `args`."""
+    """The error for operands that `op` does not accept."""
     got = ", ".join(a.dtype.name for a in args)
     if len(args) != op.arity:
         return TypeMismatch(f"{op.id} got {len(args)} operands ({got}), expected {op.arity}", fix="pass all operands")

@@ -6,16 +6,16 @@ is visible from its declaration to the end of the enclosing body. A `Region` is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from vyre_foundation.dtype import DType, bool_, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Literal
 from vyre_foundation.ir.integer import integer
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Let:
     """Declare an immutable local."""
 
@@ -23,7 +23,7 @@ class Let:
     value: Expr
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Var:
     """Declare a mutable local."""
 
@@ -31,7 +31,7 @@ class Var:
     value: Expr
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Assign:
     """Give a mutable local another value of its type."""
 
@@ -39,7 +39,7 @@ class Assign:
     value: Expr
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Store:
     """Write one element; dropped out of bounds. `checked=False`: a legalizer has proven the bounds."""
 
@@ -49,14 +49,14 @@ class Store:
     checked: bool = True
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class If:
     condition: Expr
     then: Body
     orelse: Body = ()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class For:
     """Count `name` over start, start + step, … while below `stop`, as unbounded integers; bounds are read once."""
 
@@ -83,17 +83,17 @@ def trip_count(start: int, stop: int, step: int) -> int:
     return max(0, -((start - stop) // step))
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Break:
     """Leave the innermost loop."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Continue:
     """Go on with the next round of the innermost loop."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Return:
     """End this invocation."""
 
@@ -105,7 +105,7 @@ class Scope(Enum):
     GRID = "grid"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Barrier:
     """Execution and memory barrier for the scope."""
 
@@ -123,7 +123,7 @@ class AtomicOp(Enum):
     COMPARE_EXCHANGE = "compare_exchange"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Atomic:
     """Read, modify and write one element indivisibly; `result` names the old value (0 out of bounds, nothing done).
 
@@ -191,7 +191,7 @@ class SubgroupOp(Enum):
         return bool_ if self in (SubgroupOp.ANY, SubgroupOp.ALL) else operand
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Subgroup:
     """A collective over the subgroup; `result` names what this lane gets. `lane` is the lane or mask of an exchange."""
 
@@ -201,7 +201,7 @@ class Subgroup:
     result: str | None = None
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Trap:
     """Record a failure of this invocation and go on; the dispatch then fails and returns no outputs."""
 
@@ -209,7 +209,7 @@ class Trap:
     tag: str
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class IndirectDispatch:
     """The grid is the three u32 elements of `buffer` from `offset` on. First statement of a program, or absent."""
 
@@ -221,7 +221,7 @@ class IndirectDispatch:
             object.__setattr__(self, "offset", integer("indirect_dispatch", "offset", self.offset))
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Region:
     """Provenance: `label` says where `body` came from."""
 

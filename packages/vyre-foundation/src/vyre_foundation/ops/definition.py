@@ -7,13 +7,12 @@ and witnesses: literal numbers written by hand, boundaries first. A concrete dri
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ops.scalar import Scalar, round_float, wrap
-from vyre_foundation.record import record
 
 Meaning = Callable[..., Any]
 
@@ -33,7 +32,7 @@ class Tier(Enum):
     RAW = "raw"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Laws:
     """Algebra that holds bit for bit. `identity` and `absorbing` are right operands: x op e == x, x op z == z.
 
@@ -53,7 +52,7 @@ class Laws:
 NO_LAWS = Laws()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Witness:
     """One fact written by hand: ``op(*operands) == result`` with operands of `dtype`."""
 
@@ -67,7 +66,7 @@ def at(dtype: DType, *rows: tuple[Scalar, ...]) -> tuple[Witness, ...]:
     return tuple(Witness(dtype, row[:-1], row[-1]) for row in rows)
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One op: `id` in text and reports, `tag` on the wire, `arity` operands of one type out of `accepts`.
 

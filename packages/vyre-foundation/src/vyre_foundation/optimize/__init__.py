@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
 from vyre_foundation.optimize.barriers import BARRIERS
@@ -47,10 +46,9 @@ def optimize(facts: Facts, check: Callable[[], None] = lambda: None) -> Facts:
     `check` is called after every pass, and may raise: that is how a deadline ends an optimization.
     """
     result = facts
-    with rare_collections():
-        for _, after in steps(facts):
-            result = after
-            check()
+    for _, after in steps(facts):
+        result = after
+        check()
     return result if result is facts else finish(result)
 
 

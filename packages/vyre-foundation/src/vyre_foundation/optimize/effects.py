@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, Break, Continue, For, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies
 from vyre_foundation.optimize.dependence import Changing
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Effects:
     """The locals and the memory that something changes, whether a barrier or a return is in it, and whether a round of
     the loop around it may end in it."""

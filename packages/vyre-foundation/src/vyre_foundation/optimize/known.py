@@ -6,14 +6,13 @@ Only of what keeps its value: a variable or an element of memory may have change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.dependence import Dependences
-from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Interval
 
 MAX_PARTS = 32
@@ -28,7 +27,7 @@ _FOLLOWS = {"lt": ("le", "ne"), "gt": ("ge", "ne"), "eq": ("le", "ge"), "le": ()
 """What a comparison that holds implies, also for floats: one with a NaN does not hold, but `ne`."""
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Known:
     """Conditions with what they are, and bounds tighter than those of the whole program."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 
 from vyre_foundation.dtype import u32
@@ -10,7 +11,6 @@ from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import IndirectDispatch, Let, Stmt, Store
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 from vyre_foundation.testing import digest
 from vyre_foundation.testing.declarations import Declarations
 from vyre_foundation.testing.emitter import Place
@@ -19,7 +19,7 @@ from vyre_foundation.testing.scope import GID, GROUP, LID, SID
 from vyre_foundation.validate.facts import Uniformity
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedProgram:
     """A program and one launch of it that is free of races.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vyre_foundation.dtype import DTYPES, DType, bool_, f32, f64, i32, i64, u32, u64
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """Switches of the generator. The default is everything whose result is the same on every schedule, without traps.
 

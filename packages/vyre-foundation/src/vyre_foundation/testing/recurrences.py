@@ -7,12 +7,12 @@ conditions, inside of each other. No index leaves its row, so no other invocatio
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 
 from vyre_foundation.build import Array, ProgramBuilder, Value, apply, constant
 from vyre_foundation.dtype import FLOATS, INTEGERS, f32, f64, i32, i64, u8, u32
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.record import record
 from vyre_foundation.testing.generator import GeneratedProgram
 from vyre_foundation.testing.values import random_bytes, random_literal
 
@@ -25,7 +25,7 @@ _WORKGROUP_BYTES = 8192
 """Of one array."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Row:
     """The elements of one invocation: those of `array` from `first` on."""
 
@@ -33,7 +33,7 @@ class _Row:
     first: Value
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Where an iteration stands: its element of every row is ``counter * scale + offset``, or as far from the end."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
@@ -24,7 +25,6 @@ from vyre_foundation.ops.definition import Result
 from vyre_foundation.ops.scalar import bitcast, cast, from_bits, round_float, to_bits, wrap
 from vyre_foundation.optimize.rules.rule import Condition, Fits, Holds, Rule, Survives, Test
 from vyre_foundation.optimize.rules.term import Node, Number, Term, TypeName, Variable, operand_type, variables
-from vyre_foundation.record import record
 from vyre_foundation.testing.values import random_bits, special_bits
 
 u4 = DType("u4", Kind.UNSIGNED, 4, 0)
@@ -41,7 +41,7 @@ Bits = Any
 Types = Mapping[str, DType]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Counterexample:
     """Types, and values as bits, for which the two sides of a rule differ."""
 

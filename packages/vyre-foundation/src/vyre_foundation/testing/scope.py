@@ -16,7 +16,6 @@ from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Local, literal
 from vyre_foundation.ir.stmt import AtomicOp
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Uniformity
 
 GID = Local("gid", u32)
@@ -45,7 +44,7 @@ class Hold(Enum):
 COMMUTATIVE = (AtomicOp.ADD, AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR, AtomicOp.MIN, AtomicOp.MAX)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Shared:
     """A writable buffer in which each invocation owns `slots` adjacent elements.
 
@@ -79,7 +78,7 @@ class Shared:
         return self.buffer.access.reads and self.hold is not Hold.ATOMIC
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Variable:
     """A local in sight, the invocations over which its value is the same, and whether it may be assigned."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from vyre_foundation.dtype import DType, f32, u32
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.expr import Literal, literal
-from vyre_foundation.record import record
 from vyre_foundation.text.tokens import MAX_DIGITS, Kind, Token
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number without a type: digits, `inf` or `nan`; `payload` holds the bits of a ``nan(0x…)``."""
 

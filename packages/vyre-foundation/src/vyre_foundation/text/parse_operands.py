@@ -11,7 +11,6 @@ from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
 from vyre_foundation.ops import OPS, Op
-from vyre_foundation.record import record
 from vyre_foundation.text.cursor import DTYPES_BY_NAME, Cursor
 from vyre_foundation.text.numbers import Number
 from vyre_foundation.text.tokens import Kind, Token, shortened
@@ -24,7 +23,7 @@ Finish = Callable[[Sequence[Operand]], Operand]
 _ID_KINDS = {kind.value: kind for kind in IdKind}
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Opened:
     """Behind an opening bracket: operands follow up to `closer`, and `finish` makes one of them all."""
 

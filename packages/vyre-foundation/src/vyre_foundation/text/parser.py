@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.buffer import Buffer
@@ -41,7 +40,6 @@ from vyre_foundation.text.tokens import Kind, shortened
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
 
 
-@rare_collections()
 def parse(text: str) -> Program:
     """The program that `text` writes, or `TextError`; it is not validated."""
     cursor = Cursor(text)

@@ -92,7 +92,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Var
 from vyre_foundation.validate.buffers import check_buffers
@@ -135,8 +134,7 @@ __all__ = [
 
 def validate(program: Program, *, legalized: bool = False) -> Facts:
     """The facts of `program`, or `InvalidProgram` with every finding. `legalized`: a legalizer has written it."""
-    with rare_collections():
-        return _validated(Report(program, legalized=legalized))
+    return _validated(Report(program, legalized=legalized))
 
 
 def _validated(report: Report) -> Facts:

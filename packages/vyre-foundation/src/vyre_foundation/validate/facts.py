@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Expr
-from vyre_foundation.record import record
 
 if TYPE_CHECKING:
     from vyre_foundation.ir.origin import Origin
     from vyre_foundation.ir.program import Program
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One broken rule: a stable `code`, where (a path: ``body[2].then[0].value``), got and expected, a remedy.
 
@@ -89,7 +88,7 @@ class Uniformity(Enum):
     NONE = 0
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Usage:
     """How a program touches one buffer."""
 
@@ -98,7 +97,7 @@ class Usage:
     atomics: bool = False
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Determinism:
     """Whether every schedule gives the same outputs; `reasons` name the statements that may make them differ.
 
@@ -113,7 +112,7 @@ class Determinism:
         return not self.reasons
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The result of `validate(program)`.
 

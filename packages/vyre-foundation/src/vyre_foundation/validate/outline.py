@@ -25,7 +25,6 @@ from vyre_foundation.ir.stmt import (
     Var,
 )
 from vyre_foundation.ir.walk import expressions
-from vyre_foundation.record import record
 from vyre_foundation.validate.declared import declaration
 
 _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
@@ -42,7 +41,7 @@ _FIELDS: dict[type[Stmt], tuple[str, ...]] = {
 """The names of what `expressions` gives, in its order."""
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Place:
     """One statement: its number in program order, the statement around it (None at the top) and its scope.
 

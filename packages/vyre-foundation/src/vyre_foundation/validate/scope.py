@@ -7,12 +7,12 @@ are kept for every expression, which makes the check linear however much express
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import Assign, For, Var
-from vyre_foundation.record import record
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -20,7 +20,7 @@ SCOPE_CODES = frozenset(("V020", "V021", "V022", "V023", "V024", "V025"))
 """Where one of these is found, nothing can be said about the values of locals."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Declared:
     """A local: visible at the statements after number `start`, up to number `end`."""
 

@@ -13,7 +13,7 @@ not come to the next round. After a `continue` the rest of the round depends on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Load, Local
 from vyre_foundation.ir.program import Program
@@ -33,7 +33,6 @@ from vyre_foundation.ir.stmt import (
     SubgroupOp,
     Var,
 )
-from vyre_foundation.record import record
 from vyre_foundation.validate.declared import declared_locals
 from vyre_foundation.validate.facts import Uniformity
 
@@ -97,7 +96,7 @@ class Levels:
                 work += self._dependents.get(node, ())
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Exits:
     """The control flow at the jumps out of a body."""
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from itertools import count
 
 from vyre_foundation.ir.code import Code, code
-from vyre_foundation.ir.expr import Apply, Expr, Literal, Local, known_binary
+from vyre_foundation.ir.expr import Apply, Expr, Literal, Local, interned
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Region, Stmt
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
@@ -66,7 +66,7 @@ def without_region(stmt: Stmt) -> Stmt | Body:
 
 def has_equals(made: Code, order: OperandOrder) -> bool:
     """Whether `merged` has something to do: an op with its operands in both orders, or a NaN with bits of its own."""
-    twins = {known_binary(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
+    twins = {interned(node.op, node.args[::-1]) for node in (*order.wrong, *order.undecided)} - {None}
     if twins and not twins.isdisjoint(made.nodes):
         return True
     return any(is_other_nan(node) for node in [node for node in made.of(Literal) if node.dtype.is_float])

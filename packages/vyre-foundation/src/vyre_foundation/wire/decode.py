@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
@@ -30,9 +29,8 @@ def decode(data: bytes) -> Program:
     (name,) = strings.read(reader, 1)
     x, y, z, subgroup = reader.numbers(4)
     buffers = BufferTable(reader, strings)
-    with rare_collections():
-        code, roots = Machine(reader, buffers, strings).run()
-        body = StatementReader(reader, buffers, strings, roots).run()
+    code, roots = Machine(reader, buffers, strings).run()
+    body = StatementReader(reader, buffers, strings, roots).run()
     strings.finish()
     buffers.finish()
     if reader.at < len(data):

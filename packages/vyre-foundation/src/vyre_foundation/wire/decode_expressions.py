@@ -11,18 +11,17 @@ from vyre_foundation.dtype import DTYPES, DType, bool_, dtype_of_tag
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import (
+    Apply,
     Bitcast,
     Call,
     Cast,
     Expr,
     Id,
     Length,
+    Literal,
     Load,
     Local,
     Select,
-    applied,
-    binary,
-    pattern,
 )
 from vyre_foundation.ops import OPS
 from vyre_foundation.wire import format as f
@@ -94,7 +93,7 @@ class Machine:
         firsts, lasts = self._stack.first_operands.data, self._stack.last_operands.data
         for token, first, last in zip(self._new, firsts, lasts, strict=True):
             op = binary_ops[token]
-            make(self._other(token, made, first, last) if op is None else binary(op, made[first], made[last]))
+            make(self._other(token, made, first, last) if op is None else Apply(op, made[first], made[last]))
 
     def _operands(self, made: list[Expr], count: int, first: int, last: int) -> tuple[Expr, ...]:
         numbers = (first, *islice(self._inner, count - 2), last) if count > 1 else (first,)[:count]
@@ -105,7 +104,7 @@ class Machine:
         match token:
             case f.LITERAL:
                 dtype = next(self._dtypes)
-                return pattern(dtype, next(self._bits[dtype]))
+                return Literal(dtype, next(self._bits[dtype]))
             case f.LOAD | f.LOAD_UNCHECKED:
                 return Load(next(self._buffers), made[first], checked=token == f.LOAD)
             case f.LOCAL:
@@ -124,7 +123,7 @@ class Machine:
         op = _BY_TAG.get(token)
         if op is None:
             return Id(*_IDS[token])
-        return applied(op, self._operands(made, op.arity, first, last))
+        return Apply(op, *self._operands(made, op.arity, first, last))
 
 
 def read_bits(reader: Reader, dtype: DType, count: int) -> tuple[int, ...]:

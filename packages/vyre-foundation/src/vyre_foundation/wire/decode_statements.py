@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from vyre_foundation.ir.expr import Expr
@@ -27,7 +28,6 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )
-from vyre_foundation.record import record
 from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode_tables import BufferTable, StringTable
 from vyre_foundation.wire.errors import Malformed, NestingTooDeep, UnknownTag
@@ -44,7 +44,7 @@ _WITH_NUMBER = bytes([f.FOR, f.INDIRECT_DISPATCH])
 _KNOWN = bytes([*range(f.REGION + 1), *_ATOMICS, *_SUBGROUPS])
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Open:
     """A statement whose bodies are being read: the body that it belongs to, how to make it, and its first body."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 
-from vyre_foundation.collector import rare_collections
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Expr
@@ -20,8 +19,7 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    with rare_collections():
-        return assemble(program, program.columns, program.code, str)
+    return assemble(program, program.columns, program.code, str)
 
 
 def encode_expr(expr: Expr) -> bytes:

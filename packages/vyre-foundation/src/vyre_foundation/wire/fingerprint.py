@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from vyre_foundation.collector import rare_collections
-
 if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
@@ -25,5 +23,4 @@ def fingerprint(program: Program) -> str:
     """
     from vyre_foundation.wire.canonical import encode_canonical
 
-    with rare_collections():
-        return digest(encode_canonical(program)).hex()
+    return digest(encode_canonical(program)).hex()

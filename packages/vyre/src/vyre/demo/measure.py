@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from blake3 import blake3
 
 from vyre.demo.job import Array, Job
 from vyre_driver import VyreBackend, compile
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """What one run gave. Times are seconds; `kernel_s` is the device's own clock, None where it has none.
 

@@ -6,6 +6,7 @@ proven at the level of all its uses, which is where it moves at most.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 from vyre_driver.lower.scopes import find_scopes
@@ -14,7 +15,6 @@ from vyre_foundation.ir.expr import Expr, Load, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign
 from vyre_foundation.ir.walk import statements
-from vyre_foundation.record import record
 
 
 class Life(IntEnum):
@@ -28,7 +28,7 @@ class Life(IntEnum):
     """It depends on memory that the kernel writes."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Placement:
     """`uses` counts parents and statements, `lives` says how long a value lasts. `early` lists, for a statement by its
     number in program order, what is computed before it although only nested statements use it."""

@@ -7,14 +7,14 @@ found with two more bits than that, the last of which is set if anything was cut
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from vyre_driver.lower.forms.sign import magnitude, sign_mask
 from vyre_driver.lower.forms.term import Term
 from vyre_foundation.dtype import DType, f32, u32, u64
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Parts:
     """`significand` has its highest bit at the precision (0 for zero); `exponent` is biased, modulo the width, and goes
     below 1 for subnormals."""

@@ -7,13 +7,13 @@ order of the program, so that nothing depends on hashing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from vyre_driver.lower.grid.pieces import Piece, Segment, segments
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Load, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Stmt, Store
 from vyre_foundation.ir.walk import expressions, postorder, statements
-from vyre_foundation.record import record
 from vyre_foundation.validate.declared import declared_locals
 
 Name = str | Buffer
@@ -23,7 +23,7 @@ Names = dict[Name, None]
 _CARRIED = (Memory.WORKGROUP, Memory.PRIVATE)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Touch:
     """What one segment does: `exposed` are read before they are surely set here, `killed` surely set, `written` maybe
     set; `mentioned` is all that is named here and comes from elsewhere. Arrays are never surely set as a whole."""
@@ -72,7 +72,7 @@ def _writes(stmt: Stmt) -> Iterable[Name]:
     return ()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Carried:
     """What kernels hand over. For every segment by number: what it takes over, and what it leaves to others.
 

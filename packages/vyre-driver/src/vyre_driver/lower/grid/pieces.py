@@ -6,13 +6,13 @@ Grid barriers stand at the top of a program or in loops there, through regions; 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from vyre_foundation.ir.stmt import Barrier, Body, For, Region, Scope, Stmt
 from vyre_foundation.ir.walk import statements
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """Statements of one kernel. `number` is its position among the segments, in program order."""
 
@@ -20,7 +20,7 @@ class Segment:
     body: Body
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A loop around grid barriers. `number` is its position among such loops, in program order."""
 

@@ -7,7 +7,7 @@ again, loop counters from the host. Loops around grid barriers become loops of t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vyre_driver.lower.declare import declare, next_binding
 from vyre_driver.lower.fresh import Fresh
@@ -23,11 +23,10 @@ from vyre_foundation.ir.expr import Cast, Expr, Id, IdKind, Literal, Load, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import postorder, rewrite, statements
-from vyre_foundation.record import record
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Split:
     """Programs without grid barriers, and how to launch them. `buffers` are the bound ones of all of them."""
 

@@ -7,7 +7,7 @@ atomics on it are plain operations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from vyre_driver.lower.coordinates import add, multiply
@@ -55,7 +55,6 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
 IN_STEP = 64
@@ -87,7 +86,7 @@ def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangeme
     return program, Arrangement(False, f"as loops it would take {what}")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """Neighbours on an axis of the workgroup: `extent` of them, or what is left behind `first`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vyre_driver.lower.coordinates import add
 from vyre_driver.lower.fresh import Fresh
@@ -15,10 +15,9 @@ from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Load, Local, 
 from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, For, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import rewrite_body, with_expressions
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Workgroup:
     """What all invocations share: memory, ranges, the global ids of the first of them, by axis, and `images` of what is
     not what it was."""

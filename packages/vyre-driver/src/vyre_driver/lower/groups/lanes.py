@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import reduce
 
 from vyre_driver.lower.groups.values import GroupValues
@@ -15,13 +16,12 @@ from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, literal
 from vyre_foundation.ir.stmt import Body, If, Let
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 Limit = tuple[int, IdKind, Expr]
 """An axis, and what the local or the global id must be below."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Guarded:
     """A body, and what ends its loops early."""
 

@@ -8,6 +8,7 @@ small every worker should have some.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from vyre_driver.lower.coordinates import multiply
 from vyre_driver.lower.declare import next_binding
@@ -22,7 +23,6 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Break, For, Let
 from vyre_foundation.ir.walk import statements
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 _MOST_INVOCATIONS = 4096
 """Of a row on x."""
@@ -76,7 +76,7 @@ def runs_buffer(binding: int) -> Buffer:
     return Buffer(RUNS, u32, Access.READ, Memory.UNIFORM, 2, binding)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """The workgroups of one work item: `first` is the global id on x of its first invocation, `end` their number."""
 

@@ -9,7 +9,7 @@ that invocations leave at rounds of their own (`in_step`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.groups.in_step import can_go_in_step, masked
@@ -37,7 +37,6 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 _UNROLLED = 4
 """Loops of so few rounds stay inside: compilers unroll them."""
@@ -45,14 +44,14 @@ IN_A_ROW = 4
 """Neighbours whose elements are no further apart walk through memory side by side: each takes some in a row."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Phase:
     """Statements that every invocation runs from first to last; no other invocation waits for them."""
 
     body: Body
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
     """An `if` that the workgroup takes as one."""
 
@@ -61,7 +60,7 @@ class Choice:
     orelse: tuple[Node, ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Rounds:
     """A loop that the workgroup goes through as one."""
 
@@ -69,7 +68,7 @@ class Rounds:
     body: tuple[Node, ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Together:
     """A loop that invocations leave at rounds of their own, and that some of them go through together.
 
@@ -83,7 +82,7 @@ class Together:
     limit: Local | None
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Rarely:
     """A branch that hardly any invocation takes. `body` is what all of some neighbours do if one of them takes it:
     `taken` says which do."""
@@ -92,7 +91,7 @@ class Rarely:
     body: Phase
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Limited:
     """What only the first invocations on some axes run."""
 
@@ -100,7 +99,7 @@ class Limited:
     body: tuple[Node, ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Once:
     """A statement of the workgroup: a let of a value that is one for all, or a jump that all take."""
 

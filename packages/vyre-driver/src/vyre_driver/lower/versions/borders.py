@@ -7,6 +7,7 @@ loop, and it is gone through in three parts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 
 from vyre_driver.lower.versions.bound import Less, conjunction
@@ -15,10 +16,9 @@ from vyre_foundation.ir.expr import Apply, Cast, Expr, Local, Select, literal
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Inside:
     """The rounds from `start` to before `stop`, u32 locals: all claims about a loop over them hold, or it is empty."""
 

@@ -6,19 +6,18 @@ Languages of devices have no numbers that are wide enough for everything, so wha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from vyre_foundation.dtype import bool_, u64
 from vyre_foundation.ir.expr import Apply, Expr, Literal, literal
 from vyre_foundation.ops import OPS
-from vyre_foundation.record import record
 
 _LIMIT = 1 << 61
 """Parts of a bound are below: the four parts and the offset of a comparison never leave 64 bits."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Bound:
     """The integer ``plus - minus + offset``. `plus` and `minus` are u64 expressions, None for 0; `plus_high` and
     `minus_high` are numbers that they never exceed."""
@@ -77,7 +76,7 @@ def scaled(x: Bound, factor: int) -> Bound | None:
     return Bound(plus, minus, x.offset * factor, x.plus_high * factor, x.minus_high * factor)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Less:
     """The claim ``left < right``."""
 

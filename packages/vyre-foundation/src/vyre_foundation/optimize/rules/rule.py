@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -10,7 +11,6 @@ from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, SIGNED, UNS
 from vyre_foundation.ops import OPS, Op
 from vyre_foundation.ops.scalar import Scalar, cast, to_bits
 from vyre_foundation.optimize.rules.term import Node, Number, Term, Variable, operand_type, shown, term
-from vyre_foundation.record import record
 
 
 class Types:
@@ -49,7 +49,7 @@ ANY = any_of("all types", DTYPES)
 # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Holds:
     """A comparison of unbounded integers. A rewrite is sure of it where ranges prove it."""
 
@@ -59,7 +59,7 @@ class Holds:
         return str(self.comparison)
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fits:
     """The term, over unbounded integers, is a value of a type: it does not wrap."""
 
@@ -70,7 +70,7 @@ class Fits:
         return f"{self.term} fits {self.type}"
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Test:
     """A property of the type and the value of a literal."""
 
@@ -82,7 +82,7 @@ class Test:
         return f"{self.variable.name} {self.text}"
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Survives:
     """A literal is a number that another type holds too."""
 
@@ -102,7 +102,7 @@ Condition = Holds | Fits | Test | Survives
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """`left` equals `right`, bit for bit, for all values of all variables that meet `where`, in all of `types`."""
 

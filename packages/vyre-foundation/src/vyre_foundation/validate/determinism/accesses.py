@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from enum import Enum
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Load
 from vyre_foundation.ir.stmt import Atomic, AtomicOp, For, If, Region, Store
-from vyre_foundation.record import record
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.determinism.guards import EVERYWHERE, Guard, Guards
 from vyre_foundation.validate.outline import Outline, Place
@@ -30,7 +30,7 @@ class Kind(Enum):
     """An atomic that shows or depends on what came before."""
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Access:
     """One access. `op` is that of an atomic, `value` what an exchange leaves that commutes."""
 

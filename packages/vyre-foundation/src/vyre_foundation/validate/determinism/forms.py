@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from itertools import product
 
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
-from vyre_foundation.record import record
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.intervals import corners
 from vyre_foundation.validate.limits import MAX_AXIS_INVOCATIONS
@@ -40,7 +40,7 @@ class Order(dict[Expr, int]):
         return number
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Form:
     """``const + Σ terms[m] · Π m``"""
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from vyre_foundation.ir.expr import Apply, Expr, Local
 from vyre_foundation.ir.stmt import For, Let
-from vyre_foundation.record import record
 from vyre_foundation.validate.determinism.forms import Forms
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.outline import Place
@@ -21,7 +20,7 @@ MAX_FACTS = 64
 """How many bounds are carried along; conditions beyond that are ignored."""
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Guard:
     """What is known at a place: `bounds` of leaves, and leaves that equal an expression less a number."""
 

@@ -9,16 +9,16 @@ share the barrier decide alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from vyre_foundation.ir.stmt import Barrier, Break, Continue, For, If, Region
-from vyre_foundation.record import record
 from vyre_foundation.validate.outline import Outline, Place
 
 MAX_STEPS = 200_000
 """How much following of stretches is worth it; a program that needs more is taken as one stretch."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Phases:
     """`stretch[number]` is that of the statement with this number; `meetings` are the pairs that share an interval."""
 

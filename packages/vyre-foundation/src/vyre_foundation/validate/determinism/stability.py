@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Load, Local
 from vyre_foundation.ir.stmt import For, Let, Var
-from vyre_foundation.record import record
 from vyre_foundation.validate.outline import Place
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Stability:
     """Sets of expressions.
 
