@@ -5,12 +5,12 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pyopencl as cl
 import pytest
 
 from vyre_driver.engine.deadline import Deadline, Patience
 from vyre_driver.errors import DispatchTimeout, StaleHandle
 from vyre_driver_opencl import aside, order
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.opened import open_device
 from vyre_driver_opencl.order import Order
 from vyre_driver_opencl.queues import WorkQueue

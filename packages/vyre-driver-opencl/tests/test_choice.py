@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pyopencl as cl
 import pytest
 
 from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver.tune.spelling import timing_unit
 from vyre_driver_opencl import choice
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.choice import choose, time_variants
 from vyre_driver_opencl.compiler import BuildFailed
 from vyre_driver_opencl.dialect import dialect_of

@@ -1,10 +1,9 @@
 import os
 import sys
 
+import pyopencl as cl
 import pytest
 
-from vyre_driver_opencl.about import ask
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, _standard_error_into, build
 from vyre_driver_opencl.opened import open_device
 
@@ -43,6 +42,6 @@ def test_what_libraries_write_to_standard_error_is_caught(capfd: pytest.CaptureF
 
 def test_options_reach_the_compiler(context: cl.Context) -> None:
     text = "__kernel void k(__global int *a) { a[0] = ANSWER; }"
-    assert ask(build(context, context.devices[0], text, ("-DANSWER=42",)), cl.program_info.KERNEL_NAMES) == "k"
+    assert build(context, context.devices[0], text, ("-DANSWER=42",)).get_info(cl.program_info.KERNEL_NAMES) == "k"
     with pytest.raises(BuildFailed, match="ANSWER"):
         build(context, context.devices[0], text)

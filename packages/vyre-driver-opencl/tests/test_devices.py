@@ -1,25 +1,18 @@
-from typing import Any
+from types import SimpleNamespace
 
+import pyopencl as cl
 import pytest
 
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl import devices, icd
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, matches, ranked, require_linker
 
 
-class Told:
-    """An object of OpenCL of which this is known."""
-
-    def __init__(self, said: dict[Any, object]) -> None:
-        self.get_info = said.__getitem__
-
-
 def fake(platform: str, version: str, name: str, kind: str, position: int = 0) -> Candidate:
-    asked = cl.platform_info
-    theirs = Told({asked.NAME: platform, asked.VERSION: version, asked.VENDOR: "somebody"})
-    own = {cl.device_info.NAME: name, cl.device_info.TYPE: devices.KINDS[kind], cl.device_info.PLATFORM: theirs}
-    return Candidate(Told(own), position)  # type: ignore[arg-type]
+    info = {cl.platform_info.NAME: platform, cl.platform_info.VENDOR: "somebody", cl.platform_info.VERSION: version}
+    theirs = SimpleNamespace(name=platform, version=version, vendor="somebody", get_info=info.__getitem__)
+    own = SimpleNamespace(name=name, type=devices.KINDS[kind], platform=theirs)
+    return Candidate(own, position)  # type: ignore[arg-type]
 
 
 POCL_3 = fake("Portable Computing Language", "OpenCL 3.0 PoCL 3.0-rc2", "pthread-EPYC", "cpu")
@@ -97,7 +90,9 @@ def test_a_platform_without_devices_is_passed_over(monkeypatch: pytest.MonkeyPat
         int_ptr = 1
 
         def get_devices(self) -> list[cl.Device]:
-            raise cl.RuntimeError(cl._ErrorRecord(msg="none", code=-1, routine="clGetDeviceIDs"))
+            raise cl.RuntimeError(
+                SimpleNamespace(code=lambda: -1, routine=lambda: "clGetDeviceIDs", what=lambda: "none")
+            )
 
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(icd, "locate", lambda runtime: None)

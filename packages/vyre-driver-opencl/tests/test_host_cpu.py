@@ -1,6 +1,6 @@
+import pyopencl as cl
 import pytest
 
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import build
 from vyre_driver_opencl.devices import candidates
 from vyre_driver_opencl.host_cpu import NAMES, UNKNOWN, fitting_name, name_host_cpu

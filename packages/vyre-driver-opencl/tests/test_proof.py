@@ -18,7 +18,7 @@ from vyre_foundation.ops.scalar import from_bits
 
 @pytest.fixture(scope="module")
 def bench(backend_id: str) -> Bench:
-    from vyre_driver_opencl.api import cl
+    import pyopencl as cl
 
     opened = open_device(backend_id)
     queue = cl.CommandQueue(opened.context)

@@ -22,7 +22,7 @@ NEEDS_INTEL = pytest.mark.skipif(icd.locate(icd.INTEL) is None, reason="the extr
 RAW = """
 import sys
 import numpy as np
-from vyre_driver_opencl.api import cl
+import pyopencl as cl
 from vyre_driver_opencl.devices import candidates
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.proof.recurrences import computes_recurrences

@@ -7,13 +7,13 @@ import sys
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidInput
 from vyre_driver_opencl import recording
-from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.order import Order, Work
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -109,7 +109,7 @@ def test_a_recording_of_many_bindings_shares_kernel_objects(
 
     def counted(program: Any, name: str) -> Any:
         made.append(name)
-        return new_kernel(program, name)
+        return cl.Kernel(program, name)
 
     monkeypatch.setattr(recording, "new_kernel", counted)
     monkeypatch.setattr(recording, "OWN_KERNELS", 5)

@@ -51,9 +51,7 @@ backend = OpenClBackend(sys.argv[1])
 got = np.frombuffer(backend.dispatch(p.build(), [x])[0], np.uint32)
 assert (got == (x * 3 + 3) ^ 7).all()
 backend.shutdown()
-makers = "driver.lower.legalize", "driver.tune.patterns", "driver_opencl.emit", "driver_opencl.proof.device"
-loaded = [name for name in makers if f"vyre_{name}" in sys.modules]
-print(json.dumps({"built": len(built), "makers": len(loaded), **backend.backend_metric_snapshot()}))
+print(json.dumps({"built": len(built), **backend.backend_metric_snapshot()}))
 """
 
 
@@ -63,7 +61,8 @@ import numpy as np
 statements = []
 def traced(*arguments, **keywords):
     connection = connect(*arguments, **keywords)
-    connection.set_trace_callback(statements.append)
+    if "vyre-1.sqlite3" in str(arguments[0]):
+        connection.set_trace_callback(statements.append)
     return connection
 connect, sqlite3.connect = sqlite3.connect, traced
 from vyre_driver import acquire
@@ -74,22 +73,10 @@ with program("xor", workgroup_size=64) as p:
     out[p.global_id(0)] = x[p.global_id(0)] ^ 5
 x = np.arange(1024, dtype=np.uint32)
 assert (acquire(sys.argv[1]).dispatch_arrays(p.build(), {"x": x})["out"] == x ^ 5).all()
-rooms = ("vyre_driver.", "vyre_driver_opencl", "vyre_foundation")
-loaded = sorted(name for name in sys.modules if name.startswith(rooms))
 from vyre_driver.pipeline.store import shared_store
 shared_store().close()
-around = [name for name in ("importlib.metadata", "logging", "pyopencl.tools", "pytools") if name in sys.modules]
-print(json.dumps({"loaded": loaded, "around": around, "statements": statements}))
+print(json.dumps({"statements": statements}))
 """
-SELDOM = (
-    *("backend.delegate", "backend.ops", "backend.pending", "engine.batch", "engine.bounds", "engine.flight"),
-    *("engine.guard", "engine.pipeline", "engine.sequence", "engine.template", "engine.traps", "pipeline.compile"),
-    *("pipeline.eviction", "pipeline.misses", "plan.specialize", "plan.tail", "policy.native", "registry.known"),
-    *("_opencl.proof", "_opencl.recording"),
-    *("optimize", "text", "validate.calls", "validate.convergence"),
-    *("validate.determinism", "validate.ranges", "validate.uniformity"),
-)
-"""What a process does not need that dispatches once and finds all in the store."""
 
 
 def run(backend_id: str, folder: Path, script: str = SCRIPT, **environment: str) -> dict[str, Any]:
@@ -107,30 +94,19 @@ def opened(folder: Path) -> Store:
 
 
 def test_a_later_process_compiles_nothing(backend_id: str, tmp_path: Path) -> None:
-    """Not even proofs: counted at the compiler itself. Nor does it import what makes code and proofs."""
+    """Not even proofs: counted at the compiler itself."""
     first = run(backend_id, tmp_path)
     assert (first["compiles"], first["loads"], first["saves"]) == (1, 0, 1)
     assert first["built"] > 1
-    assert first["makers"] == 4
     second = run(backend_id, tmp_path)
     assert (second["compiles"], second["loads"], second["saves"], second["built"]) == (0, 1, 0, 0)
-    assert second["makers"] == 0
 
 
 def test_a_short_process_does_little(backend_id: str, tmp_path: Path) -> None:
-    """Counted: the modules that it imports, what it asks the store, and that it leaves the store's file as it is."""
+    """Counted: what it asks the store, and that it leaves the store's file as it is."""
     first = run(backend_id, tmp_path, SHORT)
     assert any(said.startswith("INSERT") for said in first["statements"])
     second = run(backend_id, tmp_path, SHORT)
-    seldom = {f"vyre_foundation.{name}" for name in SELDOM} | {f"vyre_driver.{name}" for name in SELDOM}
-    seldom |= {f"vyre_driver{name}" for name in SELDOM if name.startswith("_")}
-    assert sorted(seldom & set(second["loaded"])) == []
-    assert len(second["loaded"]) <= 180
-    if backend_id == "opencl":
-        assert "vyre_driver_opencl.aside" not in second["loaded"]
-        assert second["around"] == []
-    else:  # is found by its distribution's files, has something to say about what it loads, and may take its time
-        assert not {"pyopencl.tools", "pytools"} & set(second["around"])
     words = [said.split()[0] for said in second["statements"]]
     assert (set(words), words.count("SELECT")) == ({"PRAGMA", "SELECT"}, 4)
 

@@ -3,9 +3,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyopencl as cl
 import pytest
 
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.withheld import QUIRKS, VARIABLE, needed, withheld, withholding
 
 OF_A_RELEASE = "-disable-x86-scalar-to-vector"
@@ -14,10 +14,8 @@ BOTH = f"{OF_A_RELEASE} {OF_ALL}"
 
 
 def device(version: str = "2026.22.10.0.01_160000", vendor: str = "Intel(R) Corporation", type: int = 2) -> Any:
-    platform = SimpleNamespace(get_info={cl.platform_info.VENDOR: vendor}.__getitem__)
-    asked = cl.device_info
-    own = {asked.PLATFORM: platform, asked.TYPE: type, asked.DRIVER_VERSION: version}
-    return SimpleNamespace(get_info=own.__getitem__)
+    platform = SimpleNamespace(vendor=vendor)
+    return SimpleNamespace(platform=platform, type=type, driver_version=version)
 
 
 @pytest.fixture(autouse=True)

@@ -12,18 +12,20 @@ which a thread can end in.
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
+import pyopencl as cl
+
 from vyre_driver.engine.deadline import Patience
 from vyre_driver.engine.in_flight import Ledger, register
 from vyre_driver.engine.port import LONGEST_PART
-from vyre_driver_opencl.api import cl
 
 
 class Call(Ledger):
@@ -100,18 +102,31 @@ def wait(event: cl.Event) -> None:
         function(ctypes.c_uint(1), ctypes.byref(ctypes.c_void_p(event.int_ptr)))
 
 
-def build(program: cl._Program, device: cl.Device, options: bytes) -> int:
+def program_of(context: cl.Context, source: bytes) -> cl.Program:
+    """A program that is not built. Built by `build`, it is not looked for in a cache of PyOpenCL."""
+    function = _function("clCreateProgramWithSource", ctypes.c_void_p)
+    if function is None:
+        return cl.Program(context, source)
+    status, text = ctypes.c_int(), ctypes.c_char_p(source)
+    address = function(
+        ctypes.c_void_p(context.int_ptr), ctypes.c_uint(1), ctypes.byref(text), None, ctypes.byref(status)
+    )
+    program: cl.Program = cl.Program.from_int_ptr(address, retain=False)
+    return program
+
+
+def build(program: cl.Program, device: cl.Device, options: Sequence[str]) -> int:
     """Build a program for one device: the runtime's status."""
     function = _function("clBuildProgram")
     if function is None:
         try:
-            program._build(options, [device])
+            program.build(list(options), [device])
         except cl.Error as error:
-            status: int = error.args[0].code()
-            return status
+            return int(error.code)
         return 0
+    words = " ".join(options).encode()
     devices = ctypes.byref(ctypes.c_void_p(device.int_ptr))
-    return int(function(ctypes.c_void_p(program.int_ptr), ctypes.c_uint(1), devices, options, None, None))
+    return int(function(ctypes.c_void_p(program.int_ptr), ctypes.c_uint(1), devices, words, None, None))
 
 
 def enqueue(queue: cl.CommandQueue, kernel: cl.Kernel, span: tuple[int, ...], local: tuple[int, ...]) -> int | cl.Event:
@@ -121,8 +136,7 @@ def enqueue(queue: cl.CommandQueue, kernel: cl.Kernel, span: tuple[int, ...], lo
         try:
             return cl.enqueue_nd_range_kernel(queue, kernel, span, local)
         except cl.Error as error:
-            status: int = error.args[0].code()
-            return status
+            return int(error.code)
     axes, event = ctypes.c_size_t * len(span), ctypes.c_void_p()
     reached = function(
         ctypes.c_void_p(queue.int_ptr),
@@ -139,11 +153,11 @@ def enqueue(queue: cl.CommandQueue, kernel: cl.Kernel, span: tuple[int, ...], lo
 
 
 @cache
-def _function(name: str) -> Any:
+def _function(name: str, result: Any = ctypes.c_int) -> Any:
     """A function of the loader that PyOpenCL uses; None if that is in no library of its own."""
     with suppress(AttributeError, OSError):
-        found = getattr(ctypes.CDLL(cl.__file__), name)
-        found.restype = ctypes.c_int
+        found = getattr(ctypes.CDLL(inspect.getfile(cl.Context)), name)
+        found.restype = result
         return found
     return None
 

@@ -7,10 +7,11 @@ machine code, and a program made from it runs at once. Before, it would hold the
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pyopencl as cl
 
 from vyre_driver.checked import Fields, read_json
-from vyre_driver_opencl.about import ask
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.compiler import BuildFailed, load
 from vyre_driver_opencl.launch import Module
 from vyre_driver_opencl.queues import WorkQueue
@@ -19,7 +20,7 @@ from vyre_driver_opencl.queues import WorkQueue
 def to_bytes(module: Module) -> bytes | None:
     """The module's kernels, and the runtime's binary of its program; None where the runtime gives none."""
     # A program belongs to all devices of its context, and is built for one.
-    given = ask(module.program, cl.program_info.BINARIES)
+    given: Any = module.program.get_info(cl.program_info.BINARIES)
     binaries = [binary for binary in given if binary]
     if len(binaries) != 1:
         return None

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyopencl as cl
 
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver.tune.patterns import patterns
 from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, TimingUnit, fastest, timing_unit
-from vyre_driver_opencl.about import device_of, end_ns, start_ns
-from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.probe import Proven
 from vyre_driver_opencl.proof.bench import Bench, words
@@ -45,9 +44,9 @@ def time_variants(bench: Bench, unit: TimingUnit) -> dict[Variant, float]:
     """Picoseconds for one application of one lane: the median of a few runs."""
     if not unit.variants:
         return {}
-    device = device_of(bench.queue)
+    device = bench.queue.device
     queue = cl.CommandQueue(bench.context, device, cl.command_queue_properties.PROFILING_ENABLE)
-    kernel = new_kernel(build(bench.context, device, unit.text, bench.options), KERNEL)
+    kernel = cl.Kernel(build(bench.context, device, unit.text, bench.options), KERNEL)
     buffers = [_buffer(bench.context, t, start) for t in unit.types for start in range(3)]
     for position, buffer in enumerate(buffers):
         kernel.set_arg(2 + position, buffer)
@@ -57,7 +56,7 @@ def time_variants(bench: Bench, unit: TimingUnit) -> dict[Variant, float]:
         kernel.set_arg(1, np.uint32(repeats))
         event = cl.enqueue_nd_range_kernel(queue, kernel, (unit.workgroup,), (unit.workgroup,))
         event.wait()
-        return end_ns(event) - start_ns(event)
+        return event.profile.end - event.profile.start
 
     run(0, 1)  # some runtimes compile now
     times = {}

@@ -6,17 +6,21 @@ caught while they run, and becomes part of the log.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from tempfile import TemporaryFile
 from typing import IO
 
+import pyopencl as cl
+
 from vyre_driver.engine.deadline import Patience
-from vyre_driver_opencl.api import cl
-from vyre_driver_opencl.errors import code_of, status_name, text_of
+from vyre_driver_opencl import aside
+from vyre_driver_opencl.errors import status_name
 
 OPTIONS = ("-w",)
 """For every program: nobody would read warnings about emitted source."""
@@ -41,51 +45,35 @@ def build(
     text: str,
     options: tuple[str, ...] = (),
     patience: Patience | None = None,
-) -> cl._Program:
+) -> cl.Program:
     """Compile and link `text` for one device of the context, or raise `BuildFailed`.
 
     With `patience` the wait for the compiler can end before the compiler does, which goes on by itself then.
     """
-    return _built(cl._Program(context, text), device, options, patience)
+    return _built(aside.program_of(context, text.encode()), device, options, patience)
 
 
-def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl._Program:
+def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program:
     """A program from the binary of one that was built for this device, or `BuildFailed`."""
     try:
-        program = cl._Program(context, [device], [binary])
+        program = cl.Program(context, [device], [binary])
     except cl.Error as error:
-        raise BuildFailed(text_of(error)) from error
+        raise BuildFailed(str(error)) from error
     return _built(program, device, (), None)
 
 
-def _built(program: cl._Program, device: cl.Device, options: tuple[str, ...], patience: Patience | None) -> cl._Program:
+def _built(program: cl.Program, device: cl.Device, options: tuple[str, ...], patience: Patience | None) -> cl.Program:
     said: list[str] = []
-    words = " ".join((*OPTIONS, *options)).encode()
+    build_it = partial(aside.build, program, device, (*OPTIONS, *options))
     with _standard_error_into(said):
-        if patience is None:
-            failed = _build(program, device, words)
-        else:
-            from vyre_driver_opencl import aside  # not needed by those who load their code
-
-            failed = aside.Call(partial(aside.build, program, device, words)).result(patience, "compilation")
-    said.append(str(program.get_build_info(device, cl.program_build_info.LOG) or ""))
+        failed = build_it() if patience is None else aside.Call(build_it).result(patience, "compilation")
+    said.append(program.get_build_info(device, cl.program_build_info.LOG) or "")  # type: ignore[no-untyped-call]
     log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
     if failed:
         raise BuildFailed(log or f"clBuildProgram failed: {status_name(failed)}")
     if log:
-        import logging  # not needed by those to whom compilers have nothing to say
-
         logging.getLogger("vyre.opencl.compiler").debug("%s", log)
     return program
-
-
-def _build(program: cl._Program, device: cl.Device, options: bytes) -> int:
-    """The status that the runtime gives."""
-    try:
-        program._build(options, [device])
-    except cl.Error as error:
-        return code_of(error)
-    return 0
 
 
 _one_at_a_time = threading.Lock()
@@ -111,9 +99,5 @@ def _standard_error_into(said: list[str]) -> Iterator[None]:
 
 
 def _sink() -> IO[bytes]:
-    """A file without a name: in memory where the system has such files, for that takes less and nothing is imported."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("said"), "w+b")
-    from tempfile import TemporaryFile
-
-    return TemporaryFile()
+    """A file without a name, in memory where the system has such files."""
+    return os.fdopen(os.memfd_create("said"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile()

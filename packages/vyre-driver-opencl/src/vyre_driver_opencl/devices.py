@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyopencl as cl
+
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl import about, icd
-from vyre_driver_opencl.api import cl
 
 VARIABLE = "VYRE_OPENCL_DEVICE"
 LINKERS = ("ld", "ld.lld", "lld")
@@ -32,15 +33,14 @@ class Candidate:
     def platform(self) -> str:
         """All that a user may know the platform by."""
         asked = (cl.platform_info.NAME, cl.platform_info.VENDOR, cl.platform_info.VERSION)
-        return " ".join(about.ask(about.platform(self.device), one) for one in asked)
+        return " ".join(str(self.device.platform.get_info(one)) for one in asked)
 
     @property
     def is_pocl(self) -> bool:
         return about.is_pocl(self.device)
 
     def __str__(self) -> str:
-        platform = about.ask(about.platform(self.device), cl.platform_info.NAME)
-        return f"{platform.strip()}:{self.position} ({about.name(self.device)})"
+        return f"{self.device.platform.name.strip()}:{self.position} ({self.device.name.strip()})"
 
 
 def candidates(backend: str) -> list[Candidate]:
@@ -73,9 +73,9 @@ def siblings(best: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
     """
     if not best.is_pocl or not about.is_cpu(best.device):
         return [best]
-    platform, kind = about.platform(best.device), about.kind(best.device)
-    same = [c for c in others if about.platform(c.device) == platform and about.kind(c.device) == kind]
-    return sorted(same, key=lambda candidate: about.compute_units(candidate.device))
+    platform, kind = best.device.platform, best.device.type
+    same = [c for c in others if c.device.platform == platform and c.device.type == kind]
+    return sorted(same, key=lambda candidate: candidate.device.max_compute_units)
 
 
 def require_linker(backend: str, candidate: Candidate) -> None:
@@ -96,17 +96,17 @@ def ranked(found: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _rank(candidate: Candidate) -> tuple[bool, tuple[int, ...]]:
-    release = re.search(r"PoCL (\d+(?:\.\d+)*)", about.platform_version(candidate.device))
+    release = re.search(r"PoCL (\d+(?:\.\d+)*)", candidate.device.platform.version)
     version = tuple(map(int, release[1].split("."))) if release else ()
-    return bool(about.kind(candidate.device) & (KINDS["gpu"] | KINDS["accelerator"])), version
+    return bool(candidate.device.type & (KINDS["gpu"] | KINDS["accelerator"])), version
 
 
 def _is_called(candidate: Candidate, text: str) -> bool:
     if text.isdecimal():
         return candidate.position == int(text)
     if text in KINDS:
-        return bool(about.kind(candidate.device) & KINDS[text])
-    return text in about.name(candidate.device).casefold()
+        return bool(candidate.device.type & KINDS[text])
+    return text in candidate.device.name.casefold()
 
 
 def _general() -> Iterator[cl.Platform]:
@@ -121,7 +121,7 @@ def _intel(backend: str) -> list[Candidate]:
     library = icd.locate(icd.INTEL)
     listed = icd.listed(only=library)
     attached = icd.attach(icd.INTEL, library) if library else []
-    theirs = [platform for platform in (*attached, *listed) if "Intel" in about.ask(platform, cl.platform_info.VENDOR)]
+    theirs = [platform for platform in (*attached, *listed) if "Intel" in platform.vendor]
     found = [candidate for candidate in _devices(theirs) if about.is_cpu(candidate.device)]
     if found:
         return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyopencl as cl
+
 from vyre_driver.errors import BackendError, DeviceLost, DeviceOutOfMemory, DispatchFailed
-from vyre_driver_opencl.api import cl
 
 _NO_MEMORY = {
     -4: "MEM_OBJECT_ALLOCATION_FAILURE",
@@ -27,25 +28,23 @@ _REMEDIES = {
 }
 
 
+class LaunchRefused(Exception):
+    """The `status` with which the runtime refuses to enqueue a kernel."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"clEnqueueNDRangeKernel failed: {status_name(status)}")
+        self.status = status
+
+
 @contextmanager
 def translated(backend: str, *, requested: int = 0, where: str = "") -> Iterator[None]:
     """Turn what the runtime raises inside of the block into a `BackendError`; `requested` are the bytes asked for."""
     try:
         yield
     except cl.Error as error:
-        raise from_status(backend, code_of(error), text_of(error), requested=requested, where=where) from error
-
-
-def code_of(error: cl.Error) -> int:
-    """The status number that the runtime gave."""
-    number: int = error.args[0].code()
-    return number
-
-
-def text_of(error: cl.Error) -> str:
-    """The function that refused, the name of the status number, and what else is said."""
-    record = error.args[0]
-    return " - ".join(filter(None, (f"{record.routine()} failed: {status_name(record.code())}", record.what())))
+        raise from_status(backend, error.code, str(error), requested=requested, where=where) from error
+    except LaunchRefused as refused:
+        raise from_status(backend, refused.status, str(refused), where=where) from refused
 
 
 def status_name(status: int) -> str:

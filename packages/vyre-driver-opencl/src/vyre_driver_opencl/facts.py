@@ -9,13 +9,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyopencl as cl
+
 from vyre_driver.checked import read_json
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver_opencl import __version__
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.needs import Group, Need, groups_of

@@ -15,8 +15,9 @@ import struct
 from functools import cache
 from pathlib import Path
 
+import pyopencl as cl
+
 from vyre_driver_opencl import about
-from vyre_driver_opencl.api import cl
 
 UNKNOWN = b"generic\0"
 MEMORY, CPU_INFO = Path("/proc/self/mem"), Path("/proc/cpuinfo")
@@ -53,8 +54,7 @@ def assumed_cpu(device: cl.Device) -> str:
 
 
 def _is_unknown(device: cl.Device) -> bool:
-    version: str = about.ask(device, cl.device_info.VERSION)
-    return about.is_pocl(device) and version.endswith("-generic") and MEMORY.exists()
+    return about.is_pocl(device) and device.version.endswith("-generic") and MEMORY.exists()
 
 
 @cache

@@ -23,15 +23,18 @@ import atexit
 import ctypes
 import os
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
+import pyopencl as cl
+
 from vyre_driver.pipeline.ownership import require_secure_folder
-from vyre_driver_opencl.api import HOME, cl, environment
 
 VENDOR_FOLDERS = ("/etc/OpenCL/vendors",)
 """Where systems register runtimes, one `.icd` file each, unless `OCL_ICD_VENDORS` names another place."""
@@ -42,20 +45,17 @@ class EmbeddedRuntime:
     """A runtime in a Python distribution: its `library`, and what of other distributions must be loaded before.
 
     The Intel library finds its needs only beside itself, while other distributions may be installed in other folders.
-    `home` is a folder in which the library is known to be, if it is installed where it usually is: asking the
-    distribution takes 20 ms.
     """
 
     title: str
     distribution: str
     library: str
     needs: tuple[tuple[str, str], ...] = ()
-    home: str = ""
 
 
 BOTH_DEVICES = "basic pthread"
 
-POCL = EmbeddedRuntime("PoCL", "pocl-binary-distribution", "libpocl*.so*", home=f"{HOME}/.libs")
+POCL = EmbeddedRuntime("PoCL", "pocl-binary-distribution", "libpocl*.so*")
 INTEL = EmbeddedRuntime(
     "the Intel runtime",
     "intel-opencl-rt",
@@ -70,16 +70,27 @@ INTEL = EmbeddedRuntime(
 )
 
 
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Set environment variables that are not set already, for as long as the block runs."""
+    missing = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
+
+
 def locate(runtime: EmbeddedRuntime) -> Path | None:
     """The runtime's library, or None where its distribution is not installed or has none for this system."""
-    near = sorted(Path(runtime.home).glob(runtime.library)) if runtime.home else ()
-    return near[0].resolve() if near else _file(runtime.distribution, runtime.library)
+    return _file(runtime.distribution, runtime.library)
 
 
 def listed(only: Path | None = None) -> list[cl.Platform]:
     """The platforms that the loader knows. `only` (see above) counts at the first call of the process."""
     alone = {"OCL_ICD_VENDORS": str(only)} if only and not registered() else {}
-    with _lock, environment(PYOPENCL_HOME=HOME, **alone):
+    with _lock, environment(**alone):
         try:
             return cl.get_platforms()
         except cl.LogicError:  # the loader's way to say that there are none
@@ -178,8 +189,6 @@ def _alone(place: Path) -> list[Path]:
 @cache
 def _file(distribution: str, name: str) -> Path | None:
     """The file of an installed distribution whose name matches, with links resolved."""
-    from importlib.metadata import PackageNotFoundError, files
-
     try:
         listing = files(distribution) or []
     except PackageNotFoundError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from vyre_driver_opencl import about
-from vyre_driver_opencl.api import cl
+import pyopencl as cl
+
 from vyre_driver_opencl.host_cpu import assumed_cpu
 from vyre_driver_opencl.withheld import withheld
 
@@ -19,11 +19,11 @@ _HARMLESS = (
 
 def device_identity(backend: str, device: cl.Device) -> tuple[str, str, str, str, str]:
     """Backend, device, vendor, driver and compiler, as in `DeviceProfile.identity`."""
-    known = (about.platform_version(device).strip(), assumed_cpu(device), *withheld(device))
+    known = (device.platform.version.strip(), assumed_cpu(device), *withheld(device))
     compiler = " ".join(filter(None, (*known, *_settings())))
     asked = (cl.device_info.VENDOR, cl.device_info.VERSION, cl.device_info.DRIVER_VERSION)
-    vendor, version, driver = (about.ask(device, one).strip() for one in asked)
-    return backend, about.name(device), vendor, f"{version} {driver}", compiler
+    vendor, version, driver = (str(device.get_info(one)).strip() for one in asked)
+    return backend, device.name.strip(), vendor, f"{version} {driver}", compiler
 
 
 def _settings() -> list[str]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import pyopencl as cl
 
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.memory import Argument, BufferMemory
 from vyre_driver_opencl.queues import WorkQueue
 
@@ -114,7 +114,7 @@ class Module:
     """A built program, its kernels by name, and the queue that they go to. `is_new`: the compiler has just made it."""
 
     def __init__(
-        self, program: cl._Program, names: Sequence[str], queue: WorkQueue, *, is_flat: bool, is_new: bool = False
+        self, program: cl.Program, names: Sequence[str], queue: WorkQueue, *, is_flat: bool, is_new: bool = False
     ) -> None:
         self.program, self.queue, self.is_flat = program, queue, is_flat
-        self.kernels = {name: LoadedKernel(new_kernel(program, name), is_flat=is_flat, is_new=is_new) for name in names}
+        self.kernels = {name: LoadedKernel(cl.Kernel(program, name), is_flat=is_flat, is_new=is_new) for name in names}

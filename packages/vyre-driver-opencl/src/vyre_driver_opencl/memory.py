@@ -16,11 +16,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyopencl as cl
 
 from vyre_driver.engine.stagger import staggered, with_spare
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl import about
-from vyre_driver_opencl.api import cl
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -106,9 +106,7 @@ class HostMemory(BufferMemory):
 
     def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
         """The same as a command, after all that were enqueued before."""
-        if isinstance(self.argument, cl.Buffer):
-            return cl._enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
-        return cl._enqueue_svm_memfill(queue, self.argument, np.array([byte], np.uint8), size)
+        return cl.enqueue_fill(queue, self.argument, np.array([byte], np.uint8), size)
 
 
 class DeviceMemory(BufferMemory):
@@ -123,19 +121,19 @@ class DeviceMemory(BufferMemory):
         self.last = None
 
     def enqueue_read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> cl.Event:
-        return cl._enqueue_read_buffer(queue, self.argument, into, offset, is_blocking=False)
+        return cl.enqueue_copy(queue, into, self.argument, src_offset=offset, is_blocking=False)
 
     def enqueue_write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> cl.Event:
-        return cl._enqueue_write_buffer(queue, self.argument, data, offset, is_blocking=False)
+        return cl.enqueue_copy(queue, self.argument, data, dst_offset=offset, is_blocking=False)
 
     def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
-        return cl._enqueue_fill_buffer(queue, self.argument, bytes((byte,)), 0, size)
+        return cl.enqueue_fill(queue, self.argument, np.array([byte], np.uint8), size)
 
 
 def over_host_pointer(context: cl.Context, data: memoryview) -> Argument | None:
     """The bytes of `data` as a buffer in place, which keeps them alive; None where the device would copy them."""
     words = np.frombuffer(data, np.uint8)
-    if not about.is_pocl(about.ask(context, cl.context_info.DEVICES)[0]) or words.ctypes.data % ALIGNMENT:
+    if not about.is_pocl(context.devices[0]) or words.ctypes.data % ALIGNMENT:
         return None
     access = cl.mem_flags.READ_WRITE if words.flags.writeable else cl.mem_flags.READ_ONLY
     return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=words)

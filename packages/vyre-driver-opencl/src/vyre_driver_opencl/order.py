@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyopencl as cl
+
 from vyre_driver.engine.deadline import Patience
 from vyre_driver.engine.in_flight import Ledger, register
 from vyre_driver.engine.port import LONGEST_PART
 from vyre_driver.policy.queue import LONGEST_BLOCKING
-from vyre_driver_opencl.about import status
-from vyre_driver_opencl.api import cl
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.aside import Call
@@ -54,7 +54,7 @@ class Work:
         if self.is_being_enqueued:
             return False
         try:
-            return status(self.known_event()) <= COMPLETE
+            return self.known_event().command_execution_status <= COMPLETE
         except cl.Error:  # the runtime does not know: what the work uses is kept
             return False
 
@@ -67,7 +67,7 @@ class Work:
         if self.event is None and self.call is not None and isinstance(self.call.gave, cl.Event):
             self.event = self.call.gave
         if self.event is None:
-            self.event = cl._enqueue_marker_with_wait_list(self.queue.commands, None)
+            self.event = cl.enqueue_marker(self.queue.commands)
             self.queue.commands.flush()
         return self.event
 

@@ -8,17 +8,17 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyopencl as cl
+
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
-from vyre_driver_opencl.about import ask, end_ns, start_ns, status
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
-from vyre_driver_opencl.errors import code_of, from_status, status_name, text_of, translated
+from vyre_driver_opencl.errors import LaunchRefused, from_status, translated
 from vyre_driver_opencl.launch import Args, LoadedKernel, Module
 from vyre_driver_opencl.memory import (
     ALIGNMENT,
@@ -64,7 +64,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         self._sharing = Sharing.of(self._device, plain_pointers=opened.proven.plain_pointers)
         self._plain_pointers = self._sharing is Sharing.SYSTEM_POINTER
         self.shares_host_memory = self._sharing is not Sharing.NONE
-        self._largest = ask(self._device, cl.device_info.MAX_MEM_ALLOC_SIZE)
+        self._largest = self._device.max_mem_alloc_size
         self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue
         self._is_compiler_right = not needed(self._device)
 
@@ -244,8 +244,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         assert work.call is not None
         if isinstance(work.call.gave, int):
             loaded.args = None
-            reason = f"clEnqueueNDRangeKernel failed: {status_name(work.call.gave)}"
-            raise from_status(self._backend, work.call.gave, reason)
+            refused = LaunchRefused(work.call.gave)
+            raise from_status(self._backend, refused.status, str(refused))
         return work
 
     def begun(self, event: Work) -> None:
@@ -345,7 +345,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
     def elapsed(self, event: Work) -> int | None:
         with translated(self._backend):
             ended = event.known_event()
-            return end_ns(ended) - start_ns(ended)
+            return ended.profile.end - ended.profile.start
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -372,9 +372,9 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
                     self._require_success(work)
 
     def _require_success(self, work: Work) -> None:
-        reached = status(work.known_event())
+        reached = work.known_event().command_execution_status
         if reached < 0:
             raise from_status(self._backend, reached, "the kernel was aborted")
 
     def _translated(self, error: cl.Error) -> BackendError:
-        return from_status(self._backend, code_of(error), text_of(error))
+        return from_status(self._backend, error.code, str(error))

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyopencl as cl
+
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.device.queue import Queue
 from vyre_driver.tune.candidate import Candidate
 from vyre_driver_opencl import about
-from vyre_driver_opencl.api import cl
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.spelling import (
     ATOMIC_STORES,
@@ -118,20 +119,20 @@ POCL = "Portable Computing Language"
 
 def report(device: cl.Device) -> Reported:
     """Ask the device."""
-    extensions = frozenset(about.ask(device, cl.device_info.EXTENSIONS).split())
-    rounds = about.ask(device, cl.device_info.SINGLE_FP_CONFIG)
+    extensions = frozenset(device.extensions.split())
+    rounds = device.single_fp_config
     return Reported(
         extensions=extensions,
-        f64="cl_khr_fp64" in extensions and bool(about.ask(device, cl.device_info.DOUBLE_FP_CONFIG)),
+        f64="cl_khr_fp64" in extensions and bool(device.double_fp_config),
         exact_division=bool(rounds & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
-        groups_as_loops=about.is_cpu(device) and about.ask(about.platform(device), cl.platform_info.NAME) == POCL,
+        groups_as_loops=about.is_cpu(device) and device.platform.name == POCL,
         is_cpu=about.is_cpu(device),
     )
 
 
 def profile(backend: str, device: cl.Device, proven: Proven, queues: tuple[Queue, ...] = ()) -> DeviceProfile:
     """The facts that the engine plans with."""
-    sizes: list[int] = about.ask(device, cl.device_info.MAX_WORK_ITEM_SIZES)
+    sizes = device.max_work_item_sizes
     x, y, z, *_ = (*sizes, 1, 1)
     _, name, vendor, driver, compiler = device_identity(backend, device)
     return DeviceProfile(
@@ -149,14 +150,14 @@ def profile(backend: str, device: cl.Device, proven: Proven, queues: tuple[Queue
         supports_device_timestamps=True,
         has_mul_high=("mul_high", INTEGERS[0]) in proven.ops,
         has_subgroup_shuffle=bool(proven.collectives),
-        has_shared_memory=about.ask(device, cl.device_info.LOCAL_MEM_TYPE) == cl.device_local_mem_type.LOCAL,
+        has_shared_memory=device.local_mem_type == cl.device_local_mem_type.LOCAL,
         timing_quality=DeviceTimingQuality.DEVICE_TIMESTAMPS,
         max_native_int_width=64,
         max_workgroup_size=(x, y, z),
-        max_invocations_per_workgroup=about.ask(device, cl.device_info.MAX_WORK_GROUP_SIZE),
-        max_shared_memory_bytes=about.ask(device, cl.device_info.LOCAL_MEM_SIZE),
-        max_storage_buffer_binding_size=about.ask(device, cl.device_info.MAX_MEM_ALLOC_SIZE),
-        global_memory_bytes=about.ask(device, cl.device_info.GLOBAL_MEM_SIZE),
-        compute_units=about.compute_units(device),
+        max_invocations_per_workgroup=device.max_work_group_size,
+        max_shared_memory_bytes=device.local_mem_size,
+        max_storage_buffer_binding_size=device.max_mem_alloc_size,
+        global_memory_bytes=device.global_mem_size,
+        compute_units=device.max_compute_units,
         queues=queues,
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+import pyopencl as cl
+
 from vyre_driver.device.queue import Queue
 from vyre_driver_opencl import about
-from vyre_driver_opencl.api import cl
 
 SAMPLES = 7
 
@@ -34,14 +36,14 @@ def queue_of(queue: WorkQueue) -> Queue:
         _launch_ns[device.int_ptr] = _measured(queue.commands)
     return Queue(
         name=_kind(device),
-        workers=about.compute_units(device),
+        workers=device.max_compute_units,
         launch_ns=_launch_ns[device.int_ptr],
         is_interruptible=not queue.works_at_once,
     )
 
 
 def _kind(device: cl.Device) -> str:
-    name = about.name(device)
+    name = device.name.strip()
     return name.partition("-")[0] if about.is_pocl(device) else name
 
 
@@ -50,11 +52,11 @@ _launch_ns: dict[int, float] = {}
 
 def _measured(queue: cl.CommandQueue) -> float:
     """The median time of the least command and the wait for it."""
-    room = cl.Buffer(about.ask(queue, cl.command_queue_info.CONTEXT), cl.mem_flags.READ_WRITE, 4)
+    room = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4)
     times = []
     for _ in range(SAMPLES):
         started = time.perf_counter_ns()
-        cl._enqueue_fill_buffer(queue, room, bytes(1), 0, 4)
+        cl.enqueue_fill(queue, room, np.zeros(1, np.uint8), 4)
         queue.finish()
         times.append(time.perf_counter_ns() - started)
     return float(sorted(times)[SAMPLES // 2])

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TypeAlias, cast
 
 import numpy as np
+import pyopencl as cl
 
 from vyre_driver.device.profile import Extent
-from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.launch import Arg, Args, LoadedKernel, Module
 from vyre_driver_opencl.memory import AnyMemory, Argument, BufferMemory
 from vyre_driver_opencl.order import Work
@@ -76,7 +76,7 @@ class Recording:
             return known[0]
         self.memories.update((arg, None) for arg in args if isinstance(arg, BufferMemory))
         if len(self._own) < OWN_KERNELS:
-            kernel = LoadedKernel(new_kernel(module.program, name), is_flat=module.is_flat)
+            kernel = LoadedKernel(cl.Kernel(module.program, name), is_flat=module.is_flat)
             kernel.bind(args)
             command = partial(_launch, kernel.kernel, *kernel.sizes(grid, workgroup_size))
             self._own[key] = command, args
@@ -100,7 +100,7 @@ class SharedKernel:
     __slots__ = ("_before", "_kernel")
 
     def __init__(self, module: Module, name: str) -> None:
-        self._kernel = LoadedKernel(new_kernel(module.program, name), is_flat=module.is_flat)
+        self._kernel = LoadedKernel(cl.Kernel(module.program, name), is_flat=module.is_flat)
         self._before: Args | None = None
 
     def launch(self, grid: Extent, workgroup_size: Extent, args: Args) -> Command:

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pyopencl as cl
+
 from vyre_driver_opencl import about
-from vyre_driver_opencl.api import cl
 
 VARIABLE = "CL_CONFIG_LLVM_OPTIONS"
 
@@ -51,9 +52,9 @@ QUIRKS = (
 
 def needed(device: cl.Device) -> tuple[str, ...]:
     """The options that the compiler of this device must have been given."""
-    if not (about.is_cpu(device) and "Intel" in about.ask(about.platform(device), cl.platform_info.VENDOR)):
+    if not (about.is_cpu(device) and "Intel" in device.platform.vendor):
         return ()
-    release = about.ask(device, cl.device_info.DRIVER_VERSION)
+    release = device.driver_version
     return tuple(quirk.option for quirk in QUIRKS if release.startswith(quirk.releases))
 
 

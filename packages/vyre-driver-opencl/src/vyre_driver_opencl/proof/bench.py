@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyopencl as cl
 
 from vyre_driver.engine.deadline import Patience
 from vyre_driver_opencl import aside
-from vyre_driver_opencl.about import device_of
-from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import build
+from vyre_driver_opencl.errors import LaunchRefused
 from vyre_foundation.dtype import DType, f16, f32, f64
 
 AS_WORD = {f16: "as_ushort", f32: "as_uint", f64: "as_ulong"}
@@ -38,7 +38,7 @@ class Bench:
         Raises `BuildFailed`, or the runtime's error. An interrupt gets through at once; it leaves a compiler running.
         """
         patience = Patience()
-        kernel = new_kernel(build(self.context, device_of(self.queue), text, self.options, patience), "prove")
+        kernel = cl.Kernel(build(self.context, self.queue.device, text, self.options, patience), "prove")
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (*results, *operands)]
         for position, buffer in enumerate(buffers):
@@ -46,9 +46,9 @@ class Bench:
         launch = partial(aside.enqueue, self.queue, kernel, (lanes,), (lanes,))
         given = aside.Call(launch).result(patience, "a proof")
         if isinstance(given, int):
-            raise cl.RuntimeError(cl._ErrorRecord("", given, "clEnqueueNDRangeKernel"))
+            raise LaunchRefused(given)
         for result, buffer in zip(results, buffers, strict=False):
-            cl._enqueue_read_buffer(self.queue, buffer, result)
+            cl.enqueue_copy(self.queue, result, buffer)
 
 
 def words(t: DType, patterns: Iterable[int]) -> Words:

@@ -6,9 +6,8 @@ Runtimes for CPUs report it or not; some that do not take them all the same, and
 from __future__ import annotations
 
 import numpy as np
+import pyopencl as cl
 
-from vyre_driver_opencl.about import device_of
-from vyre_driver_opencl.api import cl, new_kernel
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.proof.bench import Bench
 
@@ -19,7 +18,7 @@ _TEXT = "__kernel void prove(__global const uint *x, __global uint *y) { size_t 
 def prove_pointers(bench: Bench) -> bool:
     """Add in place, over memory that begins inside of an allocation, twice in different places."""
     try:
-        kernel = new_kernel(build(bench.context, device_of(bench.queue), _TEXT, bench.options), "prove")
+        kernel = cl.Kernel(build(bench.context, bench.queue.device, _TEXT, bench.options), "prove")
         return all(_adds(bench, kernel, start) for start in (0, 4))
     except (BuildFailed, cl.Error):
         return False

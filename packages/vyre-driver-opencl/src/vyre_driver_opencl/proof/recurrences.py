@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver_opencl import about
 from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.withheld import VARIABLE, needed
 
@@ -26,13 +25,13 @@ def require_recurrences(backend: str, bench: Bench) -> None:
     """`BackendUnavailable` where the options that make them right were not read in this process."""
     if computes_recurrences(bench):
         return
-    device = about.device_of(bench.queue)
+    device = bench.queue.device
     reason = (
         "its compiler makes wrong code of loops that depend on themselves through memory; the option against that is "
         "read with the first context of a process, and something else has made one"
     )
     fix = (
-        f"open the backend before anything else makes a context of {about.name(device)!r}, start the process with "
+        f"open the backend before anything else makes a context of {device.name.strip()!r}, start the process with "
         f"{VARIABLE}={' '.join(needed(device))!r}, or compile in other processes with VYRE_COMPILE_GUARD=always"
     )
     raise BackendUnavailable(backend, reason, fix=fix)
