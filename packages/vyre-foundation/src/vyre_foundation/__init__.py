@@ -19,10 +19,13 @@ from vyre_foundation.dtype import (
 )
 from vyre_foundation.errors import BuildError, DeclarationError, LiteralOutOfRange, TypeMismatch, VyreError
 from vyre_foundation.ir import RUNTIME, Access, Buffer, LengthOf, Memory, Per, PerLaunch, Program
+from vyre_foundation.methods import add_methods
 from vyre_foundation.ops import OPS, Op
 from vyre_foundation.text import TextError, format_expr, parse, print_program
 from vyre_foundation.validate import Facts, Finding, InvalidProgram, validate
 from vyre_foundation.wire import WireError, decode, encode, fingerprint
+
+add_methods()
 
 __version__ = "0.1.0"
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from vyre_foundation.ir.expr import Apply, Expr
+from vyre_foundation.ir.memo import Memo
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from vyre_foundation.wire.encode_expressions import ExpressionColumns
 
 NO_OP = 0
 """Less than the tag of any op."""
@@ -35,7 +35,7 @@ class Reuses(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Code:
+class Code(Memo):
     """What a stack machine does to evaluate expressions, the roots, one after the other."""
 
     nodes: Sequence[Any]
@@ -93,13 +93,6 @@ class Code:
     def _latest(self) -> npt.NDArray[np.int64]:
         """What was made last, at each push."""
         return np.maximum.accumulate(self.pushes)
-
-    @cached_property
-    def columns(self) -> ExpressionColumns:
-        """How the wire form has these expressions."""
-        from vyre_foundation.wire.encode_expressions import ExpressionColumns
-
-        return ExpressionColumns(self)
 
 
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:

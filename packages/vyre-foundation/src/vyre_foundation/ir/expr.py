@@ -36,16 +36,6 @@ class Expr:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("expressions are immutable. Fix: build a new one")
 
-    def __repr__(self) -> str:
-        from vyre_foundation.text import format_expr
-
-        return format_expr(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from vyre_foundation.wire import decode_expr, encode_expr
-
-        return decode_expr, (encode_expr(self),)
-
 
 # ── Interning ────────────────────────────────────────────────────────────────────────────────────────────────────────
 # A weak table has every live expression by its class and all that distinguishes it from others of the class.

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code, code
 from vyre_foundation.ir.integer import integer
+from vyre_foundation.ir.memo import Memo
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
     from vyre_foundation.ir.origin import Origins
     from vyre_foundation.validate import Facts
-    from vyre_foundation.wire.encode_statements import StatementColumns
 
 
 S = TypeVar("S", bound=Stmt)
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(Memo):
     """An immutable program. `buffers` are in binding order, then those without a binding.
 
     `workgroup_size` is (x, y, z); `subgroup_size` is a power of two that divides its volume, or None for a program
@@ -89,13 +89,6 @@ class Program:
         """All expressions that the statements evaluate, in program order. Computed once."""
         return code(e for stmt in self.statements for e in expressions(stmt))
 
-    @cached_property
-    def columns(self) -> StatementColumns:
-        """How the wire form has the statements. Computed once."""
-        from vyre_foundation.wire.encode_statements import StatementColumns
-
-        return StatementColumns(self.body)
-
     def with_code(self, code: Code) -> Program:
         """This program, which need not find its code: who has made it knows it."""
         vars(self)["code"] = code
@@ -117,42 +110,16 @@ class Program:
         x, y, z = self.workgroup_size
         return x * y * z
 
-    def validate(self) -> Facts:
-        """The facts that later stages need, or `InvalidProgram` with all findings. Computed once."""
-        return self._facts
+    def __repr__(self) -> str:
+        return f"<Program {self.name!r}: {len(self.buffers)} buffers, {len(self.statements)} statements>"
 
-    @cached_property
-    def _facts(self) -> Facts:
-        from vyre_foundation.validate import validate
+    # Methods that `vyre_foundation.methods` adds, because what computes them lies above this package.
 
-        return validate(self)
+    validate: ClassVar[Callable[[Program], Facts]]
+    """The facts that later stages need, or `InvalidProgram` with all findings. Computed once."""
 
-    def encode(self) -> bytes:
-        """The wire form. Computed once."""
-        return self._wire
+    encode: ClassVar[Callable[[Program], bytes]]
+    """The wire form. Computed once."""
 
-    @cached_property
-    def _wire(self) -> bytes:
-        from vyre_foundation.wire import encode
-
-        return encode(self)
-
-    def fingerprint(self) -> str:
-        """BLAKE3 of the canonical program in hexadecimal; the same however and wherever it was built."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        from vyre_foundation.wire import fingerprint
-
-        return fingerprint(self)
-
-    def __str__(self) -> str:
-        from vyre_foundation.text import print_program
-
-        return print_program(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from vyre_foundation.wire import decode
-
-        return decode, (self.encode(),)
+    fingerprint: ClassVar[Callable[[Program], str]]
+    """BLAKE3 of the canonical program in hexadecimal; the same however and wherever it was built. Computed once."""

@@ -35,7 +35,7 @@ def canonical(program: Program) -> Program:
 
 def encode_canonical(program: Program) -> bytes:
     """The wire form of the canonical form. Expressions are built only where two become one."""
-    body, made = program.columns, program.code
+    body, made = program.memoised(StatementColumns.of), program.code
     if f.REGION in body.tags:
         body = StatementColumns(rewrite_body(program.body, without_region))
     buffers = tuple(sorted(program.buffers, key=lambda b: (b.binding is None, b.binding or 0, b.name)))

@@ -9,6 +9,7 @@ from vyre_foundation.wire import format as f
 from vyre_foundation.wire.decode_expressions import Machine
 from vyre_foundation.wire.decode_statements import StatementReader
 from vyre_foundation.wire.decode_tables import BufferTable, StringTable
+from vyre_foundation.wire.digest import digest
 from vyre_foundation.wire.errors import (
     BadMagic,
     DigestMismatch,
@@ -17,7 +18,6 @@ from vyre_foundation.wire.errors import (
     Truncated,
     UnsupportedVersion,
 )
-from vyre_foundation.wire.fingerprint import digest
 from vyre_foundation.wire.reader import Reader
 
 

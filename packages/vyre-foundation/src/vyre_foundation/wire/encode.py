@@ -11,15 +11,16 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
+from vyre_foundation.wire.digest import digest
+from vyre_foundation.wire.encode_expressions import ExpressionColumns
 from vyre_foundation.wire.encode_statements import StatementColumns
 from vyre_foundation.wire.errors import Unencodable
-from vyre_foundation.wire.fingerprint import digest
 from vyre_foundation.wire.varint import write_column
 
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    return assemble(program, program.columns, program.code, str)
+    return assemble(program, program.memoised(StatementColumns.of), program.code, str)
 
 
 def encode_expr(expr: Expr) -> bytes:
@@ -29,7 +30,7 @@ def encode_expr(expr: Expr) -> bytes:
 
 def assemble(program: Program, statements: StatementColumns, code: Code, rename: Callable[[str], str]) -> bytes:
     """The wire form of `program` with the body `statements`; `code` is that of what they evaluate."""
-    expressions = code.columns
+    expressions = code.memoised(ExpressionColumns)
     used = dict.fromkeys((*expressions.buffers, *statements.buffers))
     undeclared = used.keys() - set(program.buffers)
     rows = (*program.buffers, *[buffer for buffer in used if buffer in undeclared])

@@ -33,6 +33,7 @@ from vyre_foundation.wire.errors import NestingTooDeep
 from vyre_foundation.wire.varint import write_column
 
 if TYPE_CHECKING:
+    from vyre_foundation.ir.program import Program
     from vyre_foundation.wire.encode import Strings
 
 _BINDINGS: dict[type[Stmt], int] = {Let: f.LET, Var: f.VAR, Assign: f.ASSIGN}
@@ -50,6 +51,10 @@ class StatementColumns:
         self.numbers: list[int] = []
         self.roots: list[Expr] = []
         self._body(body, 0)
+
+    @staticmethod
+    def of(program: Program) -> StatementColumns:
+        return StatementColumns(program.body)
 
     def _body(self, body: Body, depth: int) -> None:
         if body and depth > MAX_NESTING:

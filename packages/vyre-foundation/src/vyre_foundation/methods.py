@@ -1,0 +1,40 @@
+"""Methods of programs and expressions whose functions lie above `ir`: text, pickling, facts, wire form, fingerprint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.program import Program
+from vyre_foundation.text import format_expr, print_program
+from vyre_foundation.validate import Facts, validate
+from vyre_foundation.wire import decode, decode_expr, encode, encode_expr, fingerprint
+
+
+def _facts(program: Program) -> Facts:
+    return program.memoised(validate)
+
+
+def _wire(program: Program) -> bytes:
+    return program.memoised(encode)
+
+
+def _fingerprint(program: Program) -> str:
+    return program.memoised(fingerprint)
+
+
+def _reduce_program(program: Program) -> tuple[Any, ...]:
+    return decode, (_wire(program),)
+
+
+def _reduce_expr(expr: Expr) -> tuple[Any, ...]:
+    return decode_expr, (encode_expr(expr),)
+
+
+def add_methods() -> None:
+    """Add them to the classes. The package does so when it is imported."""
+    Program.validate, Program.encode, Program.fingerprint = _facts, _wire, _fingerprint
+    Program.__str__ = print_program  # type: ignore[assignment, method-assign]
+    Program.__reduce__ = _reduce_program  # type: ignore[assignment, method-assign]
+    Expr.__repr__ = format_expr  # type: ignore[assignment, method-assign]
+    Expr.__reduce__ = _reduce_expr  # type: ignore[assignment, method-assign]
