@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from vyre_foundation.dialect import call, expand, is_rare_call, lookup
+from vyre_foundation.dialects import call, expand, is_rare_call, lookup
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir.expr import Local
 from vyre_foundation.ir.walk import postorder

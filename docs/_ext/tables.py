@@ -18,9 +18,9 @@ from typing import Any
 import elementary
 import surface
 
+from vyre_foundation.discovery.migration import WARNINGS
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.migration import WARNINGS
 from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.ops.signs import INFIX
 from vyre_foundation.optimize import PASSES

@@ -29,9 +29,9 @@ from vyre_driver import (
 )
 from vyre_driver.registry.backends import refresh
 from vyre_driver.testing.contract import BackendContract
-from vyre_foundation import dialect
-from vyre_foundation.lowering import LoweringCtx, LoweringTable, TextModule
-from vyre_foundation.migration import migrate
+from vyre_foundation import dialects
+from vyre_foundation.dialects.lowering import LoweringCtx, LoweringTable, TextModule
+from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.validate import InvalidProgram
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -71,10 +71,10 @@ def installed():
             patch.syspath_prepend(EXAMPLES / distribution / "src")
         patch.setattr(importlib.metadata, "entry_points", entry_points)
         refresh()
-        dialect.refresh()
+        dialects.refresh()
         yield
     refresh()
-    dialect.refresh()
+    dialects.refresh()
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -227,8 +227,8 @@ def test_its_ops_conform(backend: str, query: str) -> None:
 
 
 def test_a_migration_that_keeps_no_results_does_not_conform(monkeypatch: pytest.MonkeyPatch) -> None:
-    lie = dialect.Migration(op="geometry.hypot", to="geometry.length", since="2", attrs=(("norm", "maximum"),))
-    found = dialect.installed_dialects()
+    lie = dialects.Migration(op="geometry.hypot", to="geometry.length", since="2", attrs=(("norm", "maximum"),))
+    found = dialects.installed_dialects()
     monkeypatch.setattr(
         "vyre_conform.cases.calls.installed_dialects",
         lambda: [replace(d, migrations=(lie,)) for d in found if d.id == "geometry"],
@@ -246,15 +246,15 @@ def test_a_text_that_is_wrong_does_not_conform() -> None:
         return TextModule(right.text.replace("d.s0", "d.s1"), right.entry)
 
     lowerings = LoweringTable({**packed.DISTANCE.lowerings.texts, "OpenCL C": wrong}, packed.reference)
-    dialect.unregister([packed.DISTANCE.id])
-    dialect.register([replace(packed.DISTANCE, lowerings=lowerings)])
+    dialects.unregister([packed.DISTANCE.id])
+    dialects.register([replace(packed.DISTANCE, lowerings=lowerings)])
     try:
         (spec,) = cells("calls:geometry.packed_distance:*")
         with pytest.raises(AssertionError):
             require(acquire("opencl"), spec)
         require(acquire("reference"), spec)
     finally:
-        dialect.refresh()
+        dialects.refresh()
 
 
 def test_the_command_line_finds_both() -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from vyre_foundation import dialect
-from vyre_foundation.attributes import AttrSchema, AttrType, BadAttribute, values_of
+from vyre_foundation import dialects
 from vyre_foundation.build import program as build
-from vyre_foundation.dialect import Composition, call, expand
+from vyre_foundation.dialects import Composition, call, expand
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType, BadAttribute, values_of
 from vyre_foundation.dtype import bool_, f32, i8, u32
 from vyre_foundation.ir import Apply, Call, Expr, Literal, Local
 from vyre_foundation.ir.expr import literal
@@ -32,9 +32,9 @@ def power(x: Expr, count: Expr, _: Expr) -> Expr:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    dialect.register([Composition("t.power", {(f32, u32, u32): f32}, power, attrs=(POWER, NORM))])
+    dialects.register([Composition("t.power", {(f32, u32, u32): f32}, power, attrs=(POWER, NORM))])
     yield
-    dialect.unregister(["t.power"])
+    dialects.unregister(["t.power"])
 
 
 def test_attributes_are_literals_behind_the_values() -> None:

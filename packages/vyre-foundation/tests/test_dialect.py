@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from vyre_foundation import dialect
-from vyre_foundation.dialect import (
+from vyre_foundation import dialects
+from vyre_foundation.dialects import (
     Composition,
     DuplicateOpId,
     SignatureMismatch,
@@ -43,9 +43,9 @@ ROWS = [
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    dialect.register(ROWS)
+    dialects.register(ROWS)
     yield
-    dialect.unregister([row.id for row in ROWS])
+    dialects.unregister([row.id for row in ROWS])
 
 
 def test_calls_take_their_type_from_the_signature() -> None:
@@ -63,10 +63,10 @@ def test_unknown_callees_name_the_known_ones() -> None:
 def test_ids_are_taken_once_and_all_or_none_are_added() -> None:
     new = Composition("t.new", {(f32,): f32}, square)
     with pytest.raises(DuplicateOpId, match=r"op id 't\.square' is registered already"):
-        dialect.register([new, ROWS[0]])
+        dialects.register([new, ROWS[0]])
     with pytest.raises(UnknownCallee):
-        dialect.lookup("t.new")
-    assert dialect.lookup("t.norm") is ROWS[1]
+        dialects.lookup("t.new")
+    assert dialects.lookup("t.norm") is ROWS[1]
 
 
 def test_expansion_reaches_into_compositions_and_operands() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vyre_foundation import dialect
-from vyre_foundation.dialect import Composition, Dialect, Migration, UnknownCallee
-from vyre_foundation.dialect_discovery import discover, version_order
+from vyre_foundation import dialects
+from vyre_foundation.dialects import Composition, Dialect, Migration, UnknownCallee
+from vyre_foundation.discovery.dialects import discover, version_order
 from vyre_foundation.dtype import u32
 
 MANIFEST = 'id = "{id}"\nversion = "{version}"\n[ops.{op}]\nparams = {{ n = "u32" }}\nresult = "u32"\nis = "n + 1"\n'
@@ -123,21 +123,21 @@ def test_the_highest_version_of_a_manifest_is_used(install, monkeypatch, tmp_pat
 
 def test_a_manifest_s_ops_can_be_called(install, monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "geo.toml").write_text(MANIFEST.format(id="geo", version="1", op="next"))
-    dialect.refresh()
+    dialects.refresh()
     with pytest.raises(UnknownCallee):
-        dialect.lookup("geo.next")
+        dialects.lookup("geo.next")
     monkeypatch.setenv("VYRE_DIALECT_PATH", str(tmp_path))
-    dialect.refresh()
+    dialects.refresh()
     try:
-        assert dialect.lookup("geo.next").id == "geo.next"
-        assert [d.id for d in dialect.installed_dialects()] == ["geo"]
-        assert dialect.dialect_problems() == ()
-        assert "geo.next" in [row.id for row in dialect.registered_ops()]
+        assert dialects.lookup("geo.next").id == "geo.next"
+        assert [d.id for d in dialects.installed_dialects()] == ["geo"]
+        assert dialects.dialect_problems() == ()
+        assert "geo.next" in [row.id for row in dialects.registered_ops()]
     finally:
         monkeypatch.undo()
-        dialect.refresh()
+        dialects.refresh()
     with pytest.raises(UnknownCallee):
-        dialect.lookup("geo.next")
+        dialects.lookup("geo.next")
 
 
 def test_ids_that_are_registered_by_hand_stay(install) -> None:

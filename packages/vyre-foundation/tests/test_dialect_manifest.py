@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from vyre_foundation import dialect
-from vyre_foundation.dialect import Migration, call, expand
-from vyre_foundation.dialect_manifest import BadManifest, parse_manifest, read_manifest
+from vyre_foundation import dialects
+from vyre_foundation.dialects import Migration, call, expand
+from vyre_foundation.dialects.mutation import MutationClass
+from vyre_foundation.discovery.manifest import BadManifest, parse_manifest, read_manifest
 from vyre_foundation.dtype import bool_, f32, f64, u32
 from vyre_foundation.ir import Apply, Literal, Local
-from vyre_foundation.mutation import MutationClass
 from vyre_foundation.ops import OPS
 
 HEAD = 'id = "geo"\nversion = "1.2"\n'
@@ -50,12 +50,12 @@ def test_parameters_of_different_types_and_calls_inside() -> None:
         '[ops.two]\nparams = { n = "u32", b = "bool" }\nresult = "u32"\nis = "select(b, call<u32> geo.one(n), n)"\n'
     )
     found = parse_manifest(text)
-    dialect.register(found.ops)
+    dialects.register(found.ops)
     try:
         n, b = Local("n", u32), Local("b", bool_)
         assert expand(call("geo.two", n, b), {}).args[1] is Apply(OPS["add"], n, Literal(u32, 1))
     finally:
-        dialect.unregister(row.id for row in found.ops)
+        dialects.unregister(row.id for row in found.ops)
 
 
 def test_attributes_and_an_expression_for_each_choice() -> None:

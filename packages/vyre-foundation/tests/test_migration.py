@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_foundation import dialect
-from vyre_foundation.attributes import AttrSchema, AttrType
-from vyre_foundation.dialect import Composition, Dialect, Migration
+from vyre_foundation import dialects
+from vyre_foundation.dialects import Composition, Dialect, Migration
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType
+from vyre_foundation.dialects.mutation import MutationClass
+from vyre_foundation.discovery.migration import BadMigration, check_migrations, migrate
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.expr import Apply
-from vyre_foundation.migration import BadMigration, check_migrations, migrate
-from vyre_foundation.mutation import MutationClass
 from vyre_foundation.ops import OPS
 from vyre_foundation.text import parse, print_program
 
@@ -29,9 +29,9 @@ M = Dialect(id="m", version="2.1", ops=tuple(NEW), migrations=STEPS)
 
 @pytest.fixture(autouse=True)
 def registered():
-    dialect.register(NEW)
+    dialects.register(NEW)
     yield
-    dialect.unregister(row.id for row in NEW)
+    dialects.unregister(row.id for row in NEW)
 
 
 def program(body: str):
@@ -105,7 +105,7 @@ def test_a_step_that_does_not_fit_is_refused_and_the_program_is_as_it_was(step: 
 
 def test_a_new_attribute_is_stated_by_the_step_that_needs_it() -> None:
     bias = AttrSchema("bias", AttrType(u32))
-    dialect.register([Composition("m.biased", {(u32, u32): u32}, lambda x, bias: x, attrs=(bias,))])
+    dialects.register([Composition("m.biased", {(u32, u32): u32}, lambda x, bias: x, attrs=(bias,))])
     steps = (
         Migration(op="m.old", to="m.newer", since="1", attrs=(("bias", 3),)),
         Migration(op="m.newer", to="m.biased", since="2"),
@@ -114,7 +114,7 @@ def test_a_new_attribute_is_stated_by_the_step_that_needs_it() -> None:
         found = migrate(program("out[0] = call<u32> m.old(7);"), [dialect_with(*steps)])
         assert "call<u32> m.biased(7, 3)" in print_program(found.program)
     finally:
-        dialect.unregister(["m.biased"])
+        dialects.unregister(["m.biased"])
 
 
 ADD = Composition("m.add", {(u32, u32): u32}, lambda x, y: Apply(OPS["add"], x, y))

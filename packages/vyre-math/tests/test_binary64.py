@@ -16,7 +16,7 @@ from oracle import MPFR as FUNCTIONS_OF_MPFR
 from pairs_of import BINARY
 
 from vyre_foundation import bool_, f64, i32, i64, u32, u64
-from vyre_foundation.dialect import call, expand
+from vyre_foundation.dialects import call, expand
 from vyre_foundation.ir.expr import Literal, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_math.dialect import FUNCTIONS

@@ -19,7 +19,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import DType, bf16, constant, f16, f32, f64, program, u32
-from vyre_foundation.dialect import SignatureMismatch, lookup
+from vyre_foundation.dialects import SignatureMismatch, lookup
 from vyre_math.dialect import FUNCTIONS, WIDE, rows
 
 UNARY = [name for name in FUNCTIONS if name not in BINARY]

@@ -11,7 +11,7 @@ import pytest
 
 from vyre_driver import acquire
 from vyre_foundation import DType, bf16, call, constant, f16, f32, program
-from vyre_foundation.dialect import expand
+from vyre_foundation.dialects import expand
 from vyre_foundation.ir.expr import Load
 from vyre_foundation.ir.walk import postorder
 from vyre_math.binary32.power import EXACT

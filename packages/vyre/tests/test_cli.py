@@ -19,7 +19,7 @@ from vyre_driver import Availability, BackendRegistration
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.registration import registered
-from vyre_foundation.dialect import refresh
+from vyre_foundation.dialects import refresh
 
 
 def invoke(*arguments: str | Path) -> Result:

@@ -4,8 +4,8 @@ from dataclasses import replace
 from importlib.resources import files
 
 from vyre_dialect_geometry.packed import DISTANCE, accepts
-from vyre_foundation.dialect import Dialect
-from vyre_foundation.dialect_manifest import parse_manifest
+from vyre_foundation.dialects import Dialect
+from vyre_foundation.discovery.manifest import parse_manifest
 
 
 def geometry() -> Dialect:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vyre_foundation.attributes import AttrSchema, AttrType, AttrValue
-from vyre_foundation.dialect import Composition
+from vyre_foundation.dialects import Composition
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType, AttrValue
+from vyre_foundation.dialects.lowering import LoweringCtx, LoweringTable, TextModule
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.expr import Apply, Expr, Literal, literal
-from vyre_foundation.lowering import LoweringCtx, LoweringTable, TextModule
 from vyre_foundation.ops import OPS
 
 AXES = AttrSchema("axes", AttrType(u32), 4)

@@ -12,10 +12,10 @@ from vyre_conform.case import AsEvaluated, Exactly, Spec, seeded
 from vyre_conform.cases import calls
 from vyre_conform.compare import difference
 from vyre_conform.outcome import Returned
-from vyre_foundation.dialect import Composition, Dialect, Migration, register, unregister
+from vyre_foundation.dialects import Composition, Dialect, Migration, register, unregister
+from vyre_foundation.dialects.mutation import MutationClass
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.expr import Apply
-from vyre_foundation.mutation import MutationClass
 from vyre_foundation.ops import OPS
 
 SQUARE = Composition("acme.square", {(u32,): u32, (f32,): f32}, lambda x: Apply(OPS["mul"], x, x))

@@ -15,7 +15,7 @@ from vyre_driver.errors import BadArtifact, InvalidProgram, KernelCompileFailed,
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.testing.fake_port import Fault
 from vyre_driver.testing.target import generous_profile
-from vyre_foundation import dialect
+from vyre_foundation import dialects
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -126,13 +126,13 @@ def calling() -> Program:
     with program("calling", 4) as p:
         x = p.read("x", u32)
         out = p.write("out", u32, like=x)
-        out[p.global_id(0)] = Value(dialect.call("ahead.change", x[p.global_id(0)].expr))
+        out[p.global_id(0)] = Value(dialects.call("ahead.change", x[p.global_id(0)].expr))
     return p.build()
 
 
 def registered(times: int) -> None:
-    dialect.unregister(["ahead.change"])
-    dialect.register([dialect.Composition("ahead.change", {(u32,): u32}, lambda x: (Value(x) * times).expr)])
+    dialects.unregister(["ahead.change"])
+    dialects.register([dialects.Composition("ahead.change", {(u32,): u32}, lambda x: (Value(x) * times).expr)])
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def changing() -> Iterator[None]:
     """A dialect of one op, which multiplies by 2."""
     registered(2)
     yield
-    dialect.unregister(["ahead.change"])
+    dialects.unregister(["ahead.change"])
 
 
 @pytest.mark.usefixtures("changing")

@@ -10,7 +10,7 @@ import pytest
 from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.legalize import legalize
 from vyre_foundation.build import call, program
-from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation.dialects import Composition, register, unregister
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir import expr as ir
 from vyre_foundation.ops import OPS

@@ -13,7 +13,7 @@ from vyre_driver.lower.joined import joined
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.lowered import RARELY
 from vyre_foundation.build import Value, call, program
-from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation.dialects import Composition, register, unregister
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir import expr as ir
 from vyre_foundation.ir.stmt import Assign, For, If, Region, Store

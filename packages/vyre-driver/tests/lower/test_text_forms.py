@@ -13,12 +13,12 @@ from vyre_driver.lower.c.unit import print_unit
 from vyre_driver.lower.legalize import legalize
 from vyre_driver.lower.text_forms import CallForm
 from vyre_driver.pipeline.key import describe_target
-from vyre_foundation.attributes import AttrSchema, AttrType
 from vyre_foundation.build import call, program
-from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation.dialects import Composition, register, unregister
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType
+from vyre_foundation.dialects.lowering import LoweringCtx, LoweringTable, TextModule
 from vyre_foundation.dtype import DType, bf16, i32, u32
 from vyre_foundation.ir import expr as ir
-from vyre_foundation.lowering import LoweringCtx, LoweringTable, TextModule
 from vyre_foundation.ops import OPS
 
 LANGUAGE = "test C"

@@ -24,11 +24,11 @@ from vyre_driver.observe.diagnostics import (
     summary,
 )
 from vyre_foundation import InvalidProgram, VyreError, parse, program, u32
-from vyre_foundation.dialect import Migration
+from vyre_foundation.dialects import Migration
+from vyre_foundation.dialects.mutation import MutationClass
+from vyre_foundation.discovery.migration import Migrated
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir.origin import Origin
-from vyre_foundation.migration import Migrated
-from vyre_foundation.mutation import MutationClass
 from vyre_foundation.text import TextError
 from vyre_foundation.validate.facts import Finding
 

@@ -16,7 +16,7 @@ from vyre_driver.pipeline.key import (
     describe_target,
 )
 from vyre_driver.testing.target import generous_profile, generous_target
-from vyre_foundation import dialect
+from vyre_foundation import dialects
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -58,44 +58,44 @@ def test_every_part_of_the_device_s_identity_does(field: str) -> None:
 
 
 def test_another_version_of_a_dialect_that_is_called_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = (dialect.Composition("hidden.same", {(u32,): u32}, lambda x: x),)
-    dialect.register(rows)
+    rows = (dialects.Composition("hidden.same", {(u32,): u32}, lambda x: x),)
+    dialects.register(rows)
     try:
         with program("calls", 4) as p:
             out = p.write("out", u32, 4)
-            out[p.global_id(0)] = Value(dialect.call("hidden.same", p.global_id(0).expr))
+            out[p.global_id(0)] = Value(dialects.call("hidden.same", p.global_id(0).expr))
         calls = p.build()
         assert called_dialects(adding()) == ()
         assert [text.split()[0] for text in called_dialects(calls)] == ["hidden"]
         keys = set()
         for version in ("1", "2"):
-            found = dialect.Dialect(id="hidden", version=version, ops=rows)
-            monkeypatch.setattr("vyre_foundation.dialect.installed_dialects", lambda found=found: (found,))
+            found = dialects.Dialect(id="hidden", version=version, ops=rows)
+            monkeypatch.setattr("vyre_driver.pipeline.key.installed_dialects", lambda found=found: (found,))
             assert called_dialects(calls)[0].startswith(f"hidden {version}")
             keys.add(key(calls))
         assert len(keys) == 2
     finally:
-        dialect.unregister(["hidden.same"])
+        dialects.unregister(["hidden.same"])
 
 
 def test_another_manifest_and_a_dialect_behind_another_are_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = dialect.Composition("inner.same", {(u32,): u32}, lambda x: x)
-    outer = dialect.Composition("outer.same", {(u32,): u32}, lambda x: dialect.call("inner.same", x))
-    dialect.register((inner, outer))
+    inner = dialects.Composition("inner.same", {(u32,): u32}, lambda x: x)
+    outer = dialects.Composition("outer.same", {(u32,): u32}, lambda x: dialects.call("inner.same", x))
+    dialects.register((inner, outer))
     try:
         with program("calls", 4) as p:
-            p.write("out", u32, 4)[p.global_id(0)] = Value(dialect.call("outer.same", p.global_id(0).expr))
+            p.write("out", u32, 4)[p.global_id(0)] = Value(dialects.call("outer.same", p.global_id(0).expr))
         calls = p.build()
         keys = set()
         for digest in ("a1", "b2"):
-            found = dialect.Dialect(id="inner", version="1", ops=(inner,), digest=digest)
-            monkeypatch.setattr("vyre_foundation.dialect.installed_dialects", lambda found=found: (found,))
+            found = dialects.Dialect(id="inner", version="1", ops=(inner,), digest=digest)
+            monkeypatch.setattr("vyre_driver.pipeline.key.installed_dialects", lambda found=found: (found,))
             assert called_dialects(calls)[0].startswith(f"inner 1 {digest}")
             assert called_dialects(calls)[1].startswith("outer of process ")
             keys.add(key(calls))
         assert len(keys) == 2
     finally:
-        dialect.unregister(["inner.same", "outer.same"])
+        dialects.unregister(["inner.same", "outer.same"])
 
 
 def test_components_do_not_run_together() -> None:

@@ -11,12 +11,12 @@ from vyre_driver.pipeline.compile import compile
 from vyre_driver.plan.admission import used_ops, validate_program_for_backend
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.target import generous_profile
-from vyre_foundation import dialect
+from vyre_foundation import dialects
 from vyre_foundation.build import Value, apply, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 
-HIDDEN = dialect.Composition("hiding.popcount", {(u32,): u32}, lambda x: apply("popcount", Value(x)).expr)
+HIDDEN = dialects.Composition("hiding.popcount", {(u32,): u32}, lambda x: apply("popcount", Value(x)).expr)
 
 
 class Poor(MockBackend, contract=1):
@@ -34,9 +34,9 @@ class Poor(MockBackend, contract=1):
 
 @pytest.fixture(autouse=True)
 def hiding():
-    dialect.register([HIDDEN])
+    dialects.register([HIDDEN])
     yield
-    dialect.unregister([HIDDEN.id])
+    dialects.unregister([HIDDEN.id])
 
 
 def adding(times: int = 0, hides: bool = False) -> Program:
@@ -46,7 +46,7 @@ def adding(times: int = 0, hides: bool = False) -> Program:
         i = p.global_id(0)
         value = a[i] * times if times else a[i] + 1
         if hides:
-            value = Value(dialect.call(HIDDEN.id, value.expr))
+            value = Value(dialects.call(HIDDEN.id, value.expr))
         with p.if_(i < 1000):
             out[i] = value
     return p.build()

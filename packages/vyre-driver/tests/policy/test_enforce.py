@@ -26,8 +26,8 @@ from vyre_driver.policy.enforce import (
     ProvenDeterminism,
 )
 from vyre_driver.testing.full import FullBackend
-from vyre_foundation import dialect, parse
-from vyre_foundation.dialect import Composition
+from vyre_foundation import dialects, parse
+from vyre_foundation.dialects import Composition
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Feature
@@ -44,9 +44,9 @@ RACING = program("out[0] = global_id.x;")
 
 @pytest.fixture(autouse=True)
 def registered():
-    dialect.register([Composition("here.same", {(u32,): u32}, lambda x: x)])
+    dialects.register([Composition("here.same", {(u32,): u32}, lambda x: x)])
     yield
-    dialect.unregister(["here.same"])
+    dialects.unregister(["here.same"])
 
 
 CALLING = "out[global_id.x] = call<u32> here.same(a[global_id.x]);"

@@ -14,8 +14,8 @@ from vyre_driver.registry.dialects import (
     TextModule,
     intern_string,
 )  # fmt: skip
-from vyre_foundation import dialect, f32, u32
-from vyre_foundation.dialect import Composition, UnknownCallee
+from vyre_foundation import dialects, f32, u32
+from vyre_foundation.dialects import Composition, UnknownCallee
 from vyre_foundation.ops import OPS, Tier
 
 ROW = Composition("here.same", {(f32,): f32}, lambda x: x, "x itself")
@@ -23,9 +23,9 @@ ROW = Composition("here.same", {(f32,): f32}, lambda x: x, "x itself")
 
 @pytest.fixture(autouse=True)
 def registered():
-    dialect.register([ROW])
+    dialects.register([ROW])
     yield
-    dialect.unregister([ROW.id])
+    dialects.unregister([ROW.id])
 
 
 def test_ops_of_the_language_and_of_dialects_are_in_one_table() -> None:
@@ -43,7 +43,7 @@ def test_attributes_and_texts_are_part_of_an_op() -> None:
     bias = AttrSchema("bias", AttrType(u32), 1)
     text = LoweringTable({"test C": lambda ctx: TextModule("", ctx.symbol), "another": lambda ctx: None})
     row = Composition("here.biased", {(f32, u32): f32}, lambda x, _: x, attrs=(bias,), lowerings=text)
-    dialect.register([row])
+    dialects.register([row])
     try:
         found = DialectRegistry.current().lookup("here.biased")
         ((signature,), targets) = found.signatures, found.targets
@@ -52,7 +52,7 @@ def test_attributes_and_texts_are_part_of_an_op() -> None:
         assert targets == (OpBackendTarget(found.id, "another"), OpBackendTarget(found.id, "test C"))
         assert DialectRegistry.current().lookup("add").targets == ()
     finally:
-        dialect.unregister(["here.biased"])
+        dialects.unregister(["here.biased"])
 
 
 def test_raw_ops_are_not_in_it() -> None:
@@ -61,7 +61,7 @@ def test_raw_ops_are_not_in_it() -> None:
 
 def test_a_snapshot_does_not_change() -> None:
     found = DialectRegistry.current()
-    dialect.unregister([ROW.id])
+    dialects.unregister([ROW.id])
     assert found.lookup("here.same").id == "here.same"
     with pytest.raises(UnknownCallee, match=r"no op 'here\.same' is known .* Fix: install"):
         DialectRegistry.current().lookup("here.same")
@@ -73,4 +73,4 @@ def test_ids_are_one_object() -> None:
 
 def test_two_ops_of_one_id() -> None:
     with pytest.raises(DuplicateOpIdError):
-        dialect.register([ROW])
+        dialects.register([ROW])

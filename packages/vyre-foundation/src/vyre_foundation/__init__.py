@@ -1,6 +1,8 @@
 """The vyre language: IR, types, op table, validator, wire form, fingerprint, text form."""
 
 from vyre_foundation.build import Array, Mutable, ProgramBuilder, Value, apply, call, constant, program, select
+from vyre_foundation.dialects.registry import discover_with
+from vyre_foundation.discovery.dialects import discover
 from vyre_foundation.dtype import (
     DType,
     bf16,
@@ -26,6 +28,7 @@ from vyre_foundation.validate import Facts, Finding, InvalidProgram, validate
 from vyre_foundation.wire import WireError, decode, encode, fingerprint
 
 add_methods()
+discover_with(discover)
 
 __version__ = "0.1.0"
 

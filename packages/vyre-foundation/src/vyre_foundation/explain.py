@@ -18,13 +18,13 @@ from importlib.metadata import entry_points
 from importlib.resources import files
 from inspect import cleandoc
 
+from vyre_foundation.discovery.migration import WARNINGS
 from vyre_foundation.errors import VyreError
-from vyre_foundation.migration import WARNINGS
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
 OWN_MODULES = (
-    *("errors", "attributes", "dialect", "dialect_manifest", "migration"),
+    *("errors", "dialects.attributes", "dialects.definition", "discovery.manifest", "discovery.migration"),
     *("validate.facts", "wire.errors", "text.errors"),
 )
 """Where this distribution has its error classes."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copyreg
+from typing import Any, get_args
 
-from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.expr import Expr, ExprNode
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import format_expr, print_program
 from vyre_foundation.validate import Facts, validate
@@ -35,6 +36,7 @@ def add_methods() -> None:
     """Add them to the classes. The package does so when it is imported."""
     Program.validate, Program.encode, Program.fingerprint = _facts, _wire, _fingerprint
     Program.__str__ = print_program  # type: ignore[assignment, method-assign]
-    Program.__reduce__ = _reduce_program  # type: ignore[assignment, method-assign]
     Expr.__repr__ = format_expr  # type: ignore[assignment, method-assign]
-    Expr.__reduce__ = _reduce_expr  # type: ignore[assignment, method-assign]
+    copyreg.pickle(Program, _reduce_program)
+    for kind in get_args(ExprNode):
+        copyreg.pickle(kind, _reduce_expr)

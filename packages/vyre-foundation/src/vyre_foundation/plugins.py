@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import EntryPoint, entry_points
+from importlib import metadata
+from importlib.metadata import EntryPoint
 
 DISABLE = "VYRE_DISABLE_PLUGINS"
 """Environment variable: "1", "all" or "true" disables every plugin; otherwise the names to disable, with commas."""
@@ -20,7 +21,7 @@ def plugins(group: str) -> list[EntryPoint]:
     disabled = disabled_names()
     if disabled is None:
         return []
-    found = [entry for entry in entry_points(group=group) if entry.name not in disabled]
+    found = [entry for entry in metadata.entry_points(group=group) if entry.name not in disabled]
     return sorted(found, key=lambda entry: (entry.name, distribution_name(entry), entry.value))
 
 

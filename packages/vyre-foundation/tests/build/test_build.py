@@ -28,7 +28,7 @@ from vyre_foundation import (
     select,
     validate,
 )
-from vyre_foundation.dialect import Composition
+from vyre_foundation.dialects import Composition
 from vyre_foundation.dtype import DTYPES, bf16, bool_, f16, f32, f64, i8, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir import Apply, Cast, Expr, Literal
 from vyre_foundation.ops import OPS

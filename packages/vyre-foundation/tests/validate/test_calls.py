@@ -2,7 +2,7 @@
 
 import pytest
 
-from vyre_foundation.dialect import Composition, call, register, unregister
+from vyre_foundation.dialects import Composition, call, register, unregister
 from vyre_foundation.dtype import f32, i32, u32
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Cast, Id, IdKind, Load, Local, literal

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vyre_foundation import dialect as dialects
-from vyre_foundation.attributes import AttrSchema, AttrType
-from vyre_foundation.dialect import Composition, Dialect, register, unregister
+from vyre_foundation import dialects as dialects
+from vyre_foundation.dialects import Composition, Dialect, register, unregister
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Memory
 from vyre_foundation.ir.expr import Id, IdKind, literal

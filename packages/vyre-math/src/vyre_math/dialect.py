@@ -12,7 +12,7 @@ from inspect import signature
 from typing import NamedTuple
 
 from vyre_foundation import DType, Value, bf16, f16, f32, f64
-from vyre_foundation.dialect import Composition, call
+from vyre_foundation.dialects import Composition, call
 from vyre_foundation.ir import Expr
 from vyre_math.binary32 import (
     exponential,

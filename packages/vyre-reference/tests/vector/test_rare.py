@@ -9,7 +9,7 @@ import pytest
 
 from vyre_driver import acquire
 from vyre_foundation.build import call, constant, program
-from vyre_foundation.dialect import Composition, register, unregister
+from vyre_foundation.dialects import Composition, register, unregister
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir import expr as ir
 from vyre_foundation.ops import OPS

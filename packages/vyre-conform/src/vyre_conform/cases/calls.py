@@ -19,9 +19,9 @@ from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated, Exactly, Expected, Launch, Spec, seeded
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_conform.oracle import precise
-from vyre_foundation.attributes import AttrValue, operands_of
 from vyre_foundation.build import Value, call, program
-from vyre_foundation.dialect import Composition, Migration, installed_dialects, registered_ops
+from vyre_foundation.dialects import Composition, Migration, installed_dialects, registered_ops
+from vyre_foundation.dialects.attributes import AttrValue, operands_of
 from vyre_foundation.dtype import DType, bool_, f32, u8, u16, u32, u64
 from vyre_foundation.ops.scalar import from_bits
 from vyre_foundation.testing.values import random_bits, special_bits

@@ -184,6 +184,6 @@ FAULTS = (
     _fault("arrays-forgotten", "workgroup memory does not survive a grid barrier",
            on_engine("vyre_driver.lower.grid.split:_Splitter._leave", _no_arrays), "grid:*"),
     _fault("operands-reversed", "calls pass their operands from right to left",
-           on_engine("vyre_foundation.dialect:expand", _operands_reversed), "calls:*"),
+           on_engine("vyre_foundation.dialects:expand", _operands_reversed), "calls:*"),
 )
 # fmt: on

@@ -26,7 +26,7 @@ from vyre_driver.observe.live import compile_many
 from vyre_driver.pipeline.compile import compile
 from vyre_driver.plan import admission as asked
 from vyre_driver.policy.enforce import AllowedOps, GatedBackend
-from vyre_foundation import dialect
+from vyre_foundation import dialects
 from vyre_foundation.build import Value, constant, program
 from vyre_foundation.dtype import DType, f64, i64, u32, u64
 from vyre_foundation.ir.program import Program
@@ -138,7 +138,7 @@ def changed_dialects(backend: VyreBackend) -> None:
     with _changing() as change:
         change(2)
         with program("calling", 1) as p:
-            call = dialect.call(CHANGING, p.global_id(0).expr)
+            call = dialects.call(CHANGING, p.global_id(0).expr)
             p.write("out", u32, 1)[p.global_id(0)] = Value(call)
         try:
             made = compile_ahead(backend, "conform", p.build(), DEFAULT_CONFIG)
@@ -155,11 +155,11 @@ def _changing() -> Iterator[Callable[[int], None]]:
     """Registers an op that multiplies by a number, and then by another one."""
 
     def change(factor: int) -> None:
-        dialect.unregister([CHANGING])
-        row = dialect.Composition(CHANGING, {(u32,): u32}, lambda x: (Value(x) * factor).expr)
-        dialect.register([row])
+        dialects.unregister([CHANGING])
+        row = dialects.Composition(CHANGING, {(u32,): u32}, lambda x: (Value(x) * factor).expr)
+        dialects.register([row])
 
     try:
         yield change
     finally:
-        dialect.unregister([CHANGING])
+        dialects.unregister([CHANGING])

@@ -8,13 +8,13 @@ from __future__ import annotations
 from vyre_driver.lower.declare import declare
 from vyre_driver.lower.target import Target
 from vyre_driver.lower.text_forms import CallForm, require_distinct, text_for
-from vyre_foundation import dialect
-from vyre_foundation.dialect import is_rare_call
+from vyre_foundation import dialects
+from vyre_foundation.dialects import is_rare_call
+from vyre_foundation.dialects.lowering import TextModule
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
 from vyre_foundation.ir.walk import rewrite_body, with_expressions
-from vyre_foundation.lowering import TextModule
 
 
 def expand_calls(program: Program, target: Target) -> Program:
@@ -39,7 +39,7 @@ def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict
         return text is not None or is_rare_call(node)
 
     def expanded(stmt: Stmt) -> Stmt:
-        return with_expressions(stmt, lambda e: dialect.expand(e, memo, stays))
+        return with_expressions(stmt, lambda e: dialects.expand(e, memo, stays))
 
     result = declare(program, rewrite_body(program.body, expanded))
     require_distinct(texts.values(), target)

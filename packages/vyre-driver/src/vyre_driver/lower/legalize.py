@@ -32,7 +32,7 @@ from vyre_driver.lower.traps import lower_traps, trap_tags
 from vyre_driver.lower.versions.versions import decide_before
 from vyre_driver.lower.wide_indices import widen_indices
 from vyre_driver.lower.zero_fill import fill_with_zeros
-from vyre_foundation.dialect import is_rare_call
+from vyre_foundation.dialects import is_rare_call
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Local
 from vyre_foundation.ir.program import Program

@@ -18,7 +18,7 @@ from vyre_foundation.ir.stmt import Let
 
 if TYPE_CHECKING:
     from vyre_driver.lower.text_forms import CallForm
-    from vyre_foundation.lowering import TextModule
+    from vyre_foundation.dialects.lowering import TextModule
 
 COUNTERS = "__counters"
 """The uniform u64 buffer through which kernels read the host's loop counters, one element each."""

@@ -15,8 +15,8 @@ from vyre_driver.lower.declare import declare
 from vyre_driver.lower.fresh import Fresh
 from vyre_driver.lower.lowered import RARELY, Function
 from vyre_driver.lower.text_forms import CallForm
-from vyre_foundation import dialect
-from vyre_foundation.dialect import is_rare_call
+from vyre_foundation import dialects
+from vyre_foundation.dialects import is_rare_call
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Call, Expr, Load, Local, Select
 from vyre_foundation.ir.program import Program
@@ -56,7 +56,7 @@ def _expanded(body: Body) -> Body:
     memo: dict[Expr, Expr] = {}
 
     def expanded(stmt: Stmt) -> Stmt:
-        return with_expressions(stmt, lambda e: dialect.expand(e, memo, lambda node: not is_rare_call(node)))
+        return with_expressions(stmt, lambda e: dialects.expand(e, memo, lambda node: not is_rare_call(node)))
 
     return rewrite_body(body, expanded)
 
@@ -64,7 +64,7 @@ def _expanded(body: Body) -> Body:
 def function_of(form: CallForm) -> Function:
     """The op of these calls as a function, in the words of the language."""
     parameters = tuple(Local(f"x{n}", dtype) for n, dtype in enumerate(form.values))
-    value = dialect.expand(Call(form.op, form.result, *parameters, *form.attrs), {})
+    value = dialects.expand(Call(form.op, form.result, *parameters, *form.attrs), {})
     return Function(parameters, Program(form.symbol, (), (1, 1, 1), (Let("result", value),)))
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from vyre_driver.errors import KernelCompileFailed
 from vyre_driver.lower.target import Target
-from vyre_foundation import dialect
-from vyre_foundation.attributes import values_of
+from vyre_foundation import dialects
+from vyre_foundation.dialects.attributes import values_of
+from vyre_foundation.dialects.lowering import LoweringCtx, TextModule
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Call, Expr
-from vyre_foundation.lowering import LoweringCtx, TextModule
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
@@ -32,7 +32,7 @@ class CallForm:
 
     @classmethod
     def of(cls, node: Call) -> CallForm:
-        cut = len(node.args) - len(dialect.lookup(node.callee).attrs)
+        cut = len(node.args) - len(dialects.lookup(node.callee).attrs)
         return cls(node.callee, tuple(a.dtype for a in node.args[:cut]), node.args[cut:], node.dtype)
 
     @property
@@ -42,13 +42,13 @@ class CallForm:
         return _OTHER.sub("_", "_".join(parts)).strip("_")
 
 
-_built: dict[tuple[str, CallForm], tuple[dialect.Composition, TextModule | None]] = {}
+_built: dict[tuple[str, CallForm], tuple[dialects.Composition, TextModule | None]] = {}
 """What builders gave for a language; asked once for each row."""
 
 
 def text_for(form: CallForm, target: Target) -> TextModule | None:
     """The text that the op states for the target's language; None if it has none, or registers lack a type of it."""
-    row = dialect.lookup(form.op)
+    row = dialects.lookup(form.op)
     builder = row.lowerings.texts.get(target.language)
     if builder is None or not {*form.values, *(a.dtype for a in form.attrs), form.result} <= target.arithmetic:
         return None

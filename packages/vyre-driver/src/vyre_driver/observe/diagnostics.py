@@ -18,9 +18,9 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, NewType
 
+from vyre_foundation.discovery.migration import Migrated
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.origin import Origin
-from vyre_foundation.migration import Migrated
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.places import Places, Position, position
 from vyre_foundation.validate.facts import Finding, InvalidProgram

@@ -19,7 +19,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
 
 if TYPE_CHECKING:
-    from vyre_foundation.dialect import Dialect
+    from vyre_foundation.dialects import Dialect
 
 CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 """Part of every key: changes with the meaning of the components."""
@@ -118,7 +118,7 @@ def called_dialects(program: Program) -> tuple[str, ...]:
     calls = {node for node in program_expressions(program) if isinstance(node, Call)}
     if not calls:
         return ()
-    from vyre_foundation.dialect import installed_dialects  # few programs call
+    from vyre_foundation.dialects import installed_dialects  # few programs call
     from vyre_foundation.validate.calls import reached
 
     called = {op.partition(".")[0] for node in calls for op in reached(node)}
@@ -127,7 +127,7 @@ def called_dialects(program: Program) -> tuple[str, ...]:
 
 
 def _described(id: str, found: Dialect | None) -> str:
-    from vyre_foundation.dialect import registration
+    from vyre_foundation.dialects import registration
 
     if found is None:  # registered by hand: the process that registered it is not over, and may do so again
         return f"{id} of process {os.getpid()}, registration {registration(id)}"

@@ -14,7 +14,7 @@ from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan, require_ids_fit, validated, with_workgroup_size
 from vyre_driver.plan.limits import SMALLER, exceeded_limits
-from vyre_foundation import dialect
+from vyre_foundation import dialects
 from vyre_foundation.ir.expr import Apply, Call, Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import postorder, program_expressions
@@ -83,7 +83,7 @@ def used_ops(program: Program) -> frozenset[str]:
     def found() -> Iterator[str]:
         for node in program_expressions(program):
             if isinstance(node, Call):
-                yield from (n.op.id for n in postorder((dialect.expand(node, memo),)) if isinstance(n, Apply))
+                yield from (n.op.id for n in postorder((dialects.expand(node, memo),)) if isinstance(n, Apply))
             elif isinstance(node, Apply) and node.op.tier is Tier.LANGUAGE:
                 yield node.op.id
 

@@ -14,9 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NewType, TypeAlias
 
-from vyre_foundation.attributes import AttrSchema as AttrSchema
-from vyre_foundation.attributes import AttrType as AttrType
-from vyre_foundation.dialect import (
+from vyre_foundation.dialects import (
     Composition,
     DialectProblem,
     DuplicateOpId,
@@ -25,16 +23,18 @@ from vyre_foundation.dialect import (
     installed_dialects,
     registered_ops,
 )
-from vyre_foundation.dialect import Dialect as Dialect
-from vyre_foundation.dialect import default_validator as default_validator
+from vyre_foundation.dialects import Dialect as Dialect
+from vyre_foundation.dialects import default_validator as default_validator
+from vyre_foundation.dialects.attributes import AttrSchema as AttrSchema
+from vyre_foundation.dialects.attributes import AttrType as AttrType
+from vyre_foundation.dialects.lowering import NO_LOWERINGS
+from vyre_foundation.dialects.lowering import LoweringCtx as LoweringCtx
+from vyre_foundation.dialects.lowering import LoweringTable as LoweringTable
+from vyre_foundation.dialects.lowering import ReferenceKind as ReferenceKind
+from vyre_foundation.dialects.lowering import TextBuilder as TextBuilder
+from vyre_foundation.dialects.lowering import TextModule as TextModule
+from vyre_foundation.dialects.mutation import MutationClass as MutationClass
 from vyre_foundation.dtype import DType
-from vyre_foundation.lowering import NO_LOWERINGS
-from vyre_foundation.lowering import LoweringCtx as LoweringCtx
-from vyre_foundation.lowering import LoweringTable as LoweringTable
-from vyre_foundation.lowering import ReferenceKind as ReferenceKind
-from vyre_foundation.lowering import TextBuilder as TextBuilder
-from vyre_foundation.lowering import TextModule as TextModule
-from vyre_foundation.mutation import MutationClass as MutationClass
 from vyre_foundation.ops import OPS, Laws, Op, Tier
 
 InternedOpId = NewType("InternedOpId", str)

@@ -19,7 +19,7 @@ from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.pipeline.compile import compile
 from vyre_driver.policy.native import ALL_ARGUMENTS, ANY_ERROR, Measured
 from vyre_foundation.build import Value, call, constant, program, select
-from vyre_foundation.dialect import expand
+from vyre_foundation.dialects import expand
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.functions import is_nan
 from vyre_foundation.functions import max as maximum

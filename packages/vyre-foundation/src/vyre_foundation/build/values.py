@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
+from vyre_foundation import dialects
 from vyre_foundation.build import arguments
 from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
@@ -23,8 +24,8 @@ from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ops import Op, arithmetic, bitwise, compare
 
 if TYPE_CHECKING:
-    from vyre_foundation.attributes import AttrValue
     from vyre_foundation.build.arguments import DTypeLike
+    from vyre_foundation.dialects.attributes import AttrValue
 
 Number: TypeAlias = "bool | int | float"
 Operand: TypeAlias = "Operators | Number"
@@ -300,10 +301,9 @@ def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
     Returns: a value of the type that the op's signature gives.
     Raises: `UnknownCallee` if no dialect defines it, `SignatureMismatch` for operands of other types, `BadAttribute`.
     """
-    from vyre_foundation import dialect  # few programs call
 
     dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
-    return Value(dialect.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs))
+    return Value(dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs))
 
 
 def _reflected(op: Op, x: Number, y: Operators) -> Value:

@@ -6,6 +6,7 @@ derived from these rows.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -32,3 +33,6 @@ def op(id: str) -> Op:
 def op_of_tag(tag: int) -> Op:
     """The row whose wire tag is `tag` (KeyError if there is none)."""
     return _BY_TAG[tag]
+
+
+copyreg.pickle(Op, lambda row: (op, (row.id,)))

@@ -104,11 +104,6 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.id}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        from vyre_foundation.ops import op
-
-        return op, (self.id,)
-
     def laws_for(self, operand: DType) -> Laws:
         """The laws that hold for operands of this type."""
         return self.float_laws if operand.is_float else self.laws

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vyre_foundation.attributes import AttrSchema, AttrType
-from vyre_foundation.dialect import Composition, register
+from vyre_foundation.dialects import Composition, register
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType
+from vyre_foundation.dialects.lowering import LoweringTable
 from vyre_foundation.dtype import FLOATS, INTEGERS, NUMBERS, u32
 from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Select, literal
-from vyre_foundation.lowering import LoweringTable
 from vyre_foundation.ops import OPS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
-from vyre_foundation.dialect import Composition
+from vyre_foundation.dialects import Composition
 from vyre_foundation.dtype import DType, bool_, i8, i16, i32, i64, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind, Length, Load, Select, literal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vyre_foundation import dialect
-from vyre_foundation.attributes import complaint
+from vyre_foundation import dialects
+from vyre_foundation.dialects.attributes import complaint
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
@@ -20,7 +20,7 @@ Signature = tuple[str, tuple[DType, ...], tuple[Expr, ...]]
 class Verdict(NamedTuple):
     """On a composition for operands like these: what is wrong with it, and the ops that it calls."""
 
-    row: dialect.Composition
+    row: dialects.Composition
     wrong: str | None
     calls: frozenset[str]
 
@@ -31,8 +31,8 @@ _verdicts: dict[Signature, Verdict] = {}
 
 def check_call(report: Report, number: int, node: Call) -> None:
     try:
-        row = dialect.lookup(node.callee)
-    except dialect.UnknownCallee as error:
+        row = dialects.lookup(node.callee)
+    except dialects.UnknownCallee as error:
         message = f"got a call of {node.callee}, expected an op of an installed dialect"
         report.on_node(number, "V062", message, error.fix)
         return
@@ -41,13 +41,13 @@ def check_call(report: Report, number: int, node: Call) -> None:
         got = f"({', '.join(t.name for t in operands)}) -> {node.dtype}"
         accepted = "; ".join(f"({', '.join(t.name for t in s)}) -> {t}" for s, t in row.signatures.items())
         message = f"got {node.callee} as {got}, expected {accepted}"
-        report.on_node(number, "V063", message, "build the call with dialect.call, and cast the operands")
+        report.on_node(number, "V063", message, "build the call with dialects.call, and cast the operands")
         return
     if (wrong := complaint(row.attrs, node.args)) is not None:
         message = f"got {node.callee} with {wrong}"
         report.on_node(number, "V065", message, "write a constant: a value of the program is an operand")
         return
-    if reason := dialect.objection(node):
+    if reason := dialects.objection(node):
         message = f"got {node.callee}, which its dialect refuses: {reason}"
         report.on_node(number, "V066", message, "call it as the dialect says")
         return
@@ -59,16 +59,16 @@ def check_call(report: Report, number: int, node: Call) -> None:
 
 def reached(node: Call) -> frozenset[str]:
     """The ops that a valid call comes to, itself among them."""
-    return _verdict(_signature(dialect.lookup(node.callee), node), ()).calls
+    return _verdict(_signature(dialects.lookup(node.callee), node), ()).calls
 
 
-def _signature(row: dialect.Composition, node: Call) -> Signature:
+def _signature(row: dialects.Composition, node: Call) -> Signature:
     return node.callee, tuple(a.dtype for a in node.args), node.args[len(node.args) - len(row.attrs) :]
 
 
 def _verdict(signature: Signature, around: tuple[Signature, ...]) -> Verdict:
     """Whether the expansion of an op is a pure function of its operands; `around` are being expanded."""
-    row = dialect.lookup(signature[0])
+    row = dialects.lookup(signature[0])
     known = _verdicts.get(signature)
     if known is None or known.row is not row:
         calls = {row.id}
@@ -78,7 +78,7 @@ def _verdict(signature: Signature, around: tuple[Signature, ...]) -> Verdict:
 
 
 def _judge(
-    row: dialect.Composition, signature: Signature, around: tuple[Signature, ...], calls: set[str]
+    row: dialects.Composition, signature: Signature, around: tuple[Signature, ...], calls: set[str]
 ) -> str | None:
     """What is wrong; `calls` gets the ops that are called."""
     if signature in around:
@@ -97,9 +97,9 @@ def _judge(
             if (foreign := _foreign(node, formal)) is not None:
                 return f"expands to an expression with {foreign}"
             if isinstance(node, Call):
-                inner = _verdict(_signature(dialect.lookup(node.callee), node), (*around, signature))
+                inner = _verdict(_signature(dialects.lookup(node.callee), node), (*around, signature))
                 calls |= inner.calls
-                wrong = inner.wrong or (f"is refused: {reason}" if (reason := dialect.objection(node)) else None)
+                wrong = inner.wrong or (f"is refused: {reason}" if (reason := dialects.objection(node)) else None)
                 if wrong is not None:
                     return f"calls {node.callee}, which {wrong}"
     except VyreError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from vyre_foundation import dialect
+from vyre_foundation import dialects
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, ExprNode, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
@@ -26,7 +26,7 @@ class Tape(NamedTuple):
 
 
 def tape_of(root: Expr) -> Tape:
-    expanded = dialect.expand(root, {})
+    expanded = dialects.expand(root, {})
     nodes = postorder((expanded,))
     literals: dict[Expr, Scalar] = {node: node.value for node in nodes if isinstance(node, Literal)}
     return Tape(expanded, literals, tuple(cast(ExprNode, node) for node in nodes if node not in literals))

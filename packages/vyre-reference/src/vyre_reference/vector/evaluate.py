@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vyre_foundation import dialect
-from vyre_foundation.dialect import is_rare_call
+from vyre_foundation import dialects
+from vyre_foundation.dialects import is_rare_call
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
@@ -37,11 +37,11 @@ class Step(NamedTuple):
 def steps_of(root: Expr) -> tuple[Step, ...]:
     """The nodes of an expression with its calls expanded, children first, the root last. A rare call that one selection
     needs is computed there, for the lanes that take it."""
-    nodes = postorder((dialect.expand(root, {}, is_rare_call),))
+    nodes = postorder((dialects.expand(root, {}, is_rare_call),))
     users = Counter(child for node in nodes for child in node.args)
     rare = {n.args[1]: n for n in nodes if isinstance(n, Select) and is_rare_call(n.args[1]) and users[n.args[1]] == 1}
     if any(is_rare_call(node) and node not in rare for node in nodes):
-        nodes, rare = postorder((dialect.expand(root, {}),)), {}
+        nodes, rare = postorder((dialects.expand(root, {}),)), {}
     rarely = {selection: call for call, selection in rare.items()}
     operands = {n: (n.args[0], n.args[2], *rarely[n].args) if n in rarely else n.args for n in nodes if n not in rare}
     last_user = {child: node for node, needed in operands.items() for child in needed}

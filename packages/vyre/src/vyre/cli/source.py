@@ -15,7 +15,7 @@ from vyre.cli.outcome import Answer
 from vyre_driver import SpecMap, specialize
 from vyre_driver.observe.diagnostics import Source, of_migration
 from vyre_foundation import Program, decode, parse, print_program
-from vyre_foundation.migration import migrate
+from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.wire import MAGIC
 
 MAX_HEADER = 10_000

@@ -11,6 +11,7 @@ from vyre_driver.lower.c.values import Values, without_brackets
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.lowered import RARE
 from vyre_driver.lower.text_forms import CallForm
+from vyre_foundation.dialects.lowering import TextModule
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Literal, Local
 from vyre_foundation.ir.program import Program
@@ -35,7 +36,6 @@ from vyre_foundation.ir.stmt import (
     Var,
 )  # fmt: skip
 from vyre_foundation.ir.walk import expressions, postorder, statements
-from vyre_foundation.lowering import TextModule
 
 _SHORT = 2000
 """Operations of a loop that is written out."""

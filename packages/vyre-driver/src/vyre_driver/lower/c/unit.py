@@ -12,13 +12,13 @@ from vyre_driver.lower.lowered import Kernel, Lowered
 from vyre_driver.lower.overwritten import overwritten
 from vyre_driver.lower.parting import must_stay_scalar
 from vyre_driver.lower.text_forms import CallForm
+from vyre_foundation.dialects.lowering import TextModule
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, For, Let, Subgroup, Var
 from vyre_foundation.ir.walk import program_expressions, statements
-from vyre_foundation.lowering import TextModule
 
 
 def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:

@@ -15,10 +15,10 @@ from vyre_driver.lower.c.literals import spell
 from vyre_driver.lower.c.placement import Life, Placement
 from vyre_driver.lower.dialect import CDialect
 from vyre_driver.lower.text_forms import CallForm
-from vyre_foundation.dialect import lookup
+from vyre_foundation.dialects import lookup
+from vyre_foundation.dialects.lowering import TextModule
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Select, literal
-from vyre_foundation.lowering import TextModule
 
 _MAX_DEPTH = 24
 _MAX_WIDTH = 160

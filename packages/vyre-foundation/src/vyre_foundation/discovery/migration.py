@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from vyre_foundation.attributes import AttrValue
-from vyre_foundation.dialect import Composition, Dialect, Migration, call, installed_dialects
+from vyre_foundation.dialects import Composition, Dialect, Migration, call, installed_dialects
+from vyre_foundation.dialects.attributes import AttrValue
+from vyre_foundation.dialects.mutation import MutationClass
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Call, Expr, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Stmt
 from vyre_foundation.ir.walk import program_expressions, rewrite, rewrite_body, with_expressions
-from vyre_foundation.mutation import MutationClass
 from vyre_foundation.validate.codes import Rule
 
 # fmt: off

@@ -35,14 +35,14 @@ from typing import Any
 
 from blake3 import blake3
 
-from vyre_foundation.attributes import AttrSchema, AttrType, BadAttribute
-from vyre_foundation.dialect import LANGUAGE, Composition, Dialect, Expand, Migration
+from vyre_foundation.dialects import LANGUAGE, Composition, Dialect, Expand, Migration
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType, BadAttribute
+from vyre_foundation.dialects.mutation import MutationClass
 from vyre_foundation.dtype import DTYPES, DType, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Expr, Literal, Local
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import rewrite
-from vyre_foundation.mutation import MutationClass
 from vyre_foundation.text import TextError, parse
 from vyre_foundation.text.syntax import name as written
 

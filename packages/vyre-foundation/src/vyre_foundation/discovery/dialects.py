@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from vyre_foundation.dialect import LANGUAGE, Composition, Dialect, DialectProblem
-from vyre_foundation.dialect_manifest import read_manifest
+from vyre_foundation.dialects import LANGUAGE, Composition, Dialect, DialectProblem
+from vyre_foundation.discovery.manifest import read_manifest
+from vyre_foundation.discovery.migration import check_migrations
 from vyre_foundation.errors import VyreError
-from vyre_foundation.migration import check_migrations
 from vyre_foundation.plugins import disabled_names, distribution_name, distribution_version, plugins
 
 GROUP = "vyre.dialects"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
-from vyre_foundation.attributes import AttrValue
+from vyre_foundation.dialects.attributes import AttrValue
 from vyre_foundation.dtype import DType
 from vyre_foundation.ops.scalar import Scalar
 

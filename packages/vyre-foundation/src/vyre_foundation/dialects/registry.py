@@ -1,0 +1,122 @@
+"""The ops of dialects by id: those that are installed, and those that are registered by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from vyre_foundation.dialects.definition import Composition, Dialect, DialectProblem, DuplicateOpId, UnknownCallee
+
+Discover = Callable[[frozenset[str]], tuple[dict[str, Dialect], tuple[DialectProblem, ...]]]
+"""Finds installed dialects: op ids that are taken in, usable dialects by id and those that are left out."""
+
+
+def _discover_nothing(taken: frozenset[str]) -> tuple[dict[str, Dialect], tuple[DialectProblem, ...]]:
+    return {}, ()
+
+
+@dataclass(slots=True)
+class _Registry:
+    rows: dict[str, Composition] = field(default_factory=dict)
+    dialects: dict[str, Dialect] = field(default_factory=dict)
+    problems: tuple[DialectProblem, ...] = ()
+    discovered: bool = False
+    discover: Discover = _discover_nothing
+    registrations: Counter[str] = field(default_factory=Counter)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+_registry = _Registry()
+
+
+def discover_with(discover: Discover) -> None:
+    """Have installed dialects found by `discover`, which lies above: manifests contain text of the language."""
+    _registry.discover = discover
+
+
+def register(rows: Iterable[Composition]) -> None:
+    """Add ops. An id that is taken raises `DuplicateOpId`, and then none of the rows is added."""
+    new = {row.id: row for row in rows}
+    with _registry.lock:
+        taken = sorted(new.keys() & _registry.rows.keys())
+        if taken:
+            raise DuplicateOpId(
+                f"op id {taken[0]!r} is registered already", fix="prefix op ids with the dialect's name"
+            )
+        _registry.rows.update(new)
+        _registry.registrations.update({id.partition(".")[0] for id in new})
+
+
+def registration(dialect: str) -> int:
+    """How often ops of a dialect were registered by hand in this process: another number, maybe other compositions."""
+    return _registry.registrations[dialect]
+
+
+def unregister(ids: Iterable[str]) -> None:
+    """Remove ops, for tests that registered them."""
+    with _registry.lock:
+        for id in ids:
+            _registry.rows.pop(id, None)
+
+
+def installed_dialects() -> tuple[Dialect, ...]:
+    """Every dialect that is installed and usable, by id."""
+    with _registry.lock:
+        _discover()
+        return tuple(_registry.dialects.values())
+
+
+def dialect_problems() -> tuple[DialectProblem, ...]:
+    """Installed dialects that are left out, each with its reason and remedy."""
+    with _registry.lock:
+        _discover()
+        return _registry.problems
+
+
+def registered_ops() -> tuple[Composition, ...]:
+    """Every op of a dialect, installed or registered by hand, by id."""
+    with _registry.lock:
+        _discover()
+        return tuple(row for _, row in sorted(_registry.rows.items()))
+
+
+def refresh() -> None:
+    """Look for installed dialects again at the next question."""
+    with _registry.lock:
+        for found in _registry.dialects.values():
+            unregister(row.id for row in found.ops)
+        _registry.dialects, _registry.problems, _registry.discovered = {}, (), False
+
+
+def lookup(callee: str) -> Composition:
+    """The op called `callee`; installed dialects are loaded at the first name that is not known."""
+    with _registry.lock:
+        if callee not in _registry.rows:
+            _discover()
+        try:
+            return _registry.rows[callee]
+        except KeyError:
+            known = ", ".join(sorted(_registry.rows)) or "none"
+            raise UnknownCallee(
+                f"no installed dialect defines {callee!r} (known: {known})",
+                fix="install the distribution that defines it",
+            ) from None
+
+
+def _discover() -> None:
+    """Load what is installed, once. The caller holds the lock."""
+    if _registry.discovered:
+        return
+    _registry.discovered = True
+    dialects, problems = _registry.discover(frozenset(_registry.rows))
+    _registry.dialects, _registry.problems = dialects, problems
+    for found in dialects.values():
+        _registry.rows.update((row.id, row) for row in found.ops)
+
+
+def dialect_of(callee: str) -> Dialect | None:
+    """The installed dialect that an op belongs to."""
+    with _registry.lock:
+        return _registry.dialects.get(callee.partition(".")[0])
