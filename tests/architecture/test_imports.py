@@ -1,17 +1,21 @@
 """The import contracts hold, and each of them fails when a wrong arrow is planted."""
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
-LAYERS, NEUTRAL, ROOMS = (
+LAYERS, NEUTRAL, ROOMS, FOUNDATION = (
     "Imports point down the layers",
     "Shared packages import no concrete driver and no device library",
     "The rooms of vyre_driver are in data-flow order",
+    "The rooms of vyre_foundation are in data-flow order",
 )
 
 # (file that gains a line, the line, the contract that must break)
@@ -31,6 +35,9 @@ VIOLATIONS = [
     ("vyre-driver/src/vyre_driver/planted.py",               "import cupy",                         NEUTRAL),
     ("vyre-foundation/src/vyre_foundation/planted.py",       "import cupy.cuda",                    NEUTRAL),
     ("vyre-driver/src/vyre_driver/device/__init__.py",       "import vyre_driver.engine",           ROOMS),
+    ("vyre-foundation/src/vyre_foundation/ir/planted.py",    "def late():\n    import vyre_foundation.wire", FOUNDATION),
+    ("vyre-foundation/src/vyre_foundation/wire/planted.py",  "import vyre_foundation.validate",     FOUNDATION),
+    ("vyre-foundation/src/vyre_foundation/planted.py",       "",                                    FOUNDATION),
 ]
 # fmt: on
 
@@ -73,3 +80,34 @@ def test_a_planted_violation_is_found(script: Path, tree: Path, file: str, line:
     result = lint(script, tree)
     assert result.returncode == 1, result.stdout + result.stderr
     assert f"{contract} BROKEN" in result.stdout
+
+
+PACKAGES = (
+    "vyre",
+    *(f"vyre_{name}" for name in "conform driver driver_cuda driver_opencl foundation math reference".split()),
+)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not even inside of functions. Imports for type checkers alone do not count."""
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
+
+
+OPTIONAL = {"PIL", "cryptography", "cuda", "cupy", "gmpy2", "grp", "ml_dtypes", "pwd", "vyre_reference"}
+"""What an installation may lack: extras, libraries of devices, modules of one system."""
+FACTORIES = {"vyre_driver_cuda/__init__.py", "vyre_driver_opencl/__init__.py"}
+"""What a registration imports when its backend is asked for: that needs the device's library."""
+
+
+def test_functions_import_nothing_but_what_may_be_missing(root: Path) -> None:
+    found = set()
+    for file in sorted(root.glob("packages/*/src/**/*.py")):
+        place = file.relative_to(file.parents[len(file.parts) - file.parts.index("src") - 2]).as_posix()
+        functions = (n for n in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(n, ast.FunctionDef))
+        for node in (node for function in functions for node in ast.walk(function)):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+                if str(module).partition(".")[0] not in OPTIONAL and place not in FACTORIES:
+                    found.add(f"{place}:{node.lineno} {module}")
+    assert found <= {"vyre_driver/observe/live.py:137 vyre_driver.observe.spans"}, found

@@ -82,7 +82,10 @@ def test_shape(root: Path, projects: dict[str, Any], name: str) -> None:
     assert project["name"] == name
     assert project["license"] == "MIT OR Apache-2.0"
     assert project["requires-python"] == ">=3.11"
-    assert f'__version__ = "{VERSION}"' in (source(root, name) / "__init__.py").read_text("utf-8")
+    stated = [
+        file for file in source(root, name).glob("*.py") if f'__version__ = "{VERSION}"' in file.read_text("utf-8")
+    ]
+    assert [file.name for file in stated] in (["__init__.py"], ["_version.py"])
     assert (source(root, name) / "py.typed").exists()
     assert len((folder / "README.md").read_text("utf-8").splitlines()) <= SCREEN
     for licence in ["LICENSE-MIT", "LICENSE-APACHE"]:

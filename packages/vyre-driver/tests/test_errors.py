@@ -7,8 +7,7 @@ import pytest
 from vyre_driver import errors
 from vyre_driver.errors import BackendError
 from vyre_foundation.errors import VyreError
-from vyre_foundation.validate.facts import Finding
-from vyre_foundation.validate.facts import InvalidProgram as InvalidProgramOfTheLanguage
+from vyre_foundation.validate.facts import Finding, InvalidProgram as InvalidProgramOfTheLanguage
 
 FINDING = Finding("V001", "body[0]", "the name is taken", "rename it")
 

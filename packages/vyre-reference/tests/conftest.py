@@ -16,8 +16,7 @@ from vyre_foundation.ir.buffer import RUNTIME
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops.scalar import to_bits
 from vyre_reference import scalar, vector
-from vyre_reference.launch import Evaluator, host_memory
-from vyre_reference.launch import run as run_program
+from vyre_reference.launch import Evaluator, host_memory, run as run_program
 
 EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({"scalar": scalar.evaluate, "vector": vector.evaluate})
 

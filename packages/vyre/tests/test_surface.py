@@ -1,17 +1,12 @@
 """What `import vyre` gives."""
 
 import inspect
-import subprocess
-import sys
 
 import pytest
 
 import vyre
 import vyre_foundation
 from vyre_math.dialect import FUNCTIONS
-
-PATHS = f"import sys; sys.path[:] = {sys.path!r}; "
-"""Without `site`, whose path files may import anything."""
 
 
 def test_all_names_are_there() -> None:
@@ -23,13 +18,6 @@ def test_all_names_are_there() -> None:
 def test_there_is_nothing_else() -> None:
     with pytest.raises(AttributeError, match="'vyre' has no attribute 'rnu'"):
         vyre.rnu  # noqa: B018
-
-
-def test_it_imports_no_paths_and_addresses() -> None:
-    """They take 4 ms, and nothing before the first file needs them."""
-    script = "import sys, numpy, vyre; print(sorted({'pathlib', 'urllib', 'ipaddress'} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-S", "-c", PATHS + script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[]"]
 
 
 @pytest.mark.parametrize("name", vyre.__all__)

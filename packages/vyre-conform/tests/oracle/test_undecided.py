@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from vyre_conform import Query, Suite, prove, read_run
-from vyre_conform.case import Case
-from vyre_conform.case import Spec as CaseSpec
+from vyre_conform.case import Case, Spec as CaseSpec
 from vyre_conform.oracle import evaluators, settle, verdict
 from vyre_conform.oracle.pool import settled
 from vyre_conform.run import Exit, merge

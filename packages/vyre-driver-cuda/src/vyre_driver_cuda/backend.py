@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver_cuda import __version__
+from vyre_driver_cuda._version import __version__
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.opened import open_device
 from vyre_driver_cuda.port import CudaPort

@@ -12,11 +12,9 @@ from vyre_driver.errors import BackendUnavailable
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
-from vyre_driver_cuda import __version__
+from vyre_driver_cuda._version import __version__
 from vyre_driver_cuda.api import BACKEND
-
-GRID_BARRIER = "grid barrier"
-"""The row of the proof for launches whose workgroups wait for each other."""
+from vyre_driver_cuda.proof import GRID_BARRIER, faults
 
 
 def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> bool:
@@ -24,8 +22,6 @@ def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> bo
     wrong are barriers of the grid, which nobody needs."""
 
     def find() -> tuple[str, ...]:
-        from vyre_driver_cuda.proof import faults  # lowers and prints, which nobody needs whose store has the answer
-
         return faults(port)
 
     questions = repr((__version__, port.emitter(), source_stamp("vyre_foundation", "vyre_driver", "vyre_driver_cuda")))

@@ -17,7 +17,6 @@ from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.tune import patterns as boundaries
 from vyre_driver.tune.patterns import CASES
-from vyre_driver_cuda.facts import GRID_BARRIER
 from vyre_foundation.build import Array, ProgramBuilder, Value, apply, program
 from vyre_foundation.dtype import DType, bool_, i32, i64, u32, u64
 from vyre_foundation.ir.program import Program
@@ -26,6 +25,10 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.ops.definition import Op, Tier
 from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, to_bits
 from vyre_foundation.validate.facts import Feature
+
+GRID_BARRIER = "grid barrier"
+"""The row of the proof for launches whose workgroups wait for each other."""
+
 
 LANES = 32
 ROUNDS = 8

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from cuda_emulation.fake_cupy import FakeCupy
 from cuda_emulation.rehearsal import RehearsedPort, opened
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.engine import in_flight
@@ -24,8 +23,7 @@ from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.errors import DispatchTimeout
-from vyre_driver_cuda import memory as memory_module
-from vyre_driver_cuda import port as port_module
+from vyre_driver_cuda import memory as memory_module, port as port_module
 from vyre_driver_cuda.memory import Memory
 from vyre_driver_cuda.order import SELDOM
 from vyre_foundation.build import program

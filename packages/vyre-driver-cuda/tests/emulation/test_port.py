@@ -27,8 +27,7 @@ from vyre_driver.errors import (
     KernelCompileFailed,
     UnsupportedFeature,
 )
-from vyre_driver_cuda import memory as memory_module
-from vyre_driver_cuda import port as port_module
+from vyre_driver_cuda import memory as memory_module, port as port_module
 from vyre_driver_cuda.emit import CudaSource
 from vyre_driver_cuda.port import CudaPort
 from vyre_foundation.build import program

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from vyre_driver.backend.aot import AotEmitter, AotTargetId
 from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver_opencl._version import __version__
 
 if TYPE_CHECKING:
     from vyre_driver.backend.config import DispatchConfig
     from vyre_driver.backend.contract import VyreBackend
     from vyre_foundation.ir.program import Program
 
-__all__ = ["registration", "registration_intel"]
-
-__version__ = "0.1.0"
+__all__ = ["__version__", "registration", "registration_intel"]
 
 
 def _backend(id: str) -> VyreBackend:

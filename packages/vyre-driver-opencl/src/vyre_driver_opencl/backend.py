@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver_opencl import __version__
+from vyre_driver_opencl._version import __version__
 from vyre_driver_opencl.opened import open_device
 from vyre_driver_opencl.port import OpenClPort
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,13 @@ from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.tune.candidate import Candidate, Variant
-from vyre_driver_opencl import __version__
+from vyre_driver_opencl._version import __version__
+from vyre_driver_opencl.choice import choose
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.needs import Group, Need, groups_of
 from vyre_driver_opencl.probe import Proven, Reported, assumed
+from vyre_driver_opencl.proof.device import examine_device, prove_device
 from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
@@ -52,15 +53,11 @@ class DeviceFacts:
         before, needs = self.proven, self._provable if wanted is None else self._provable & wanted
         if needs <= before.shown:
             return True
-        from vyre_driver_opencl.proof.device import prove_device  # not needed where the store has the facts
-
         self._learn(lambda: prove_device(self._backend, bench(), self._reported, before, needs))
         return replace(self.proven, shown=before.shown) == before
 
     def measure(self, bench: Bench) -> None:
         """Prove every candidate and time the exact ones; the table has the fastest of each row from now on."""
-        from vyre_driver_opencl.choice import choose
-        from vyre_driver_opencl.proof.device import examine_device
 
         def find() -> Proven:
             proven = examine_device(self._backend, bench, self._reported, self._provable)

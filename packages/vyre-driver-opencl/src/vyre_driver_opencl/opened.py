@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.host_cpu import name_host_cpu
 from vyre_driver_opencl.needs import Group, Need
 from vyre_driver_opencl.probe import Proven, Reported, report
+from vyre_driver_opencl.proof.bench import Bench
 from vyre_driver_opencl.spelling import prelude
 from vyre_driver_opencl.withheld import withholding
 from vyre_foundation.dtype import f32
@@ -63,8 +63,6 @@ class OpenedDevice:
 
     def bench(self) -> Bench:
         """Where something more can be proven of the device."""
-        from vyre_driver_opencl.proof.bench import Bench  # not needed where the store has the facts
-
         queue = cl.CommandQueue(self.context, self.queues[0])
         return Bench(self.context, queue, prelude(self.reported.extensions), self.reported.options)
 

@@ -20,6 +20,7 @@ from vyre_driver.engine.deadline import Patience
 from vyre_driver.engine.in_flight import Ledger, register
 from vyre_driver.engine.port import LONGEST_PART
 from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_driver_opencl import aside
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.aside import Call
@@ -199,8 +200,6 @@ class Order(Ledger):
         if work.call is not None and work.call.is_running:
             return work.call
         if work.waiting is None:
-            from vyre_driver_opencl import aside  # not needed by those whose kernels are short
-
             work.waiting = aside.Call(partial(aside.wait, work.known_event()))
         return work.waiting
 

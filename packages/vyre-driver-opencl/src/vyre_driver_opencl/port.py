@@ -16,8 +16,10 @@ from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, 
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_driver_opencl import aside
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
+from vyre_driver_opencl.emit import OpenClSource, emit
 from vyre_driver_opencl.errors import LaunchRefused, from_status, translated
 from vyre_driver_opencl.launch import Args, LoadedKernel, Module
 from vyre_driver_opencl.memory import (
@@ -32,10 +34,13 @@ from vyre_driver_opencl.memory import (
     over_host_pointer,
     wrap,
 )
+from vyre_driver_opencl.needs import needs_of
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.order import COMPLETE, STATUS, Order, Work
 from vyre_driver_opencl.probe import profile
+from vyre_driver_opencl.proof.recurrences import require_recurrences
 from vyre_driver_opencl.queues import WorkQueue, queue_of
+from vyre_driver_opencl.recording import Recording
 from vyre_driver_opencl.withheld import needed
 from vyre_foundation.dtype import DType
 
@@ -88,8 +93,6 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         return self.spellings()
 
     def show(self, lowered: Lowered) -> bool:
-        from vyre_driver_opencl.needs import needs_of
-
         return self._opened.show(needs_of(lowered))
 
     def show_everything(self) -> bool:
@@ -104,17 +107,11 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         return self._opened.dialect.natives
 
     def emit(self, lowered: Lowered) -> OpenClSource:
-        from vyre_driver_opencl.emit import emit  # the printer is not needed by those who load all their code
-
         return emit(lowered, self._opened.dialect, self._opened.reported.options)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
-        from vyre_driver_opencl.emit import OpenClSource
-
         assert isinstance(unit, OpenClSource)
         if not self._is_compiler_right:
-            from vyre_driver_opencl.proof.recurrences import require_recurrences
-
             require_recurrences(self._backend, self._opened.bench())
             self._is_compiler_right = True
         try:
@@ -231,8 +228,6 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         self, loaded: LoadedKernel, queue: WorkQueue, memories: Sequence[BufferMemory], uses: object, longest: float
     ) -> Work:
         """Where enqueueing may take long: a runtime may compile a part then, and a queue that works at once works."""
-        from vyre_driver_opencl import aside  # not needed by those whose code has run before
-
         enqueue = partial(aside.enqueue, queue.commands, loaded.kernel, loaded.span, loaded.local)
 
         def command() -> Call:
@@ -303,8 +298,6 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         return run
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
-        from vyre_driver_opencl.recording import Recording  # not needed by those who dispatch one by one
-
         self._recording = recording = Recording()
         try:
             with translated(self._backend):

@@ -5,8 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from vyre_driver.backend.config import DispatchConfig, Preference
 from vyre_driver.errors import InvalidLaunch

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig, Extent
-from vyre_driver.engine.bounds import LaunchValues
-from vyre_driver.engine.bounds import evaluate as bound
+from vyre_driver.engine.bounds import LaunchValues, evaluate as bound
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.lower import (

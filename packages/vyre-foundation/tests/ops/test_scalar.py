@@ -9,8 +9,7 @@ from random import Random
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from vyre_foundation.dtype import (
     DTYPES,

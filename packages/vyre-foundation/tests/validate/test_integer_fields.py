@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from vyre_foundation import decode, encode, fingerprint, parse
 from vyre_foundation.dtype import u8, u32, u64

@@ -10,8 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from vyre_foundation import Program, encode, fingerprint, parse, program
 from vyre_foundation.dtype import INTEGERS, DType, f32, u32

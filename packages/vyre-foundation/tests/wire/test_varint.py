@@ -1,8 +1,7 @@
 """Numbers: shortest form, every size, and what the readers refuse."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from vyre_foundation.wire import NotCanonical, Truncated
 from vyre_foundation.wire.varint import read_column, read_number, write_column

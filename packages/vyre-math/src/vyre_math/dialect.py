@@ -26,14 +26,16 @@ from vyre_math.binary32 import (
     wide_angle,
     wide_power,
 )
-from vyre_math.binary64 import exponential as exponential64
-from vyre_math.binary64 import hyperbolic as hyperbolic64
-from vyre_math.binary64 import inverse as inverse64
-from vyre_math.binary64 import logarithm as logarithm64
-from vyre_math.binary64 import polar as polar64
-from vyre_math.binary64 import power as power64
-from vyre_math.binary64 import roots as roots64
-from vyre_math.binary64 import trigonometric as trigonometric64
+from vyre_math.binary64 import (
+    exponential as exponential64,
+    hyperbolic as hyperbolic64,
+    inverse as inverse64,
+    logarithm as logarithm64,
+    polar as polar64,
+    power as power64,
+    roots as roots64,
+    trigonometric as trigonometric64,
+)
 from vyre_math.described import DESCRIPTIONS
 
 Body = Callable[..., Value]

@@ -22,7 +22,8 @@ from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
-from vyre_reference import __version__, scalar, vector
+from vyre_reference import scalar, vector
+from vyre_reference._version import __version__
 from vyre_reference.launch import Evaluator, launch
 
 if TYPE_CHECKING:

@@ -1,32 +1,15 @@
-"""What the distribution announces. Nothing of the evaluators is imported before a backend is made."""
+"""What the distribution announces."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from functools import partial
 
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
-
-if TYPE_CHECKING:
-    from vyre_reference.backend import ReferenceBackend
-
-
-def _vector() -> ReferenceBackend:
-    from vyre_reference.backend import Evaluation, ReferenceBackend
-
-    return ReferenceBackend(Evaluation.VECTOR)
-
-
-def _scalar() -> ReferenceBackend:
-    from vyre_reference.backend import Evaluation, ReferenceBackend
-
-    return ReferenceBackend(Evaluation.SCALAR)
-
+from vyre_reference.backend import Evaluation, ReferenceBackend
 
 registration = BackendRegistration(
     id="reference",
     precedence=900,
     contract=1,
-    factory=_vector,
+    factory=partial(ReferenceBackend, Evaluation.VECTOR),
     probe=Availability.available,
     selection=Selection.BY_NAME,
     summary="the language's meaning, evaluated in NumPy",
@@ -36,7 +19,7 @@ scalar_registration = BackendRegistration(
     id="reference-scalar",
     precedence=901,
     contract=1,
-    factory=_scalar,
+    factory=partial(ReferenceBackend, Evaluation.SCALAR),
     probe=Availability.available,
     selection=Selection.BY_NAME,
     summary="the language's meaning, one invocation at a time",

@@ -18,8 +18,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import Trapped
-from vyre_foundation.build import Array, ProgramBuilder, Value, apply, constant
-from vyre_foundation.build import program as building
+from vyre_foundation.build import Array, ProgramBuilder, Value, apply, constant, program as building
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, literal
 from vyre_foundation.ir.program import Program

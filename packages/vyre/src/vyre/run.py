@@ -10,6 +10,8 @@ from vyre_driver import DispatchConfig, VyreBackend, acquire, acquire_preferred_
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.observe.live import by_profile
+from vyre_driver.plan.indirect import find_indirect_dispatch
+from vyre_driver.plan.launch import grid_of_invocations
 from vyre_foundation import Program
 from vyre_foundation.ir.expr import Id, IdKind
 
@@ -101,8 +103,6 @@ def grid_for(
     Returns: the grid, (x, y, z).
     Raises: `InvalidLaunch` for what is no program or no number of invocations.
     """
-    from vyre_driver.plan.launch import grid_of_invocations
-
     _require(program, Program, "program", "pass what build() returned")
     return grid_of_invocations(program, invocations, DEFAULT_CONFIG if config is None else config)
 
@@ -135,8 +135,6 @@ def _require_x_alone(program: Program) -> None:
     asked = {node.axis for node in program.code.of(Id) if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
     if not asked:
         return
-    from vyre_driver.plan.indirect import find_indirect_dispatch  # few programs ask
-
     if find_indirect_dispatch(program) is None:
         axes = " and ".join("xyz"[axis] for axis in sorted(asked))
         raise InvalidLaunch(

@@ -11,8 +11,15 @@ from typing import Any
 
 import click
 
-from vyre_conform.certificate import TRUST, Certificate, Verification, read_certificate, read_trust, signers
-from vyre_conform.certificate import verify as verify_by_replay
+from vyre_conform.certificate import (
+    TRUST,
+    Certificate,
+    Verification,
+    read_certificate,
+    read_trust,
+    signers,
+    verify as verify_by_replay,
+)
 from vyre_conform.certificate.verify import SEED_BITS
 from vyre_conform.changes import changes
 from vyre_conform.cli import options
@@ -20,8 +27,7 @@ from vyre_conform.coverage import in_words
 from vyre_conform.gaps import read_gaps
 from vyre_conform.oracle.missing import missing
 from vyre_conform.report import Report
-from vyre_conform.run import Exit, read_run, write_run
-from vyre_conform.run import merge as merged
+from vyre_conform.run import Exit, merge as merged, read_run, write_run
 from vyre_conform.show import SHOWN, about, show
 
 kills_option = click.option("--kills", type=options.IN, metavar="FILE", help="What `controls --json` has written.")

@@ -8,6 +8,7 @@ from typing import Any
 
 from vyre_conform.controls.engine import on_engine
 from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.testing.fake_port import FakeEvent
 
 Right = Callable[..., Any]
 PORT = "vyre_driver.testing.fake_port:FakePort"
@@ -42,8 +43,6 @@ def _late(right: Right) -> Right:
     pending: list[Callable[[], Any]] = []
 
     def launch(port: Any, *operands: Any, **options: Any) -> Any:
-        from vyre_driver.testing.fake_port import FakeEvent
-
         for run in pending:
             run()
         pending[:] = [lambda: right(port, *operands, **options)]

@@ -12,6 +12,7 @@ from vyre_conform.address import Query
 from vyre_conform.case import Case, Spec
 from vyre_conform.cell import Cell
 from vyre_conform.controls.fault import Fault, worker_id
+from vyre_conform.controls.faults import FAULTS
 from vyre_conform.judge import judge
 from vyre_conform.oracle import Verdict, settle
 from vyre_conform.outcome import Outcome, Raised
@@ -118,8 +119,6 @@ def run_controls(
     watch: Callable[[Kill], None] = lambda kill: None,
 ) -> list[Kill]:
     """Hunt every planted fault with some cases, `jobs` at a time."""
-    from vyre_conform.controls import FAULTS
-
     watching = threading.Lock()
 
     def one(fault: Fault) -> Kill:

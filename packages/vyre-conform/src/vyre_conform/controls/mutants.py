@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from vyre_conform.controls import FAULTS, evaluated
+from vyre_conform.controls import evaluated
 from vyre_conform.controls.engine import TARGETS, SharingPort, engine, right_engine, sharing_engine
+from vyre_conform.controls.faults import FAULTS
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.testing.target import generous_target

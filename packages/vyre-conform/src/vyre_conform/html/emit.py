@@ -34,8 +34,6 @@ def emitted(backend: str, program: Program, named_by: NamedBy) -> str:
 
 def main(named_by: str, backend_id: str, file: str) -> None:
     """Print what becomes of the program in a file."""
-    import vyre_foundation.testing.dialect  # noqa: F401 - random programs call its ops
-
     program = decode(Path(file).read_bytes())
     try:
         backend = open_backend(backend_id, NamedBy(named_by))

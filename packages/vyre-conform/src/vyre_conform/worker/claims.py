@@ -13,6 +13,7 @@ from typing import Any
 
 from vyre_conform.worker.admission import admission, changed_dialects, gates, pipelines_over_memory
 from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require
+from vyre_conform.worker.mechanisms import lies
 from vyre_driver.backend.config import DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import HostShimBuffer, ResidentDispatchStep, Resource
@@ -327,8 +328,6 @@ def mechanisms(backend: VyreBackend) -> None:
     """What the device has itself is what its compiler gets, and nothing else is. Only the engine shows that."""
     if not isinstance(backend, EngineBackend):
         raise NotExercised("it does not show what it emits", fix="build it on the engine, or judge it by its results")
-    from vyre_conform.worker.mechanisms import lies  # only this claim needs the lowering
-
     with backend.session() as device:
         for lie in lies(device):
             raise BrokenClaim(lie, fix="let the target have what the emitter spells, and nothing else")

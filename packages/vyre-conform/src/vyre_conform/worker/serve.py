@@ -19,8 +19,6 @@ from vyre_foundation.ir.program import Program
 
 def main(named_by: str, backend_id: str) -> int:
     """Serve until the parent closes its end, or has gone."""
-    import vyre_foundation.testing.dialect  # noqa: F401 - random programs call its ops
-
     faulthandler.enable()
     commands, answers = private_streams()
     inbox = Inbox(commands)

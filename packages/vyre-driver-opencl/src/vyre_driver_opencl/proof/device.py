@@ -5,8 +5,7 @@ A process that finds everything that it needs in the store imports nothing of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator, Mapping, Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any

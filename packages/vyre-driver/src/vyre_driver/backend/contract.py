@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
+from vyre_driver.backend.ops import core_supported_ops
+from vyre_driver.backend.pending import ReadyPending
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.resources import (
     DEVICE_BUFFER_FEATURE,
@@ -75,8 +77,6 @@ class VyreBackend(TypedDispatchExt):
 
     def supported_ops(self) -> frozenset[str]:
         """The ids of the ops that the backend executes."""
-        from vyre_driver.backend.ops import core_supported_ops  # not needed by those who dispatch alone
-
         return core_supported_ops()
 
     @abstractmethod
@@ -261,16 +261,12 @@ class VyreBackend(TypedDispatchExt):
     ) -> PendingDispatch:
         """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends: the handle is ready, and
         failures come from this call."""
-        from vyre_driver.backend.pending import ReadyPending  # not needed by those who wait at once
-
         return ReadyPending(self.dispatch(program, inputs, config))
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
         """As `dispatch_async`; `inputs` may change once the call has returned."""
-        from vyre_driver.backend.pending import ReadyPending
-
         return ReadyPending(self.dispatch_borrowed(program, inputs, config))
 
     # ── capabilities ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from asyncio import sleep
 from collections.abc import Generator
 
 from vyre_driver.backend.results import OutputBuffers, Outputs, replace_output_buffers_preserving_slots
@@ -33,8 +34,6 @@ class PendingDispatch(ABC):
 
     def __await__(self) -> Generator[None, None, Outputs]:
         """Let the event loop of asyncio go on until the outputs are there. It is asked less and less often."""
-        from asyncio import sleep  # for those who await
-
         pause = 0.0
         while not self.is_ready():
             yield from sleep(pause).__await__()

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.pending import ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import (
     Inputs,
@@ -81,8 +82,6 @@ class CompiledPipeline(ABC):
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
         """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends."""
-        from vyre_driver.backend.pending import ReadyPending  # not needed by those who wait at once
-
         return ReadyPending(self.dispatch(inputs, config))
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────

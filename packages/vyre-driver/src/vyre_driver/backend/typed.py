@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.errors import LiteralOutOfRange
@@ -73,8 +75,6 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
 
 
 def _bytes_of(buffer: Buffer, value: object) -> Array:
-    import numpy as np
-
     expected = np.dtype(buffer.dtype.numpy)
     if isinstance(value, (bool, int, float)) and buffer.memory is Memory.UNIFORM and buffer.count == 1:
         return _number(buffer, value)
@@ -92,8 +92,6 @@ def _bytes_of(buffer: Buffer, value: object) -> Array:
 
 
 def _number(buffer: Buffer, value: bool | int | float) -> Array:
-    import numpy as np
-
     try:
         bits = literal(buffer.dtype, value).bits
     except LiteralOutOfRange as error:
@@ -103,8 +101,6 @@ def _number(buffer: Buffer, value: bool | int | float) -> Array:
 
 def _import(buffer: Buffer, value: object) -> Array:
     """`value` as a NumPy array without a copy where its exporter allows it."""
-    import numpy as np
-
     if isinstance(value, np.ma.MaskedArray):
         fix = "pass .filled(value), or .data for all elements"
         raise InvalidInput(buffer.name, needed="an array without a mask", got="a masked array", fix=fix)
@@ -172,6 +168,4 @@ def require_whole_elements(program: Program) -> None:
 
 def as_arrays(program: Program, outputs: Outputs) -> dict[str, Array]:
     """The outputs of `program` by name, in the declared types."""
-    import numpy as np
-
     return {b.name: np.frombuffer(view, dtype=b.dtype.numpy) for b, view in zip(program.outputs, outputs, strict=True)}

@@ -19,12 +19,16 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.gate import PAUSE, SLICE, Gate
+from vyre_driver.engine.pipeline import EnginePipeline
 from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.residents import Residents
+from vyre_driver.engine.sequence import Sequences
 from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.observe.live import by_profile
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
+from vyre_driver.tune.native import measure_native
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
@@ -122,8 +126,6 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     def _sequences(self) -> Sequences:
         """What runs sequences, and keeps them."""
-        from vyre_driver.engine.sequence import Sequences  # not needed by those who dispatch one by one
-
         with self._gate.lock:
             if self._sequencer is None:
                 self._sequencer = Sequences(self._gate, self._dispatcher.launches)
@@ -141,8 +143,6 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
-        from vyre_driver.engine.pipeline import EnginePipeline  # not needed by those who dispatch alone
-
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._gate.session(deadline) as device:
@@ -209,8 +209,6 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         It takes some seconds to a minute: all 2**32 arguments, or those at every `stride`, which no budget takes. Not
         part of the contract: for people.
         """
-        from vyre_driver.tune.native import measure_native  # only those who measure pay for it
-
         with self._gate.session() as device:
             if (op, f32) not in device.natives.spelled:
                 raise UnsupportedFeature(f"a function of the device's own for {op}", backend=self._id)
@@ -283,8 +281,6 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             return self._dispatcher
         found = self._shadows.get(profile)
         if found is None:
-            from vyre_driver.observe.live import by_profile  # few ask for it
-
             with self._gate.lock:
                 found = self._shadows.get(profile)
                 if found is None:

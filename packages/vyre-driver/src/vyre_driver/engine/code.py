@@ -15,6 +15,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pipeline import PipelineCacheSnapshot
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.guard import Guard
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
 from vyre_driver.lower.lowered import Lowered
@@ -223,8 +224,6 @@ class CodeCache:
         self._counters.compiles += 1
         executable = Executable.of(lowered, unit.kernels)
         if self._open_port is not None and self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
-            from vyre_driver.engine.guard import Guard  # not needed by those who trust their compiler
-
             guard = Guard(identity.device.backend, self._open_port, self._guard)
             binary = guard.compile(unit, executable, facts.program, config, queue, deadline)
             self._disk.forget_fatal(identity)

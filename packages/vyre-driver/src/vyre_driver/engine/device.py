@@ -17,11 +17,13 @@ from vyre_driver.engine import in_flight
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.engine.natives import Natives
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.engine.residents import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
+from vyre_driver.lower.joined import joined
 from vyre_driver.lower.lowered import Lowered
 from vyre_driver.lower.target import Target
 from vyre_driver.observe.metrics import Counters
@@ -127,8 +129,6 @@ class Device:
         self, facts: Facts, config: DispatchConfig, deadline: Deadline | None = None
     ) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
-        from vyre_driver.engine.lowering import lowered_for  # not needed by those who find their code in the store
-
         with self.counters.timing("lower_ns"):
             lowered = lowered_for(self._target_for(config), facts, deadline)
             while not self.port.show(lowered):
@@ -140,9 +140,6 @@ class Device:
         self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
     ) -> tuple[Sequence[Lowered], SourceUnit]:
         """Several programs lowered, and as one unit."""
-        from vyre_driver.engine.lowering import lowered_for
-        from vyre_driver.lower.joined import joined
-
         with self.counters.timing("lower_ns"):
             parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
             while not self.port.show(together := joined(parts)):

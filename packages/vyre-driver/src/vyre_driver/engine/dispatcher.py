@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.pending import ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import (
     Inputs,
@@ -24,7 +25,9 @@ from vyre_driver.backend.results import (
 )
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.batch import Batch
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.flight import Flight
 from vyre_driver.engine.gate import Gate
 from vyre_driver.engine.kept import Kept
 from vyre_driver.engine.launches import Launches
@@ -149,8 +152,6 @@ class Dispatcher:
     def _batched(
         self, program: Program, batch: Sequence[Inputs], config: DispatchConfig, slots: Sequence[Slots] | None
     ) -> list[Any]:
-        from vyre_driver.engine.batch import Batch  # not needed by those who dispatch one by one
-
         run = Batch(self._backend, self.launches, program, config)
         with self._gate.session(deadline_of(config, self._backend), self._expected) as device:
             return run.all(device, batch, slots)
@@ -164,9 +165,6 @@ class Dispatcher:
         return self._begun(program, inputs, config, is_borrowed=True)
 
     def _begun(self, program: Program, inputs: Inputs, config: DispatchConfig, *, is_borrowed: bool) -> PendingDispatch:
-        from vyre_driver.backend.pending import ReadyPending  # not needed by those who wait at once
-        from vyre_driver.engine.flight import Flight
-
         request = Request.of(program, inputs, config, self._backend)
         with self._gate.session(request.deadline, self._expected) as device:
             kept = self.launches.get(device, request)

@@ -14,6 +14,7 @@ the process ends, so the exit handlers of libraries do not run then.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
 import time
@@ -89,8 +90,6 @@ def _drain() -> None:
 
 def _skip_exit_handlers() -> None:
     """Let ``exit(status)`` of the C library be ``_exit(status)``, where it has `on_exit`."""
-    import ctypes  # not needed by those whose work ends
-
     with suppress(AttributeError, OSError):
         library = ctypes.CDLL(None)
         library.on_exit(library._exit, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vyre_driver.checked import read_json
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
+from vyre_driver.policy.native import Measured, judge_native
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
@@ -34,14 +35,10 @@ class Natives:
 
     def verdict(self, native: Native, ulp_budget: int) -> NativeVerdict:
         """Whether the device's own function is taken, and why."""
-        from vyre_driver.policy.native import judge_native  # for those who have an error budget
-
         return judge_native(self.measured(native), ulp_budget)
 
     def measured(self, native: Native) -> Measured | None:
         """What a process has measured and kept, or this one."""
-        from vyre_driver.policy.native import Measured
-
         if native not in self._measured:
             self._measured[native] = self._known.get(self._signature(native), lambda kept: Measured(**read_json(kept)))
         return self._measured[native]

@@ -15,11 +15,13 @@ from vyre_driver.device.profile import Extent
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.backlog import Backlog
 from vyre_driver.engine.binding import Binding
+from vyre_driver.engine.bounds import LaunchValues, evaluate
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
+from vyre_driver.engine.traps import raise_trap
 from vyre_driver.lower.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
 
@@ -220,8 +222,6 @@ class Prepared:
 
     def _walk(self) -> Iterator[int]:
         """The same with loops of the host: their counters are written to the device as the launches are taken."""
-        from vyre_driver.engine.bounds import LaunchValues, evaluate  # few programs have them
-
         schedule = self.code.executable.schedule
         subgroup_size = self.plan.program.subgroup_size or 1
         values = LaunchValues(self.binding.lengths, self.plan.grid, subgroup_size, [0] * counters_of(schedule))
@@ -265,8 +265,6 @@ class Prepared:
     def raise_trap(self) -> None:
         """Raise what the record of traps says; the kernels have ended."""
         if self.traps is not None:
-            from vyre_driver.engine.traps import raise_trap  # few programs have traps
-
             tags = self.code.executable.traps
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)

@@ -7,8 +7,7 @@ from enum import Enum
 
 from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
-from vyre_foundation.ir.stmt import AtomicOp
-from vyre_foundation.ir.stmt import SubgroupOp as SubgroupOp
+from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp as SubgroupOp
 
 
 class Groups(Enum):

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from linecache import getline
 from typing import Any, NewType
 
 from vyre_foundation.discovery.migration import Migrated
@@ -57,8 +58,6 @@ class SourceLine:
         """The line of Python that wrote a part of a program, if it is known and its file can be read."""
         if origin is None:
             return None
-        from linecache import getline  # for those who look at a program that was built here
-
         code = getline(*origin).rstrip("\n")
         start = len(code) - len(code.lstrip())
         width = len(code) - start

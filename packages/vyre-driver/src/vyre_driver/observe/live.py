@@ -10,11 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from os import environ
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingBackend
 from vyre_driver.errors import InvalidLaunch, InvalidSetting
+from vyre_driver.observe.calls import observed
+from vyre_driver.observe.log import log_calls
+from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
+from vyre_driver.observe.shadowed import ShadowedBackend
+from vyre_driver.pipeline.compile import compile as compile_pipeline
+from vyre_driver.plan.specialize import specialize
 from vyre_driver.registry import backends as registry
 from vyre_foundation.ir.program import Program
 
@@ -62,31 +70,24 @@ def compile(
     `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
     pipelines, because `dispatch` keeps nothing.
     """
-    from vyre_driver.pipeline.compile import compile  # not needed by those who dispatch alone
-    from vyre_driver.plan.specialize import specialize
-
     if specialization is not None:
         program = specialize(program, specialization)
-    return compile(by_profile(backend, config), program, config)
+    return compile_pipeline(by_profile(backend, config), program, config)
 
 
 def compile_many(
     backend: VyreBackend, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG
 ) -> list[CompiledPipeline]:
     """Pipelines of programs that are known together, in their order: compilers that start slowly start less often."""
-    from vyre_driver.pipeline.compile import compile
-
     backend = by_profile(backend, config)
     backend.precompile(programs, config)
-    return [compile(backend, program, config) for program in programs]
+    return [compile_pipeline(backend, program, config) for program in programs]
 
 
 def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
     """`backend`, shadowed if the configuration's profile says so. A backend with a shadow keeps the one it has."""
     if config.profile is None or not config.profile.startswith("shadow"):
         return backend
-    from vyre_driver.backend.delegate import DelegatingBackend  # which most processes have none of
-
     if isinstance(backend, DelegatingBackend):
         return backend
     found = _PROFILE.fullmatch(config.profile)
@@ -111,11 +112,6 @@ def _every(text: str) -> int:
 
 
 def _shadowed(backend: VyreBackend, every: int, environment: Mapping[str, str]) -> VyreBackend:
-    from pathlib import Path
-
-    from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
-    from vyre_driver.observe.shadowed import ShadowedBackend
-
     reference = environment.get(REFERENCE) or "reference"
     if backend.id() == reference:
         return backend
@@ -134,13 +130,9 @@ def _shadowed(backend: VyreBackend, every: int, environment: Mapping[str, str]) 
 def _observed(backend: VyreBackend, text: str) -> VyreBackend:
     if not text:
         return backend
-    from vyre_driver.observe.calls import observed
-
     observers: list[Observer] = []
     for word in filter(None, (part.strip().casefold() for part in text.split(","))):
         if word == "log":
-            from vyre_driver.observe.log import log_calls
-
             observers.append(log_calls)
         elif word == "spans":
             observers.append(_spans())

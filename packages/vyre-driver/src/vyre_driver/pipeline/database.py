@@ -14,6 +14,7 @@ import time
 from contextlib import closing
 from enum import Enum, auto
 from pathlib import Path
+from tempfile import mkstemp
 
 from vyre_driver.pipeline.ownership import Insecure, require_secure, require_secure_folder
 
@@ -173,8 +174,6 @@ def _require_secure(folder: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    from tempfile import mkstemp  # only the first process needs it
-
     handle, name = mkstemp(prefix=NEW, suffix=".sqlite3", dir=path.parent)
     os.close(handle)
     new = Path(name)

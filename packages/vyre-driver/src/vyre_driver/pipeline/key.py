@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from blake3 import blake3
+
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.lower.target import Target
@@ -14,9 +16,11 @@ from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.registry.versions import package_version
+from vyre_foundation.dialects import installed_dialects, registration
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.validate.calls import reached
 
 if TYPE_CHECKING:
     from vyre_foundation.dialects import Dialect
@@ -86,8 +90,6 @@ class PipelineCacheIdentity:
 
     def key(self) -> PipelineCacheKey:
         """The digest over all components, each with its name and length, so that no two can run together."""
-        from blake3 import blake3
-
         hasher = blake3(b"vyre pipeline key")
         for name in self.__slots__:
             for part in (name, repr(getattr(self, name))):
@@ -118,17 +120,12 @@ def called_dialects(program: Program) -> tuple[str, ...]:
     calls = {node for node in program_expressions(program) if isinstance(node, Call)}
     if not calls:
         return ()
-    from vyre_foundation.dialects import installed_dialects  # few programs call
-    from vyre_foundation.validate.calls import reached
-
     called = {op.partition(".")[0] for node in calls for op in reached(node)}
     known = {found.id: found for found in installed_dialects()}
     return tuple(_described(id, known.get(id)) for id in sorted(called))
 
 
 def _described(id: str, found: Dialect | None) -> str:
-    from vyre_foundation.dialects import registration
-
     if found is None:  # registered by hand: the process that registered it is not over, and may do so again
         return f"{id} of process {os.getpid()}, registration {registration(id)}"
     makers = [maker for row in found.ops for maker in (row.expand, *row.lowerings.texts.values())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,4 @@ if TYPE_CHECKING:
 
 def logger() -> logging.Logger:
     """The logger ``vyre.cache``. Most processes have nothing to say, and do not import `logging`."""
-    import logging
-
     return logging.getLogger("vyre.cache")

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
+from platformdirs import user_cache_path
+
 from vyre_driver.errors import InvalidSetting
 
 MODE, FOLDER, SIZE = "VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE"
@@ -126,8 +128,6 @@ def _folder(text: str) -> Path:
 
 
 def _user_folder() -> Path:
-    from platformdirs import user_cache_path  # not needed where a variable names a folder
-
     with suppress(RuntimeError):  # later versions say so where there is no home, earlier ones give a relative path
         folder = user_cache_path("vyre", appauthor=False)
         if folder.is_absolute():

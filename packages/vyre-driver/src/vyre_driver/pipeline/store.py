@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, TypeVar
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.database import Trouble
 from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
+from vyre_driver.pipeline.eviction import Temperature, coldest
 from vyre_driver.pipeline.log import logger
+from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 
 if TYPE_CHECKING:
@@ -130,7 +132,6 @@ class Store:
 
     def evidence(self, identity: EntryIdentity) -> PipelineCacheMissEvidence:
         """What there is beside an identity that was missed."""
-        from vyre_driver.pipeline.misses import PipelineCacheMissEvidence  # not needed by those who find their code
 
         def count(connection: sqlite3.Connection) -> PipelineCacheMissEvidence:
             parts = (identity.subject, identity.subject, identity.policy)
@@ -342,8 +343,6 @@ class Store:
                 _delete(connection, [key])
 
     def _evict(self, connection: sqlite3.Connection, limit: int) -> int:
-        from vyre_driver.pipeline.eviction import coldest  # not needed by those who only read
-
         dropped = coldest(_temperatures(connection), limit)
         _delete(connection, dropped)
         self.evicted += len(dropped)
@@ -379,8 +378,6 @@ def _temperatures(connection: sqlite3.Connection) -> Iterator[Temperature]:
 
 def _temperature(key: object, size: object, cost_ns: object, uses: object, used: object) -> Temperature:
     """Numbers that are none (a damaged heat) count as cold."""
-    from vyre_driver.pipeline.eviction import Temperature
-
     now = time.time()
     age = now - used if isinstance(uses, int) and isinstance(used, float) else now
     return Temperature(str(key), _count(size), _count(cost_ns), _count(uses), age)

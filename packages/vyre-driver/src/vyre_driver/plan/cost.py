@@ -19,6 +19,8 @@ from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Length,
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Subgroup
 from vyre_foundation.ir.walk import expressions, postorder
 from vyre_foundation.validate.facts import Interval
+from vyre_foundation.validate.intervals import apply
+from vyre_foundation.validate.ranges import counted
 
 ESTIMATE = 1
 """Changes with what a unit is: times that were learned for another are worth nothing."""
@@ -104,8 +106,6 @@ class _Count:
         return 0.0
 
     def _of_loop(self, loop: For) -> float:
-        from vyre_foundation.validate.ranges import counted  # for those that have loops
-
         start, stop = self._bounds(loop.start), self._bounds(loop.stop)
         self._locals[loop.name] = counted(start, stop, loop.step)
         most = max(0, math.ceil((stop.high - start.low) / loop.step))
@@ -138,8 +138,6 @@ class _Count:
             case Local(name):
                 found = self._locals.get(name, Interval(low, high))
             case Apply(op, args) if args[0].dtype.is_integer:
-                from vyre_foundation.validate.intervals import apply  # for loops whose bounds are computed
-
                 found = apply(op, args[0].dtype, *[self._known[arg] for arg in args])
             case Cast(dtype, value) if value in self._known and _fits(dtype, self._known[value]):
                 found = self._known[value]

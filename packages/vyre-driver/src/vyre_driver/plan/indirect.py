@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import IndirectDispatch as IndirectDispatch
-from vyre_foundation.ir.stmt import Region
+from vyre_foundation.ir.stmt import IndirectDispatch as IndirectDispatch, Region
 
 
 def find_indirect_dispatch(program: Program) -> IndirectDispatch | None:

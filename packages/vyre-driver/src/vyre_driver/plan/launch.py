@@ -15,9 +15,9 @@ from vyre_driver.plan.binding import BindingPlan, dispatch_element_count, dispat
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.lengths import fixed_lengths, input_lengths, launch_lengths
 from vyre_driver.plan.limits import require_limits
-from vyre_driver.plan.outputs import OutputLayout as OutputLayout
-from vyre_driver.plan.outputs import enforce_actual_output_budget, output_binding_layouts
+from vyre_driver.plan.outputs import OutputLayout as OutputLayout, enforce_actual_output_budget, output_binding_layouts
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
+from vyre_driver.plan.tail import TailMaskPolicy
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
@@ -71,8 +71,6 @@ class LaunchPlan:
     @property
     def tail(self) -> TailMaskPolicy:
         """The elements that the launch covers, and its invocations: those of the tail have no element."""
-        from vyre_driver.plan.tail import TailMaskPolicy  # for those who ask
-
         lanes = self.num_workgroups * self.program.workgroup_volume
         return TailMaskPolicy(min(lanes, dispatch_element_count(self.bindings)), lanes)
 

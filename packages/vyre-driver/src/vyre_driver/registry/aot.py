@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vyre_driver.backend.aot import AotEmitter as AotEmitter
-from vyre_driver.backend.aot import AotTargetId as AotTargetId
+from vyre_driver.backend.aot import AotEmitter as AotEmitter, AotTargetId as AotTargetId
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.registry.backends import registered_backends_by_precedence

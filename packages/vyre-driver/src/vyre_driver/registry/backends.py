@@ -13,6 +13,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
 from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
+from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 
 
 @dataclass(slots=True)
@@ -79,8 +80,6 @@ def registration_of(id: str) -> BackendRegistration:
     for problem in backend_problems():
         if problem.id == id:
             raise BackendUnavailable(id, problem.reason, fix=problem.fix, where=problem.distribution)
-    from vyre_driver.registry.known import install_hint
-
     ids = tuple(sorted(known))
     raise UnknownBackend(id, ids, fix=install_hint(id, ids))
 
@@ -141,8 +140,6 @@ def _none_available(tried: list[str]) -> str:
 
 
 def _remedy() -> str:
-    from vyre_driver.registry.known import INSTALL_HINTS
-
     commands = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items())
     by_name = [r.id for r in registered_backends() if r.selection is Selection.BY_NAME]
     name_one = f", or name one that never stands in by itself: acquire({by_name[0]!r})" if by_name else ""

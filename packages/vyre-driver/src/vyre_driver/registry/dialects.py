@@ -16,23 +16,24 @@ from typing import NewType, TypeAlias
 
 from vyre_foundation.dialects import (
     Composition,
+    Dialect as Dialect,
     DialectProblem,
     DuplicateOpId,
     UnknownCallee,
+    default_validator as default_validator,
     dialect_problems,
     installed_dialects,
     registered_ops,
 )
-from vyre_foundation.dialects import Dialect as Dialect
-from vyre_foundation.dialects import default_validator as default_validator
-from vyre_foundation.dialects.attributes import AttrSchema as AttrSchema
-from vyre_foundation.dialects.attributes import AttrType as AttrType
-from vyre_foundation.dialects.lowering import NO_LOWERINGS
-from vyre_foundation.dialects.lowering import LoweringCtx as LoweringCtx
-from vyre_foundation.dialects.lowering import LoweringTable as LoweringTable
-from vyre_foundation.dialects.lowering import ReferenceKind as ReferenceKind
-from vyre_foundation.dialects.lowering import TextBuilder as TextBuilder
-from vyre_foundation.dialects.lowering import TextModule as TextModule
+from vyre_foundation.dialects.attributes import AttrSchema as AttrSchema, AttrType as AttrType
+from vyre_foundation.dialects.lowering import (
+    NO_LOWERINGS,
+    LoweringCtx as LoweringCtx,
+    LoweringTable as LoweringTable,
+    ReferenceKind as ReferenceKind,
+    TextBuilder as TextBuilder,
+    TextModule as TextModule,
+)
 from vyre_foundation.dialects.mutation import MutationClass as MutationClass
 from vyre_foundation.dtype import DType
 from vyre_foundation.ops import OPS, Laws, Op, Tier

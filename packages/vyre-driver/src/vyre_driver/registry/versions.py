@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
 
 def package_version(package: str) -> str:
@@ -15,8 +16,6 @@ def package_version(package: str) -> str:
 @cache
 def distribution_version(distribution: str) -> str:
     """The version that is installed, for messages and cache keys."""
-    from importlib.metadata import PackageNotFoundError, version  # not needed by those who only dispatch
-
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -21,9 +21,7 @@ from vyre_driver.policy.native import ALL_ARGUMENTS, ANY_ERROR, Measured
 from vyre_foundation.build import Value, call, constant, program, select
 from vyre_foundation.dialects import expand
 from vyre_foundation.dtype import f32, u32
-from vyre_foundation.functions import is_nan
-from vyre_foundation.functions import max as maximum
-from vyre_foundation.functions import min as minimum
+from vyre_foundation.functions import is_nan, max as maximum, min as minimum
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:

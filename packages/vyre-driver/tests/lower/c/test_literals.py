@@ -6,8 +6,7 @@ import math
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from vyre_driver.lower.c.literals import spell, spell_element
 from vyre_foundation.dtype import bool_, f16, f32, f64, i32, i64, u8, u32, u64

@@ -8,8 +8,7 @@ from functools import partial
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from vyre_driver.lower import Lowered, print_unit
 from vyre_foundation.build import apply, program, select

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -134,8 +135,6 @@ def op_of(given: object) -> Op:
         return given
     if isinstance(given, str) and given in OPS:
         return OPS[given]
-    from difflib import get_close_matches
-
     near = get_close_matches(given, OPS, 3) if isinstance(given, str) else []
     fix = f"use {' or '.join(near)}" if near else "use an id of the op table, as `vyre ops` lists them"
     raise BuildError(f"got {shown(given)}, expected an op", fix=fix)

@@ -18,8 +18,7 @@ from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import BuildError, TypeMismatch
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, literal
-from vyre_foundation.ir.expr import Select as SelectExpr
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Select as SelectExpr, literal
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ops import Op, arithmetic, bitwise, compare
 

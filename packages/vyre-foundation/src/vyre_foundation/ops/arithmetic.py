@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from vyre_foundation.dtype import FLOATS, INTEGERS, NUMBERS, DType, bf16, f16, f32, f64, i8, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ops.definition import Laws, Op, Result, Tier, at
@@ -60,8 +61,6 @@ def fused_multiply_add(dtype: DType, x: float, y: float, z: float) -> float:
         return x * y + z
     if not math.isfinite(z):
         return z  # x * y is finite, even where it overflows as a double
-    from fractions import Fraction  # 2 ms that few programs need before they run
-
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if exact:
         return round_rational(dtype, exact)

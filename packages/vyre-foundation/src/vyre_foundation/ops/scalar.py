@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from ctypes import c_float
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from vyre_foundation.dtype import DType, Kind, f32, f64
@@ -32,8 +33,6 @@ def clamp(dtype: DType, value: int) -> int:
 
 def round_rational(dtype: DType, value: Fraction) -> float:
     """`value` rounded to the float type `dtype`: to nearest, ties to even, gradual underflow, overflow to infinity."""
-    from fractions import Fraction  # 2 ms that few programs need before they run
-
     assert dtype.format is not None
     precision, emin, emax = dtype.format
     if value == 0:
@@ -114,8 +113,6 @@ def cast(source: DType, target: DType, value: Scalar) -> Scalar:
     if target.kind is Kind.FLOAT:
         if source.kind is Kind.FLOAT:
             return round_float(target, float(value))
-        from fractions import Fraction
-
         return round_rational(target, Fraction(int(value)))
     if source.kind is Kind.FLOAT:
         number = float(value)

@@ -17,8 +17,7 @@ them would have to be kept across each barrier.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 
 from vyre_foundation.ir.buffer import Memory

@@ -96,7 +96,9 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Var
 from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers, needs_convergence
+from vyre_foundation.validate.convergence import check_convergence
 from vyre_foundation.validate.declared import buffer_usage, features
+from vyre_foundation.validate.determinism import find_determinism
 from vyre_foundation.validate.facts import (
     Determinism,
     Facts,
@@ -115,6 +117,7 @@ from vyre_foundation.validate.outline import Outline
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.rules import Rules
 from vyre_foundation.validate.scope import SCOPE_CODES
+from vyre_foundation.validate.uniformity import Analysis
 
 if TYPE_CHECKING:
     from vyre_foundation.validate.uniformity import Analysis
@@ -150,13 +153,9 @@ def _validated(report: Report) -> Facts:
 
     @cache
     def analysis() -> Analysis:
-        from vyre_foundation.validate.uniformity import Analysis  # few programs are asked about
-
         return Analysis(program, program.code.nodes)
 
     if not report.legalized and needs_convergence(report.outline):
-        from vyre_foundation.validate.convergence import check_convergence
-
         check_convergence(report, analysis())
     report.raise_if_any()
     return _facts(program, report.outline, analysis)
@@ -169,8 +168,6 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     ranges = LaterRanges(program)
 
     def determinism() -> Determinism:
-        from vyre_foundation.validate.determinism import find_determinism  # few programs are asked about
-
         return find_determinism(program, outline, nodes, ranges.now, uniformity.now)
 
     return Facts(

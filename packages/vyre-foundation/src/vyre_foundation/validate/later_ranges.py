@@ -9,6 +9,7 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.later import Later
+from vyre_foundation.validate.ranges import Inference
 
 if TYPE_CHECKING:
     from vyre_foundation.validate.ranges import Inference
@@ -42,8 +43,6 @@ class _Finder:
         source = self._source
         while source is not None and source._inference is None:
             source = source._source
-        from vyre_foundation.validate.ranges import Inference  # few programs are asked about
-
         self._source = None  # programs are not kept for those that were made from them
         self._inference = Inference(self._program)
         self._inference.run(self._program.code.nodes, None if source is None else source._inference)

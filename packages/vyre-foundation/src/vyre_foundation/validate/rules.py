@@ -24,6 +24,7 @@ from vyre_foundation.ir.stmt import (
 from vyre_foundation.ops import OPS, Tier
 from vyre_foundation.validate import collectives, control, raw
 from vyre_foundation.validate.access import Accesses
+from vyre_foundation.validate.calls import check_call
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 from vyre_foundation.validate.scope import Scopes
@@ -94,6 +95,4 @@ class Rules:
 
 
 def _check_call(report: Report, number: int, node: Call) -> None:
-    from vyre_foundation.validate.calls import check_call  # few programs call
-
     check_call(report, number, node)

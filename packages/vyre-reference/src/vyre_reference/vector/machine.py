@@ -41,8 +41,7 @@ from vyre_reference.place import Path, describe
 from vyre_reference.traps import Traps
 from vyre_reference.vector import atomics, subgroup
 from vyre_reference.vector.chunk import Chunk, chunks
-from vyre_reference.vector.evaluate import Step, steps_of
-from vyre_reference.vector.evaluate import evaluate as value_of
+from vyre_reference.vector.evaluate import Step, evaluate as value_of, steps_of
 from vyre_reference.vector.lanes import NOBODY, Lanes
 from vyre_reference.vector.locals import Locals
 from vyre_reference.vector.loops import Rounds

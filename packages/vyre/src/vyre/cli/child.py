@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from vyre.run import backend_for
 from vyre_driver import EngineBackend, compile_with_telemetry, process
 from vyre_driver.tune.candidate import Candidate
 from vyre_foundation import Program, program, u32
@@ -57,8 +58,6 @@ def smoke_program() -> Program:
 
 def answer(backend: str, *, measure: bool = False) -> dict[str, Any]:
     """The profile of the backend, and the time and success of a first small dispatch."""
-    from vyre.run import backend_for
-
     try:
         started = time.perf_counter()
         device = backend_for(backend)

@@ -11,8 +11,7 @@ from vyre.demo.corpus import Corpus
 from vyre.demo.job import Array, Job
 from vyre_driver import DispatchConfig
 from vyre_foundation import LengthOf, Program, Value, program, select, u8, u32
-from vyre_foundation.functions import min as least
-from vyre_foundation.functions import rotr
+from vyre_foundation.functions import min as least, rotr
 
 
 def primes(count: int) -> list[int]:

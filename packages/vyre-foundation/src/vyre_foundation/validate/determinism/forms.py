@@ -7,8 +7,7 @@ these. The linear numbers of an invocation and of a workgroup in the whole grid 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from itertools import product
 

@@ -5,8 +5,7 @@ Only leaves that keep their value are bounded: a mutable local or an element of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass, field
 
 from vyre_foundation.ir.expr import Apply, Expr, Local

@@ -6,8 +6,7 @@ of all digits, and quotient and remainder by a literal are parts that together s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from enum import Enum
 from typing import NamedTuple
 
