@@ -35,7 +35,7 @@ VIOLATIONS = [
     ("vyre-driver/src/vyre_driver/planted.py",               "import cupy",                         NEUTRAL),
     ("vyre-foundation/src/vyre_foundation/planted.py",       "import cupy.cuda",                    NEUTRAL),
     ("vyre-driver/src/vyre_driver/device/__init__.py",       "import vyre_driver.engine",           ROOMS),
-    ("vyre-foundation/src/vyre_foundation/ir/planted.py",    "def late():\n    import vyre_foundation.wire", FOUNDATION),
+    ("vyre-foundation/src/vyre_foundation/ir/planted.py",    "def f():\n    import vyre_foundation.wire", FOUNDATION),
     ("vyre-foundation/src/vyre_foundation/wire/planted.py",  "import vyre_foundation.validate",     FOUNDATION),
     ("vyre-foundation/src/vyre_foundation/planted.py",       "",                                    FOUNDATION),
 ]
@@ -109,5 +109,5 @@ def test_functions_import_nothing_but_what_may_be_missing(root: Path) -> None:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
                 if str(module).partition(".")[0] not in OPTIONAL and place not in FACTORIES:
-                    found.add(f"{place}:{node.lineno} {module}")
-    assert found <= {"vyre_driver/observe/live.py:137 vyre_driver.observe.spans"}, found
+                    found.add(f"{place}: {module}")
+    assert found == {"vyre_driver/observe/live.py: vyre_driver.observe.spans"}

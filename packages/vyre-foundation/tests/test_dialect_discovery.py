@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,15 +20,13 @@ def row(id: str) -> Composition:
 
 
 class Entry:
-    """An entry point, and the module that it names."""
+    """An entry point."""
 
     def __init__(self, name: str, given: object, distribution: str = "some-dialect") -> None:
-        self.name, self.module, self._given = name, f"{name}_module", given
-        self.value = f"{self.module}:rows"
+        self.name, self.value, self._given = name, f"{name}_module:rows", given
         self.dist = type("Dist", (), {"name": distribution, "version": "3.1"})()
 
-    @property
-    def rows(self) -> object:
+    def load(self) -> object:
         if isinstance(self._given, BaseException):
             raise self._given
         return lambda: self._given
@@ -39,8 +36,6 @@ class Entry:
 def install(monkeypatch: pytest.MonkeyPatch):
     def entries(*found: Entry) -> None:
         monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: list(found))
-        for entry in found:
-            monkeypatch.setitem(sys.modules, entry.module, entry)
 
     entries()
     monkeypatch.delenv("VYRE_DIALECT_PATH", raising=False)
