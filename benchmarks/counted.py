@@ -12,9 +12,9 @@ from dataclasses import replace
 from workloads import WORKLOADS, Work
 
 from vyre_driver import DispatchConfig
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.target import Groups, Target
+from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import Facts, Program, print_program, validate

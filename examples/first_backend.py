@@ -6,12 +6,12 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
+from vyre_driver import CDialect, Groups, c_casts, c_operators, print_unit
 from vyre_driver.backend.registration import Availability, BackendRegistration
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import KernelCompileFailed
-from vyre_driver.lower import CDialect, Groups, c_casts, c_operators, print_unit
 from vyre_foundation.dtype import bool_, f32, i8, i16, i32, u8, u16, u32
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind

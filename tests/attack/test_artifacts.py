@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.errors import BadArtifact
-from vyre_driver.lower.legalize import legalize
 from vyre_driver.pipeline.ahead import ANY_VERSION, MAGIC, CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.executable import Executable

@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from hashlib import sha256
 from vyre_driver.engine.lowering import lowered_for
-from vyre_driver.lower.target import Groups
+from vyre_driver.legalization.target import Groups
 from vyre_driver.testing.target import generous_target
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.dialect import dialect_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.target import Groups
+from vyre_driver.codegen.lower import legalize
+from vyre_driver.legalization.target import Groups
 from vyre_driver_opencl import about
 from vyre_driver_opencl.emit import emit
 from vyre_driver_opencl.opened import OpenedDevice, open_device

@@ -11,6 +11,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.errors import (
     BackendUnavailable,
     DeviceOutOfMemory,
@@ -18,7 +19,6 @@ from vyre_driver.errors import (
     KernelCompileFailed,
     StaleHandle,
 )
-from vyre_driver.lower.legalize import legalize
 from vyre_driver_opencl import launch, opened
 from vyre_driver_opencl.backend import OpenClBackend
 from vyre_driver_opencl.emit import OpenClSource

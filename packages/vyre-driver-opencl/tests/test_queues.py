@@ -10,7 +10,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.lower.legalize import legalize
+from vyre_driver.codegen.lower import legalize
 from vyre_driver_opencl import devices, icd
 from vyre_driver_opencl.devices import candidates, siblings
 from vyre_driver_opencl.opened import open_device

@@ -15,8 +15,8 @@ from pairs_of import BINARY
 
 import vyre_foundation as vf
 import vyre_math
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.lower.legalize import legalize
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import DType, bf16, constant, f16, f32, f64, program, u32
 from vyre_foundation.dialects import SignatureMismatch, lookup

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality, Extent
 from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, KernelCompileFailed
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver_abacus.printer import print_kernel
 from vyre_driver_abacus.spelling import TYPES, target
 from vyre_foundation.dtype import INTEGERS, DType

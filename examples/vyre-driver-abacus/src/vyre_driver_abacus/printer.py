@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vyre_driver.lower.lowered import Kernel
+from vyre_driver.legalization.lowered import Kernel
 from vyre_driver_abacus.spelling import word
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer

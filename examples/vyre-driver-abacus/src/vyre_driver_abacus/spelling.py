@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vyre_driver.lower.target import Groups, Target
+from vyre_driver.legalization.target import Groups, Target
 from vyre_foundation.dtype import DTYPES, INTEGERS, NUMBERS, DType, bf16, bool_, dtype, f16
 from vyre_foundation.ir.stmt import ATOMIC_DTYPES, AtomicOp
 from vyre_foundation.ops import OPS, Op, Tier

@@ -9,8 +9,8 @@ from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_conform.worker import mechanisms
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.lowering import lowered_for
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.dtype import f32, i32, u32

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from vyre_driver.lower.dialect import CDialect
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.operators import c_casts
-from vyre_driver.lower.target import Target
+from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.operators import c_casts
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver_cuda import spelling
 from vyre_driver_cuda.architecture import Architecture
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, u16, u32

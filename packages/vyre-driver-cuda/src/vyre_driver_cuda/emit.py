@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vyre_driver.codegen.c.unit import print_unit
+from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.engine.port import SourceUnit
-from vyre_driver.lower.c.unit import print_unit
-from vyre_driver.lower.dialect import CDialect
-from vyre_driver.lower.lowered import Lowered
+from vyre_driver.legalization.lowered import Lowered
 from vyre_driver_cuda import spelling
 from vyre_driver_cuda.dialect import for_unit, has_grid_barrier
 

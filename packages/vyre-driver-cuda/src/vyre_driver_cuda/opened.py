@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vyre_driver.lower.dialect import CDialect
+from vyre_driver.codegen.dialect import CDialect
 from vyre_driver_cuda.api import BACKEND, cupy
 from vyre_driver_cuda.devices import Candidate, chosen
 from vyre_driver_cuda.dialect import dialect_of, without_grid_barriers

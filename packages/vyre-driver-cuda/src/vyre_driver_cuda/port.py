@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.binary import Cubin
 from vyre_driver_cuda.compiler import BuildFailed, compile_unit

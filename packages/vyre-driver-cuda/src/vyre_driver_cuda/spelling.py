@@ -8,8 +8,8 @@ legalization. Nothing is contracted, flushed or approximated: see `OPTIONS`.
 
 from __future__ import annotations
 
+from vyre_driver.codegen.operators import C_ELEMENTARY, c_operators
 from vyre_driver.device.profile import Extent
-from vyre_driver.lower.operators import C_ELEMENTARY, c_operators
 from vyre_foundation.dtype import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyopencl as cl
 
-from vyre_driver.lower.dialect import CDialect
+from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.tune.candidate import Candidate, Variant
 from vyre_driver.tune.patterns import patterns
 from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, TimingUnit, fastest, timing_unit

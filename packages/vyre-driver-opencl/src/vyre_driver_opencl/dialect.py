@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.operators import c_casts
 from vyre_driver.device.profile import Extent
-from vyre_driver.lower.dialect import CDialect
-from vyre_driver.lower.operators import c_casts
-from vyre_driver.lower.target import Groups
+from vyre_driver.legalization.target import Groups
 from vyre_driver_opencl import spelling
 from vyre_driver_opencl.probe import Proven, Reported
 from vyre_foundation.dtype import bool_, f16, f32, u16

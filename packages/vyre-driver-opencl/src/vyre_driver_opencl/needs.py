@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from vyre_driver.lower.lowered import Lowered
+from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Cast
 from vyre_foundation.ir.program import Program

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyopencl as cl
 
+from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.errors import BackendError, BackendUnavailable
-from vyre_driver.lower.dialect import CDialect
 from vyre_driver_opencl.devices import Candidate, candidates, require_linker, siblings
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import DeviceFacts

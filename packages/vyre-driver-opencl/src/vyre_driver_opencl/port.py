@@ -13,8 +13,8 @@ import pyopencl as cl
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.binary import from_bytes, to_bytes

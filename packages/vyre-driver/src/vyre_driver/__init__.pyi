@@ -36,6 +36,10 @@ from .backend.results import (
     replace_output_buffers_preserving_slots as replace_output_buffers_preserving_slots,
 )
 from .backend.typed import TypedDispatchExt as TypedDispatchExt
+from .codegen.c.unit import print_unit as print_unit
+from .codegen.dialect import CDialect as CDialect, SourceText as SourceText
+from .codegen.lower import legalize as legalize
+from .codegen.operators import c_casts as c_casts, c_operators as c_operators
 from .device.profile import DeviceProfile as DeviceProfile, DeviceTimingQuality as DeviceTimingQuality
 from .engine.backend import EngineBackend as EngineBackend
 from .engine.port import DevicePort as DevicePort, SourceUnit as SourceUnit
@@ -66,9 +70,14 @@ from .errors import (
     UnknownBackend as UnknownBackend,
     UnsupportedFeature as UnsupportedFeature,
 )
-from .lower.legalize import legalize as legalize
-from .lower.lowered import Lowered as Lowered
-from .lower.target import SubgroupCaps as SubgroupCaps, SubgroupOp as SubgroupOp, Target as Target
+from .legalization.lowered import Lowered as Lowered
+from .legalization.target import (
+    Arrangement as Arrangement,
+    Groups as Groups,
+    SubgroupCaps as SubgroupCaps,
+    SubgroupOp as SubgroupOp,
+    Target as Target,
+)
 from .observe.builds import (
     CompiledPipelineBuild as CompiledPipelineBuild,
     compile_owned as compile_owned,

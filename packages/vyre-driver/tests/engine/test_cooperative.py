@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.lower.legalize import legalize
 from vyre_driver.testing.target import generous_profile, generous_target
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32

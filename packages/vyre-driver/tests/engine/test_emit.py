@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.lower.lowered import Lowered
+from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program

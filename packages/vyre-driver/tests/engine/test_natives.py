@@ -16,8 +16,8 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine import lowering as engine_lowering
 from vyre_driver.engine.natives import Natives
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Arrangement, Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Arrangement, Target
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.pipeline.store import Store

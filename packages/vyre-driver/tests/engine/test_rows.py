@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.engine.ahead import source_ahead
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.lowered import RUNS, Lowered
-from vyre_driver.lower.target import Groups
+from vyre_driver.legalization.lowered import RUNS, Lowered
+from vyre_driver.legalization.target import Groups
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.target import generous_target

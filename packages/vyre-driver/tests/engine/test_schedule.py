@@ -12,7 +12,7 @@ from vyre_driver.engine.bounds import LaunchValues, evaluate
 from vyre_driver.engine.schedule import SetCounter, counters_of, straight, walk
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.errors import Trapped
-from vyre_driver.lower.lowered import COUNTERS, TRAPS, Kernel, Launch, Lowered, Repeat
+from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, Launch, Lowered, Repeat
 from vyre_foundation.build import program
 from vyre_foundation.dtype import i32, u8, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory, Per, PerLaunch

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.lower.target import Groups
+from vyre_driver.legalization.target import Groups
 from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags
 from vyre_driver.pipeline.key import (
     CURRENT_PIPELINE_CACHE_KEY_VERSION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_driver.lower.target import Groups
+from vyre_driver.legalization.target import Groups
 from vyre_driver.policy.groups import MANY_BARRIERS, arrange
 from vyre_foundation import Program, program, u32
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_driver.lower.lowered import Kernel, Launch, Lowered
+from vyre_driver.legalization.lowered import Kernel, Launch, Lowered
 from vyre_driver.testing.fake_port import FakePort, Fault
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u16

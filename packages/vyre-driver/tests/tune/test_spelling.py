@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from vyre_driver.lower.dialect import CDialect
-from vyre_driver.lower.operators import c_casts, c_operators
+from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.operators import c_casts, c_operators
 from vyre_driver.tune.candidate import Variant
 from vyre_driver.tune.spelling import CHAIN, KERNEL, MARGIN, fastest, timing_unit
 from vyre_foundation.dtype import bool_, f32, u32, u64

@@ -13,7 +13,7 @@ from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.traps import QUIET
 from vyre_driver.errors import Trapped
-from vyre_driver.lower.lowered import TRAPS
+from vyre_driver.legalization.lowered import TRAPS
 from vyre_driver.testing.fake_port import FakePort
 from vyre_foundation.ir.buffer import Memory
 

@@ -14,7 +14,7 @@ from vyre_conform.controls.fault import Plant, found
 from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.device import Device
-from vyre_driver.lower.target import Groups, Target
+from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.dtype import bool_, f32, f64, i32, i64, u8, u16, u32, u64

@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre_conform.controls.engine import looping_target, on_engine, sparse_target
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_driver.lower.versions.bound import Less
+from vyre_driver.vectorization.versioning.bound import Less
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Literal, literal
 from vyre_foundation.ir.program import Program
@@ -18,7 +18,7 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.validate.facts import Interval
 
 Right = Callable[..., Any]
-FORMS = "vyre_driver.lower.forms"
+FORMS = "vyre_driver.legalization.forms"
 
 
 def _same(right: Right) -> Right:
@@ -156,33 +156,34 @@ FAULTS = (
     _fault("half-unrounded", "results of half floats keep the precision of f32",
            on_engine(f"{FORMS}.half:rounded", _second, sparse_target), "floats:there_and_back floats:*"),
     _fault("trap-in-the-row", "a trap names the x of its invocation",
-           on_engine("vyre_driver.lower.traps:invocation", _ignoring_y_and_z), "traps:*"),
+           on_engine("vyre_driver.legalization.traps:invocation", _ignoring_y_and_z), "traps:*"),
     _fault("lane-in-the-row", "lanes are counted along x alone",
-           on_engine("vyre_driver.lower.subgroup.lowering:local_index", _row_alone), "subgroups:*"),
+           on_engine("vyre_driver.legalization.subgroup.lowering:local_index", _row_alone), "subgroups:*"),
     _fault("bounds-proven", "every access is taken for proven",
-           on_engine("vyre_driver.lower.guards:Guards.proves", _always), "memory:*"),
+           on_engine("vyre_driver.legalization.guards:Guards.proves", _always), "memory:*"),
     _fault("interval-short", "intervals of indices end before their last value",
-           on_engine("vyre_driver.lower.guards:Guards.interval", _one_less), "temptations:guard_at_the_end"),
+           on_engine("vyre_driver.legalization.guards:Guards.interval", _one_less), "temptations:guard_at_the_end"),
     _fault("index-not-negative", "signed values are taken to be at least 0",
-           on_engine("vyre_driver.lower.ranges:Ranges.of", _never_negative), "temptations:clamped_above"),
+           on_engine("vyre_driver.legalization.ranges:Ranges.of", _never_negative), "temptations:clamped_above"),
     _fault("index-does-not-wrap", "sums of u32 that wrap are computed in 64 bits",
-           on_engine("vyre_driver.lower.wide_indices:_Widener._is_exact", _always, looping_target),
+           on_engine("vyre_driver.vectorization.wide_indices:_Widener._is_exact", _always, looping_target),
            "temptations:index_wraps"),
     _fault("version-unchecked", "the version without checks runs when the first of the checks holds",
-           on_engine("vyre_driver.lower.versions.versions:conjunction", _claims_of_one, looping_target),
+           on_engine("vyre_driver.vectorization.versioning.regions:conjunction", _claims_of_one, looping_target),
            "memory:*"),
     _fault("reduce-near-first", "the butterfly of a reduction begins at its least distance",
-           on_engine("vyre_driver.lower.subgroup.lowering:reduce", _near_first), "subgroups:*"),
+           on_engine("vyre_driver.legalization.subgroup.lowering:reduce", _near_first), "subgroups:*"),
     _fault("reduce-half", "a reduction stops before its last distance",
-           on_engine("vyre_driver.lower.subgroup.lowering:reduce", _half_of_the_lanes), "subgroups:*"),
+           on_engine("vyre_driver.legalization.subgroup.lowering:reduce", _half_of_the_lanes), "subgroups:*"),
     _fault("scan-from-zero", "an exclusive scan of any op begins with 0",
-           on_engine("vyre_driver.lower.subgroup.collectives:_identity", _zero_identity), "subgroups:*"),
+           on_engine("vyre_driver.legalization.subgroup.collectives:_identity", _zero_identity), "subgroups:*"),
     _fault("counters-mixed", "nested loops around grid barriers have one counter",
-           on_engine("vyre_driver.lower.grid.split:_Splitter._counter", _first_counter), "temptations:counters_alike"),
+           on_engine("vyre_driver.legalization.grid.split:_Splitter._counter", _first_counter),
+           "temptations:counters_alike"),
     _fault("locals-forgotten", "locals do not survive a grid barrier",
-           on_engine("vyre_driver.lower.grid.homes:Homes.leave", _left_as_zero), "grid:*"),
+           on_engine("vyre_driver.legalization.grid.homes:Homes.leave", _left_as_zero), "grid:*"),
     _fault("arrays-forgotten", "workgroup memory does not survive a grid barrier",
-           on_engine("vyre_driver.lower.grid.split:_Splitter._leave", _no_arrays), "grid:*"),
+           on_engine("vyre_driver.legalization.grid.split:_Splitter._leave", _no_arrays), "grid:*"),
     _fault("operands-reversed", "calls pass their operands from right to left",
            on_engine("vyre_foundation.dialects:expand", _operands_reversed), "calls:*"),
 )

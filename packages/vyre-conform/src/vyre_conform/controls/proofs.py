@@ -10,8 +10,8 @@ from typing import Any
 
 from vyre_conform.controls.engine import looping_target, on_engine
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_driver.lower.grid.liveness import Carried
-from vyre_driver.lower.guards import Known
+from vyre_driver.legalization.grid.liveness import Carried
+from vyre_driver.legalization.guards import Known
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Local
@@ -21,7 +21,7 @@ from vyre_foundation.ops import Op
 from vyre_foundation.validate.facts import Interval
 
 Right = Callable[..., Any]
-GUARDS = "vyre_driver.lower.guards"
+GUARDS = "vyre_driver.legalization.guards"
 
 
 def _constants_left_out(right: Right) -> Right:
@@ -176,7 +176,9 @@ def _rows_counted(right: Right) -> Any:
 
 
 _fault = partial(Fault, Layer.LOWERING)
-SPLIT = "vyre_driver.lower.grid.split"
+SPLIT = "vyre_driver.legalization.grid.split"
+AS_LOOPS = "vyre_driver.vectorization.workgroups.as_loops"
+COARSENING = "vyre_driver.vectorization.workgroups.coarsening"
 
 # fmt: off
 FAULTS = (
@@ -191,7 +193,7 @@ FAULTS = (
     _fault("or-is-and", "where one of two conditions holds both are thought to hold",
            on_engine(f"{GUARDS}:parts", _or_is_and), "guards:either_of_two"),
     _fault("may-leave", "behind a branch that may leave its condition is thought not to hold",
-           on_engine("vyre_driver.lower.bounds:leaves", _left_early), "guards:either_of_two"),
+           on_engine("vyre_driver.legalization.bounds:leaves", _left_early), "guards:either_of_two"),
     _fault("next-round", "what the next round of a loop around grid barriers reads is not kept",
            on_engine(f"{SPLIT}:carried", _first_round), "loops:carried_and_unread"),
     _fault("set-in-a-branch", "a variable that a kernel sets under a condition is lost where it does not",
@@ -199,11 +201,11 @@ FAULTS = (
     _fault("arrays-unset", "arrays that are read before they are written do not begin with zeros",
            on_engine(f"{SPLIT}:carried", _never_unset), "loops:read_before_written"),
     _fault("inner-return", "a return out of two loops leaves the inner one",
-           on_engine("vyre_driver.lower.groups.as_loops:without_returns", _inner_loop_alone, looping_target),
+           on_engine(f"{AS_LOOPS}:without_returns", _inner_loop_alone, looping_target),
            "loops:return_out_of_two"),
     _fault("rows-alike", "where workgroups run without a break the last ones run beyond the grid",
-           on_engine("vyre_driver.lower.groups.runs:Row.lets", _rows_of_one_length, looping_target), "launches:*"),
+           on_engine(f"{COARSENING}:Row.lets", _rows_of_one_length, looping_target), "launches:*"),
     _fault("rows-counted", "the number of workgroups is that of those that run without a break",
-           on_engine("vyre_driver.lower.groups.runs:Row.images", _rows_counted, looping_target), "launches:*"),
+           on_engine(f"{COARSENING}:Row.images", _rows_counted, looping_target), "launches:*"),
 )
 # fmt: on

@@ -13,8 +13,8 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_conform.controls.statements import without
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import KernelCompileFailed
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.overwritten import overwritten
+from vyre_driver.legalization.dead_initialisation import overwritten
+from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.testing.fake_port import FakePort
 from vyre_foundation.dtype import bf16, u32, u64
 from vyre_foundation.ir.buffer import Buffer, Memory

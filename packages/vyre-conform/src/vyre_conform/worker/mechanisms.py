@@ -11,8 +11,8 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.expr import Apply

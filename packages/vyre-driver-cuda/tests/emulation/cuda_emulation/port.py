@@ -18,8 +18,8 @@ from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.devices import Candidate
 from vyre_driver_cuda.dialect import dialect_of

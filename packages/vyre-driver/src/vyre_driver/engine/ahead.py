@@ -10,7 +10,7 @@ from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import BadArtifact, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.lower.lowered import RUNS, Lowered
+from vyre_driver.legalization.lowered import RUNS, Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.key import called_dialects

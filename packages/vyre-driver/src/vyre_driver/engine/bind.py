@@ -18,7 +18,7 @@ from vyre_driver.engine.rooms import Rooms
 from vyre_driver.engine.schedule import straight
 from vyre_driver.engine.transfer import Copies, Transfer
 from vyre_driver.errors import InvalidInput
-from vyre_driver.lower.lowered import COUNTERS, RUNS, TRAPS
+from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths

@@ -9,7 +9,7 @@ from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.transfer import Args
-from vyre_driver.lower.lowered import COUNTERS, RUNS, TRAPS
+from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS
 from vyre_driver.pipeline.executable import Entry
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.params import dispatch_param_words

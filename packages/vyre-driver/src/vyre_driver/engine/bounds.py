@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vyre_driver.device.profile import Extent
-from vyre_driver.lower.lowered import COUNTERS
+from vyre_driver.legalization.lowered import COUNTERS
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Literal, Load, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops.scalar import Scalar, bitcast, cast

@@ -18,7 +18,7 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.guard import Guard
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
-from vyre_driver.lower.lowered import Lowered
+from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.cache import PipelineCache

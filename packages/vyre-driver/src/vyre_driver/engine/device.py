@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine import in_flight
 from vyre_driver.engine.allocation import Allocation
@@ -23,9 +24,8 @@ from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
 from vyre_driver.engine.residents import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
-from vyre_driver.lower.joined import joined
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.key import PipelineCacheIdentity

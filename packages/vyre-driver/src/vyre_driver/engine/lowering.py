@@ -3,11 +3,11 @@ that finds its code in the store never does."""
 
 from __future__ import annotations
 
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.lower.expand import expand_calls
-from vyre_driver.lower.legalize import legalize
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.expand import expand_calls
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver.plan.binding import BindingPlan, binding_plans_share_layout
 from vyre_driver.policy.groups import arrange
 from vyre_foundation.optimize import facts_after, optimize

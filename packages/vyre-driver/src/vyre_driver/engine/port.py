@@ -45,8 +45,8 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.deadline import Patience
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.lower.lowered import Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver.tune.candidate import Candidate
 from vyre_foundation.dtype import DType
 

@@ -22,7 +22,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
 from vyre_driver.engine.traps import raise_trap
-from vyre_driver.lower.lowered import Launch
+from vyre_driver.legalization.lowered import Launch
 from vyre_driver.plan.launch import LaunchPlan
 
 Again = Callable[[Sequence[Any], Form], list[Any]]

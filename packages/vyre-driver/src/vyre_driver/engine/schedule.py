@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from vyre_driver.lower.lowered import Launch, Repeat, Step
+from vyre_driver.legalization.lowered import Launch, Repeat, Step
 from vyre_foundation.ir.expr import Expr
 
 

@@ -12,7 +12,7 @@ from vyre_driver.engine.over_residents import require_places
 from vyre_driver.engine.prepared import Prepared
 from vyre_driver.engine.request import Request
 from vyre_driver.engine.transfer import Copies
-from vyre_driver.lower.lowered import TRAPS
+from vyre_driver.legalization.lowered import TRAPS
 
 
 class Template:

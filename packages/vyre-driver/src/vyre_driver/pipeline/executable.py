@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vyre_driver.checked import Fields, read_json, texts
 from vyre_driver.device.profile import Extent
-from vyre_driver.lower.lowered import Launch, Lowered, Repeat, Step
+from vyre_driver.legalization.lowered import Launch, Lowered, Repeat, Step
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Region

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.target import Target
 from vyre_driver.pipeline.entry import EntryIdentity, Kind
 from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode
 from vyre_driver.pipeline.stamp import source_stamp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vyre_driver.lower.target import Arrangement, Groups
+from vyre_driver.legalization.target import Arrangement, Groups
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Call, Load
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, For, If, Let, Scope, Stmt, Var

@@ -19,7 +19,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preferenc
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.errors import BackendError, Trapped, UnsupportedFeature
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.target import Target
 from vyre_driver.testing.witnesses import TAG, doubling, trapping
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u32, u64

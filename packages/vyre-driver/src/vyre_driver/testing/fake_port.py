@@ -18,8 +18,8 @@ import numpy as np
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import DevicePort, SourceUnit
-from vyre_driver.lower.lowered import Kernel, Lowered
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.lowered import Kernel, Lowered
+from vyre_driver.legalization.target import Target
 from vyre_driver.plan.launch import LaunchPlan, OutputLayout
 from vyre_driver.testing.evaluate import Evaluate
 from vyre_driver.testing.target import generous_profile, generous_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
-from vyre_driver.lower.target import Target
+from vyre_driver.legalization.target import Target
 from vyre_foundation.dtype import DTYPES, dtype
 from vyre_foundation.ir.stmt import ATOMIC_DTYPES, AtomicOp
 from vyre_foundation.ops import OPS

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from vyre_driver.codegen.c.unit import print_unit
+from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.lower import legalize
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.lower.c.unit import print_unit
-from vyre_driver.lower.dialect import CDialect
-from vyre_driver.lower.legalize import legalize
 from vyre_driver.tune.candidate import Variant
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType

@@ -1,0 +1,1 @@
+"""Code generation: from a program to kernels, and from kernels to source."""

@@ -1,0 +1,231 @@
+"""Statements as lines, with the place that each line came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vyre_driver.codegen.c.literals import spell
+from vyre_driver.codegen.c.names import Names
+from vyre_driver.codegen.c.placement import Life, place
+from vyre_driver.codegen.c.values import Values, without_brackets
+from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.legalization.lowered import RARE
+from vyre_driver.legalization.text_forms import CallForm
+from vyre_foundation.dialects.lowering import TextModule
+from vyre_foundation.dtype import DType
+from vyre_foundation.ir.expr import Expr, Literal, Local
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    AtomicOp,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    IndirectDispatch,
+    Let,
+    Region,
+    Return,
+    Stmt,
+    Store,
+    Subgroup,
+    Trap,
+    Var,
+)  # fmt: skip
+from vyre_foundation.ir.walk import expressions, postorder, statements
+
+_SHORT = 2000
+"""Operations of a loop that is written out."""
+
+
+class Lines:
+    """Lines of text with their indentation, and the place of each."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.places: list[str] = []
+        self.place = ""
+        self._indent = ""
+
+    def add(self, line: str) -> None:
+        self.lines.append(self._indent + line if line else "")
+        self.places.append(self.place)
+
+    def open(self, line: str) -> None:
+        """A line that begins a block."""
+        self.add(f"{line} {{")
+        self._indent += "    "
+
+    def close(self, line: str = "}") -> None:
+        self._indent = self._indent[:-4]
+        self.add(line)
+
+    def reopen(self, line: str) -> None:
+        """The end of one block and the beginning of the next."""
+        self._indent = self._indent[:-4]
+        self.open(line)
+
+
+def print_body(
+    program: Program,
+    dialect: CDialect,
+    lines: Lines,
+    names: Names,
+    words: Mapping[Expr, str],
+    arrays: Mapping[str, str],
+    texts: Mapping[CallForm, TextModule],
+) -> None:
+    """The statements of a kernel. `words` name atoms, `arrays` buffers, and `texts` define calls."""
+    _Statements(program, dialect, lines, names, words, arrays, texts).body(program.body, "body")
+
+
+class _Statements:
+    def __init__(
+        self,
+        program: Program,
+        dialect: CDialect,
+        lines: Lines,
+        names: Names,
+        words: Mapping[Expr, str],
+        arrays: Mapping[str, str],
+        texts: Mapping[CallForm, TextModule],
+    ) -> None:
+        self._dialect, self._lines, self._words, self._kernel = dialect, lines, words, program.name
+        placement = place(program)
+        self._early = placement.early
+        self._number = 0
+        self._rare = 0
+        self._values = Values(dialect, placement, words, arrays, texts, names.temporary, lines.add)
+
+    def body(self, body: Body, path: str) -> None:
+        for position, stmt in enumerate(body):
+            self._place(path, position)
+            for node in self._early.get(self._number, ()):
+                self._values.text(node)
+            self._number += 1
+            self._stmt(stmt, f"{path}[{position}]")
+
+    def _place(self, path: str, position: int) -> None:
+        self._lines.place = f"{self._kernel} {path}[{position}]"
+
+    def _stmt(self, stmt: Stmt, path: str) -> None:
+        add = self._lines.add
+        match stmt:
+            case Let(name, value):
+                self._declare("const ", name, value.dtype, self._text(value))
+            case Var(name, value):
+                self._declare("", name, value.dtype, self._text(value))
+            case Assign(name, value):
+                add(f"{self._word(name, value.dtype)} = {self._text(value)};")
+                self._values.forget(Life.UNTIL_ASSIGN)
+            case Store(buffer, index, value):
+                element = self._values.element(buffer.name, index)
+                add(f"{element} = {self._text(value)};")
+                self._values.forget(Life.UNTIL_WRITE)
+            case Atomic():
+                self._atomic(stmt)
+            case Subgroup():
+                self._subgroup(stmt)
+            case Barrier(scope):
+                add(self._dialect.barriers[scope])
+                self._values.forget(Life.UNTIL_WRITE)
+            case If():
+                self._if(stmt, path)
+            case For():
+                self._for(stmt, path)
+            case Region(label, body) if label == RARE:
+                self._rare += 1
+                self.body(body, f"{path}.body")
+                self._rare -= 1
+                if self._dialect.rare_end and not isinstance(body[-1], For):  # nothing joins loops
+                    add(self._dialect.rare_end)
+            case Region(_, body):
+                self.body(body, f"{path}.body")
+            case Break():
+                add("break;")
+            case Continue():
+                add("continue;")
+            case Return():
+                add("return;")
+            case Trap() | IndirectDispatch():
+                raise AssertionError(f"{type(stmt).__name__} is not in legalized programs")
+
+    def _text(self, value: Expr) -> str:
+        return without_brackets(self._values.text(value))
+
+    def _word(self, name: str, dtype: DType) -> str:
+        return self._words[Local(name, dtype)]
+
+    def _declare(self, qualifier: str, name: str, dtype: DType, value: str) -> None:
+        self._lines.add(f"{qualifier}{self._dialect.types[dtype]} {self._word(name, dtype)} = {value};")
+
+    def _atomic(self, stmt: Atomic) -> None:
+        element = self._values.element(stmt.buffer.name, stmt.index)
+        operands = [self._values.text(stmt.value)]
+        if stmt.expected is not None:
+            operands.append(self._values.text(stmt.expected))
+        dtype = stmt.buffer.dtype
+        self._result(stmt.result, dtype, self._atomic_template(stmt).format(element, *operands))
+        self._values.forget(Life.UNTIL_WRITE)
+
+    def _atomic_template(self, stmt: Atomic) -> str:
+        dtype = stmt.buffer.dtype
+        if stmt.op is AtomicOp.EXCHANGE and stmt.result is None and dtype in self._dialect.atomic_stores:
+            return self._dialect.atomic_stores[dtype]
+        return self._dialect.atomics[stmt.op, dtype]
+
+    def _subgroup(self, stmt: Subgroup) -> None:
+        dtype = stmt.value.dtype
+        operands = [self._values.text(x) for x in (stmt.value, stmt.lane) if x is not None]
+        call = self._dialect.subgroups[stmt.op, dtype].format(*operands)
+        self._result(stmt.result, stmt.op.result_type(dtype), call)
+
+    def _result(self, name: str | None, dtype: DType, value: str) -> None:
+        if name is None:
+            self._lines.add(f"{value};")
+        else:
+            self._declare("const ", name, dtype, value)
+
+    def _if(self, stmt: If, path: str) -> None:
+        self._lines.open(f"if ({self._text(stmt.condition)})")
+        self._block(stmt.then, f"{path}.then")
+        if stmt.orelse:
+            self._lines.reopen("} else")
+            self._block(stmt.orelse, f"{path}.orelse")
+        self._lines.close()
+
+    def _for(self, stmt: For, path: str) -> None:
+        """The end is evaluated before the loop: what it is made of may change inside."""
+        dtype = stmt.start.dtype
+        start, stop = self._values.text(stmt.start), self._values.fixed(stmt.stop)
+        counter, step = self._word(stmt.name, dtype), spell(self._dialect, Literal(dtype, stmt.step))
+        if advice := self._advice(stmt):
+            self._lines.add(advice)
+        self._lines.open(
+            f"for ({self._dialect.types[dtype]} {counter} = {start}; {counter} < {stop}; {counter} += {step})"
+        )
+        self._block(stmt.body, f"{path}.body")
+        self._lines.close()
+
+    def _advice(self, loop: For) -> str:
+        """What the compiler is told about a loop."""
+        if self._rare:
+            return self._dialect.rare_loop
+        return self._dialect.short_loop if self._dialect.short_loop and _is_short(loop) else ""
+
+    def _block(self, body: Body, path: str) -> None:
+        self._values.enter()
+        self.body(body, path)
+        self._values.leave()
+
+
+def _is_short(loop: For) -> bool:
+    """Whether a loop does so little so few times that its text is better written out."""
+    if loop.rounds is None:
+        return False
+    stmts = list(statements(loop.body))
+    is_plain = not any(isinstance(s, (For, If, Barrier)) for s in stmts)
+    return is_plain and loop.rounds * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT

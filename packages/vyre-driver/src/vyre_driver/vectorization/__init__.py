@@ -1,0 +1,1 @@
+"""Vectorization: workgroups as loops, loop versioning, index-set splitting; the shape that CPU compilers vectorize."""

@@ -1,0 +1,239 @@
+"""Checks that one comparison decides for many: a region in two versions, one of which need not check.
+
+Nearly every workgroup is within all bounds, and compilers make vectors of loops that do not ask. The region is a loop
+or, where invocations are work items, the whole kernel; the comparison is the same for the workgroup in that case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from vyre_driver.legalization.declare import declare
+from vyre_driver.legalization.fresh import Fresh
+from vyre_driver.legalization.lowered import RARE
+from vyre_driver.legalization.ranges import Ranges
+from vyre_driver.legalization.target import Target
+from vyre_driver.vectorization.versioning.bound import at_most, conjunction, number
+from vyre_driver.vectorization.versioning.checks import Checks, changing_names, find_checks
+from vyre_driver.vectorization.versioning.extents import Extent, Extents
+from vyre_driver.vectorization.versioning.peeling import Inside
+from vyre_driver.vectorization.versioning.unchecked import Unchecked, rechecked
+from vyre_driver.vectorization.workgroups.structure import has_barrier
+from vyre_foundation.dtype import u32, u64
+from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt, trip_count
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements, with_bodies
+from vyre_foundation.ops import OPS
+
+MAX_NODES = 8000
+"""Regions of more operations stay as they are: twice that is more to compile than checks are worth."""
+MAX_ARMS = 500
+"""Loops of more operations are not there three times."""
+MAX_WORK = 16
+"""Regions together come to this many times the operations of a kernel at most, counted when they are looked at and when
+they are copied: loops in loops in loops make it grow with the square of the depth otherwise."""
+_MANY = 64
+"""So many rounds are worth a comparison of their own."""
+
+
+def decide_before(program: Program, ranges: Ranges, target: Target) -> Program:
+    """``for l: a[i + l]``  →  ``if i + 255 < length(a): for l: a[i + l] (unchecked) else: for l: a[i + l]``
+
+    Nothing wraps in 64 bits, so it takes a target that has them.
+    """
+    if not target.versions or u64 not in target.arithmetic:
+        return program
+    versioner = _Versioner(program, ranges, target)
+    if program.workgroup_volume == 1:
+        return declare(program, versioner.loops(program.body))
+    return declare(program, versioner.kernel(program))
+
+
+class _Versioner:
+    def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
+        self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
+        self._left = MAX_WORK * _operations(program.body)
+
+    # ── regions ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def kernel(self, program: Program) -> Body:
+        """Work items: the region is all of the kernel."""
+        body = program.body
+        if not self._affords(body, MAX_NODES):
+            return body
+        extents = Extents(self._ranges, changing_names(body), _coordinates(program))
+        checks = find_checks(body, extents)
+        if not checks.loads:  # a guard alone costs no more than the comparison
+            return self.loops(body)
+        fast = self._unchecked(body, checks, extents)
+        return (If(conjunction(checks.claims), self.loops(fast), self._slow(body)),)
+
+    def loops(self, body: Body) -> Body:
+        """The loops of `body`, outermost first, each in two versions where that is worth it."""
+        out: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For):
+                out += self._loop(stmt)
+            else:
+                out.append(with_bodies(stmt, self.loops))
+        return _same(body, tuple(out))
+
+    def _loop(self, loop: For) -> Body:
+        """`loop` in two versions, or loops in it."""
+        if has_barrier(loop) or _is_search(loop) or not self._affords((loop,), MAX_NODES):
+            return (with_bodies(loop, self.loops),)
+        setup, fixed = self._with_fixed_bounds(loop)
+        extents = Extents(self._ranges, changing_names((fixed,)), {})
+        checks = find_checks((fixed,), extents)
+        if not checks.places:
+            return (with_bodies(loop, self.loops),)
+        if _only_in_long_loops(fixed, checks, self._ranges):
+            parts: Body = (with_bodies(loop, self.loops),)
+            return self._with_one_arm(loop, checks, parts) if _is_nest(loop) and not setup else parts
+        (fast,) = self._unchecked((fixed,), checks, extents)
+        fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),))
+        return (*setup, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
+
+    def _with_one_arm(self, loop: For, checks: Checks, other: Body) -> Body:
+        """``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
+
+        Of a loop whose loads are proven, or of a nest with all that there is to decide: a border is in few places, and
+        vectors of conditions are dear. `other` is the loop as it is elsewhere.
+        """
+        if not self._affords((loop,), MAX_ARMS):
+            return other
+        extents = Extents(self._ranges, changing_names((loop,)), {})
+        found = find_checks((loop,), extents, arms=True)
+        if found.decided.keys() == checks.decided.keys():
+            return other
+        parts = self._in_three_parts(loop, checks, other) if _is_row(loop, self._ranges) else None
+        if parts is not None:
+            return parts
+        inside = self._unchecked((loop,), found, extents)
+        return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
+
+    def _in_three_parts(self, loop: For, checks: Checks, other: Body) -> Body | None:
+        """``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
+        ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is."""
+        (slow,) = rechecked(other, self._ranges)
+        inside = Inside(*(Local(self._fresh(name), u32) for name in ("inside", "outside")))
+        for local in (inside.start, inside.stop):
+            self._ranges.learn(local, 0, self._ranges.of(loop.stop).high)
+        between = replace(loop, start=inside.start, stop=inside.stop)
+        proven = find_checks((between,), Extents(self._ranges, changing_names((loop,)), {})).claims
+        extents = Extents(self._ranges, changing_names((loop,)), {})
+        found = find_checks((between,), extents, arms=True)
+        lets = inside.lets([claim for claim in found.claims if claim not in proven], loop.stop)
+        if lets is None or not isinstance(slow, For) or not checks.loads <= found.loads:
+            return None
+        side = Local(self._fresh("side"), u32)
+        is_first = Apply(OPS["eq"], side, literal(u32, 0))
+        start = Select(is_first, slow.start, inside.stop)
+        stop = Select(is_first, inside.start, slow.stop)
+        fast = self._unchecked((between,), found, extents)
+        both = (replace(slow, start=start, stop=stop), If(is_first, fast))
+        return (*lets, For(side.name, literal(u32, 0), literal(u32, 2), 1, both))
+
+    def _affords(self, region: Body, most: int) -> bool:
+        """Whether a region has at most so many operations, and there is work left for two versions of it."""
+        if self._left <= 0:
+            return False
+        size = _operations(region)
+        self._left -= 2 * size
+        return size <= most and self._left >= 0
+
+    def _slow(self, body: Body) -> Body:
+        return (Region(RARE, rechecked(body, self._ranges)),)
+
+    def _with_fixed_bounds(self, loop: For) -> tuple[Body, For]:
+        """Bounds that are read from memory are read once."""
+        setup: list[Stmt] = []
+        ends = []
+        for end in (loop.start, loop.stop):
+            if any(isinstance(node, Load) for node in postorder((end,))):
+                local = Local(self._fresh(f"{loop.name}_end"), end.dtype)
+                setup.append(Let(local.name, end))
+                end = self._ranges.carry(end, local)
+            ends.append(end)
+        return tuple(setup), replace(loop, start=ends[0], stop=ends[1]) if setup else loop
+
+    def _unchecked(self, body: Body, checks: Checks, extents: Extents) -> Body:
+        return Unchecked(body, checks, extents, self._ranges, self._fresh, self._target).body(body)
+
+
+def _coordinates(program: Program) -> dict[Id, Extent]:
+    """The ids of the invocations of a workgroup."""
+    ids: dict[Id, Extent] = {}
+    for axis, size in enumerate(program.workgroup_size):
+        group = Cast(u64, Id(IdKind.WORKGROUP_ID, axis))
+        first = at_most(Apply(OPS["mul"], group, literal(u64, size)), (1 << 32) - size)
+        assert first is not None
+        ids[Id(IdKind.LOCAL_ID, axis)] = Extent(number(0), number(size - 1))
+        ids[Id(IdKind.GLOBAL_ID, axis)] = Extent(first, first.shifted(size - 1))
+    return ids
+
+
+def _operations(body: Body) -> int:
+    return len(postorder(e for s in statements(body) for e in expressions(s)))
+
+
+def _only_in_long_loops(loop: For, checks: Checks, ranges: Ranges) -> bool:
+    """Whether all that there is to decide lies in inner loops that can as well ask for themselves."""
+    long = [s for s in loop.body if isinstance(s, For) and work(s, ranges) >= _MANY]
+    inner = {id(s) for s in statements(tuple(long))}
+    return all(id(place) in inner for place in checks.places)
+
+
+def _is_search(loop: For) -> bool:
+    """Whether a loop of unknown length ends where it has found something: compilers make no vectors of it, and it may
+    be over before a comparison was worth its while."""
+    is_known = isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)
+    return not is_known and _may_break(loop.body)
+
+
+def _may_break(body: Body) -> bool:
+    return any(isinstance(s, Break) or (not isinstance(s, For) and any(map(_may_break, bodies(s)))) for s in body)
+
+
+def _is_row(loop: For, ranges: Ranges) -> bool:
+    """Whether a loop begins at 0, is long, and comes to its end."""
+    begins = isinstance(loop.start, Literal) and not loop.start.bits and loop.step == 1 and loop.start.dtype is u32
+    is_simple = not any(isinstance(s, (For, Break, Return)) for s in statements(loop.body))
+    return begins and is_simple and _rounds(loop, ranges) >= _MANY
+
+
+def _is_nest(loop: For) -> bool:
+    """Whether a loop is there for the one in it."""
+    *before, last = loop.body
+    return isinstance(last, For) and all(isinstance(s, Let) for s in before)
+
+
+def work(loop: For, ranges: Ranges) -> int:
+    """How many rounds a loop and one in it have as a rule."""
+    nested = [work(inner, ranges) for inner in _loops_in(loop.body)]
+    return _rounds(loop, ranges) * max(nested, default=1)
+
+
+def _loops_in(body: Body) -> Iterator[For]:
+    """The outermost loops: each takes at least as long as those in it."""
+    for stmt in body:
+        if isinstance(stmt, For):
+            yield stmt
+        else:
+            for inner in bodies(stmt):
+                yield from _loops_in(inner)
+
+
+def _rounds(loop: For, ranges: Ranges) -> int:
+    """As far as is known, of a loop that does not end early."""
+    stop = loop.stop
+    ends = stop.args if isinstance(stop, Apply) and stop.op.id == "min" else (stop,)
+    last = max(ranges.of(end).low for end in ends)
+    return max(1, trip_count(int(loop.start.value), last, loop.step)) if isinstance(loop.start, Literal) else 1
+
+
+def _same(old: Body, new: Body) -> Body:
+    """`old` where nothing changed."""
+    return old if len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True)) else new

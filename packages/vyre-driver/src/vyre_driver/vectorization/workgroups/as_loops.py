@@ -1,0 +1,359 @@
+"""Workgroups as loops: one work item runs a workgroup, its invocations one after the other, up to the next barrier.
+
+Compilers for CPUs turn these loops into vector code; barriers cost nothing, workgroup memory is a local array, and
+atomics on it are plain operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from vyre_driver.legalization.coordinates import add, multiply
+from vyre_driver.legalization.declare import declare
+from vyre_driver.legalization.fresh import Fresh
+from vyre_driver.legalization.lowered import RARE
+from vyre_driver.legalization.ranges import Ranges
+from vyre_driver.legalization.target import Arrangement, Groups, Target, unsupported
+from vyre_driver.vectorization.workgroups.coarsening import Row, most_in_a_row
+from vyre_driver.vectorization.workgroups.crossing import (
+    crossing_locals,
+    made_again,
+    named_locals,
+    phases,
+    someone_leaves,
+)
+from vyre_driver.vectorization.workgroups.invocation import Invocation, Workgroup
+from vyre_driver.vectorization.workgroups.lanes import Limit, end_of_loop, split_guard
+from vyre_driver.vectorization.workgroups.memory import MAX_BYTES, GroupMemory
+from vyre_driver.vectorization.workgroups.orders import Orders
+from vyre_driver.vectorization.workgroups.returns import without_returns
+from vyre_driver.vectorization.workgroups.structure import (
+    Choice,
+    Limited,
+    Node,
+    Once,
+    Phase,
+    Rarely,
+    Rounds,
+    Together,
+    has_barrier,
+    structure,
+)
+from vyre_foundation.dtype import bool_, u32, u64
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Local, literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Scope,
+    Stmt,
+    Subgroup,
+    Var,
+)
+from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ops import OPS
+from vyre_foundation.validate.declared import declared_locals, mutable_locals
+
+IN_STEP = 64
+"""How many invocations go through a loop together that each may leave."""
+FEW = 4
+"""So many take longer together than one after the other."""
+
+
+def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
+    """``w[local_id] = x; barrier; y = w[x]``  →  ``for l: (w[l] = …; x_kept[l] = …); for l: y = w[x_kept[l]]``
+
+    Where loops are `wanted` the result has a workgroup of one invocation, which may run several of the program's
+    (`runs`). A program that has collectives or grid barriers of the target left, or whose memory is too large for that,
+    stays as it is; `UnsupportedFeature` if that is no way either. A workgroup that has one invocation already loses its
+    barriers, on every target.
+    """
+    if program.workgroup_volume == 1:
+        return _without_barriers(program), wanted
+    if not wanted.as_loops:
+        return program, wanted
+    if not _can_loop(program):
+        return program, Arrangement(False, "it uses collectives, or a barrier of the grid, that the device has")
+    grouper = _Grouper(_flat(program), ranges, target)
+    if grouper.memory.bytes <= MAX_BYTES:
+        return grouper.program(), replace(wanted, most=grouper.most)
+    what = f"{grouper.memory.bytes} bytes of memory for one workgroup, more than {MAX_BYTES}"
+    if target.groups is Groups.LOOPS and any(map(has_barrier, program.body)):
+        raise unsupported(target, f"barriers beside {what}")
+    return program, Arrangement(False, f"as loops it would take {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Neighbours on an axis of the workgroup: `extent` of them, or what is left behind `first`."""
+
+    first: Local
+    extent: int
+    count: Expr
+
+
+def _without_barriers(program: Program) -> Program:
+    """``barrier``  →  nothing, where a workgroup is one invocation, whose effects are in order anyway"""
+
+    def without(stmt: Stmt) -> Stmt | Body:
+        return () if isinstance(stmt, Barrier) and stmt.scope is Scope.WORKGROUP else stmt
+
+    return replace(program, body=rewrite_body(program.body, without))
+
+
+def _can_loop(program: Program) -> bool:
+    """Whether nothing but storage and barriers connects the invocations."""
+    native = (s for s in statements(program.body) if isinstance(s, (Subgroup, Barrier)))
+    return all(isinstance(s, Barrier) and s.scope is Scope.WORKGROUP for s in native)
+
+
+def _flat(program: Program) -> Program:
+    """``global_id`` of an axis of size 1  →  ``workgroup_id``, and ``local_id``  →  ``0``"""
+    sizes, memo = program.workgroup_size, dict[Expr, Expr]()
+
+    def flat(node: Expr) -> Expr:
+        match node:
+            case Id(IdKind.GLOBAL_ID, axis) if sizes[axis] == 1:
+                return Id(IdKind.WORKGROUP_ID, axis)
+            case Id(IdKind.LOCAL_ID, axis) if sizes[axis] == 1:
+                return literal(u32, 0)
+            case _:
+                return node
+
+    return declare(program, rewrite_body(program.body, lambda s: with_expressions(s, lambda e: rewrite(e, flat, memo))))
+
+
+class _Grouper:
+    def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
+        self._ranges, self._fresh = ranges, Fresh(program)
+        self._is_wide = target.wide_indices and u64 in target.arithmetic
+        self._nodes, self._group = structure(program.body, self._fresh)
+        everything = (*program.body, *(stmt for phase in phases(self._nodes) for stmt in phase.body))
+        self._lets = {s.name: s.value for s in statements(everything) if isinstance(s, Let)}
+        self._mutable = mutable_locals(everything)
+        self._crossing = crossing_locals(self._nodes, self._group.names)
+        self._places = {name: place for place, name in enumerate(self._crossing)}
+        self._again = made_again(self._crossing, self._lets, self._group)
+        self._gone = self._fresh("gone") if someone_leaves(self._nodes) else None
+        types = declared_locals(everything)
+        kept = {name: types[name] for name in self._crossing if name not in self._again}
+        kept = kept if self._gone is None else {**kept, self._gone: bool_}
+        self.most = most_in_a_row(program, self._nodes, kept.values())
+        x, y, z = program.workgroup_size
+        self._program = replace(program, workgroup_size=(x * self.most, y, z))
+        self.memory = GroupMemory(self._program, kept, self._fresh)
+        self._axes = [axis for axis in (2, 1, 0) if program.workgroup_size[axis] > 1]
+        self._orders = Orders(everything, self._axes, is_free=not self.memory.keeps_lanes)
+        self._limits: tuple[Limit, ...] = ()
+        self._part = dict[int, Part]()
+        self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
+        self._row = Row.of(program, self._first[0], self._fresh, ranges, self.most) if self.most > 1 else None
+        images = {} if self._row is None else self._row.images
+        self._workgroup = Workgroup(self.memory, ranges, self._fresh, self._first, images)
+        zeros = dict.fromkeys(range(3), literal(u32, 0))
+        self._at_group = Invocation(self._workgroup, zeros, literal(u32, 0), {}).expr
+
+    def program(self) -> Program:
+        body = (*self._first_ids(), *self._emit(self._nodes))
+        shared = [b for b in self._program.buffers if b not in self.memory.arrays]
+        if self._row is not None:
+            shared.insert(sum(b.binding is not None for b in shared), self._row.buffer)
+        return replace(self._program, workgroup_size=(1, 1, 1), buffers=(*shared, *self.memory.buffers), body=body)
+
+    def _first_ids(self) -> Iterator[Stmt]:
+        """The global ids of the first invocation of the workgroup."""
+        for axis, first in self._first.items():
+            if axis == 0 and self._row is not None:
+                yield from self._row.lets()
+                continue
+            size = self._program.workgroup_size[axis]
+            self._ranges.learn(first, 0, u32.highest + 1 - size)  # the ids of all others are numbers, too
+            yield Let(first.name, multiply(Id(IdKind.WORKGROUP_ID, axis), literal(u32, size)))
+
+    def _emit(self, nodes: tuple[Node, ...]) -> Iterator[Stmt]:
+        """What the workgroup does; what is the same for all invocations is taken from the first."""
+        for node in nodes:
+            match node:
+                case Phase(body):
+                    yield from self._phase(body, is_last=node is self._nodes[-1])
+                case Once(Let(name, value)):
+                    yield Let(name, self._at_group(value))
+                case Once(jump):
+                    yield jump
+                case Choice(condition, then, orelse):
+                    yield If(self._at_group(condition), tuple(self._emit(then)), tuple(self._emit(orelse)))
+                case Rounds(stmt, inner):
+                    start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
+                    yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
+                case Together():
+                    yield from self._in_parts(partial(self._in_step, node))
+                case Rarely():
+                    yield from self._in_parts(partial(self._rarely, node))
+                case Limited(limits, inner):
+                    outer, self._limits = self._limits, (*self._limits, *limits)
+                    yield from self._emit(inner)
+                    self._limits = outer
+
+    def _phase(self, body: Body, *, is_last: bool, anew: bool = False) -> Body:
+        """Loops over the invocations around `body`. `anew`: it is there already, so its locals need other names."""
+        guarded, counters = split_guard(body, self._group, self._lets, self._places.keys()), self._counters()
+        here = named_locals(guarded.body) if self._crossing else set()
+        declared = declared_locals(guarded.body)
+        others = sorted((here & self._places.keys()) - declared.keys(), key=self._places.__getitem__)
+        taken = {name: self._fresh(name) for name in others}
+        names = {**taken, **{name: self._fresh(name) if anew else name for name in declared}}
+        invocation = self._invocation(counters, names)
+        ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
+        left = () if is_last else self._leave(invocation, guarded.body, names)
+        stmts = (*self._take(invocation, taken), *invocation.body(ends), *left)
+        if all(isinstance(s, Let) for s in stmts):
+            return ()
+        return self._for_all(counters, stmts, guarded.limits, self._orders.of(guarded.body))
+
+    def _counters(self) -> dict[int, Local]:
+        """Those of a new loop over the invocations, by axis."""
+        return {axis: Local(self._fresh(f"local_{'xyz'[axis]}"), u32) for axis in self._axes}
+
+    def _invocation(self, counters: Mapping[int, Local], names: Mapping[str, str]) -> Invocation:
+        """The one that the counters of a loop stand at."""
+        ids: dict[int, Expr] = dict.fromkeys(range(3), literal(u32, 0))
+        for axis, counter in counters.items():
+            ids[axis] = add(self._part[axis].first, counter) if axis in self._part else counter
+            self._ranges.learn(counter, 0, self._program.workgroup_size[axis] - 1)
+            self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
+            self._ranges.learn_whole(add(self._first[axis], ids[axis]))
+        return Invocation(self._workgroup, ids, self._lane(ids), names)
+
+    def _for_all(
+        self,
+        counters: Mapping[int, Local],
+        stmts: Body,
+        limits: tuple[Limit, ...] = (),
+        axes: Sequence[int] | None = None,
+    ) -> Body:
+        """Loops over the invocations, or over a part of them, for which there are no other limits; on `axes` from the
+        outermost to the innermost."""
+        for axis in reversed(axes or self._axes):
+            end = self._part[axis].count if axis in self._part else self._end(axis, limits)
+            stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts),)
+        return stmts
+
+    def _end(self, axis: int, limits: tuple[Limit, ...] = ()) -> Expr:
+        whole: Expr = literal(u32, self._program.workgroup_size[axis])
+        if axis == 0 and self._row is not None:
+            whole = self._row.end
+        return end_of_loop((*self._limits, *limits), axis, whole, self._first[axis], self._at_group)
+
+    # ── parts of a workgroup ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _in_parts(self, stmts_of_part: Callable[[], Iterable[Stmt]]) -> Iterator[Stmt]:
+        """What neighbours do together, part by part of the workgroup: one that goes on for long holds up few others."""
+        left, ends = IN_STEP, dict[int, Expr]()
+        for axis in reversed(self._axes):
+            size = self._program.workgroup_size[axis]
+            extent = min(size, left)
+            left //= extent
+            if extent < size:
+                end = self._end(axis)
+                if not isinstance(end, Literal):
+                    known = Local(self._fresh(f"end_{'xyz'[axis]}"), u32)
+                    yield Let(known.name, end)
+                    end = known
+                ends[axis], self._part[axis] = end, self._new_part(axis, end, extent)
+        stmts: Body = tuple(stmts_of_part())
+        for axis, end in ends.items():
+            part = self._part.pop(axis)
+            stmts = (For(part.first.name, literal(u32, 0), end, part.extent, stmts),)
+        yield from stmts
+
+    def _new_part(self, axis: int, end: Expr, extent: int) -> Part:
+        first = Local(self._fresh(f"part_{'xyz'[axis]}"), u32)
+        self._ranges.learn(first, 0, self._program.workgroup_size[axis] - 1)
+        count: Expr = literal(u32, extent)
+        if not isinstance(end, Literal) or end.bits % extent:
+            count = Apply(OPS["min"], count, Apply(OPS["sub"], end, first))
+        return Part(first, extent, count)
+
+    def _in_step(self, loop: Together) -> Iterator[Stmt]:
+        """Rounds for a part of the workgroup, as long as more than a few go on; these do so one after the other."""
+        stmt = loop.stmt
+        counter = Local(stmt.name, stmt.start.dtype)
+        start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
+        if loop.limit is not None:
+            stop = Local(self._fresh("most"), counter.dtype)
+            yield Var(stop.name, start)
+            yield from self._gathered(stop, "max", loop.limit)
+        rest, count = Local(self._fresh("rest"), counter.dtype), Local(self._fresh("count"), u32)
+        yield Var(rest.name, stop)
+        after = Apply(OPS["add_sat"], counter, literal(counter.dtype, stmt.step))
+        go_on = If(Apply(OPS["ne"], count, literal(u32, 0)), (Assign(rest.name, after),))
+        body = (
+            *self._phase(loop.body.body, is_last=False),
+            Var(count.name, literal(u32, 0)),
+            *self._gathered(count, "add", loop.going),
+            If(Apply(OPS["le"], count, literal(u32, FEW)), (go_on, Break())),
+        )
+        yield For(stmt.name, start, stop, stmt.step, body)
+        alone = replace(stmt, start=rest, stop=stop)
+        is_going = Apply(OPS["ne"], loop.going, literal(u32, 0))
+        one_by_one = self._phase((If(is_going, (alone,)),), is_last=False, anew=True)
+        yield If(Apply(OPS["lt"], rest, stop), (Region(RARE, one_by_one),))
+
+    def _rarely(self, branch: Rarely) -> Iterator[Stmt]:
+        """A branch for all of a part if one of them takes it: then it is a loop over arrays, without branches."""
+        count = Local(self._fresh("count"), u32)
+        yield Var(count.name, literal(u32, 0))
+        yield from self._gathered(count, "add", branch.taken)
+        yield If(Apply(OPS["ne"], count, literal(u32, 0)), self._phase(branch.body.body, is_last=False))
+
+    def _gathered(self, total: Local, op: str, name: Local) -> Body:
+        """``total = op(total, …)`` with what the local `name` is for each invocation."""
+        counters = self._counters()
+        value = self._here(self._invocation(counters, {}), name.name)
+        value = value if value.dtype is total.dtype else Cast(total.dtype, value)
+        return self._for_all(counters, (Assign(total.name, Apply(OPS[op], total, value)),))
+
+    # ── between phases ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _lane(self, ids: Mapping[int, Expr]) -> Expr:
+        """The number of an invocation in its workgroup, as an index."""
+        dtype = u64 if self._is_wide and len(self._axes) > 1 else u32
+        lane: Expr | None = None
+        for axis in self._axes:
+            id = ids[axis] if dtype is u32 else Cast(dtype, ids[axis])
+            size = literal(dtype, self._program.workgroup_size[axis])
+            lane = id if lane is None else add(multiply(lane, size), id)
+        assert lane is not None
+        self._ranges.learn(lane, 0, self._program.workgroup_volume - 1)
+        return lane
+
+    def _farewell(self, invocation: Invocation, is_last: bool) -> Body:
+        """What an invocation leaves behind that ends early: later phases pass it over."""
+        return () if is_last or self._gone is None else (invocation.keep(self._gone, literal(bool_, 1)),)
+
+    def _take(self, invocation: Invocation, taken: dict[str, str]) -> Iterator[Stmt]:
+        """The locals of other phases, under the names that they have in this one."""
+        if self._gone is not None:
+            yield If(invocation.kept(self._gone), (Continue(),))
+        for name, here in taken.items():
+            kind = Var if name in self._mutable else Let
+            yield kind(here, self._here(invocation, name))
+
+    def _here(self, invocation: Invocation, name: str) -> Expr:
+        """A local of another phase, for an invocation."""
+        return invocation.expr(self._again[name]) if name in self._again else invocation.kept(name)
+
+    def _leave(self, invocation: Invocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
+        """What other phases may look at, as it is now."""
+        changed = declared_locals(body).keys() | {s.name for s in statements(body) if isinstance(s, Assign)}
+        for name in sorted(changed & self.memory.kept.keys(), key=self._places.__getitem__):
+            yield invocation.keep(name, Local(names[name], self.memory.kept[name].dtype))

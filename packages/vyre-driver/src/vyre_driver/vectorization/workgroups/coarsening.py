@@ -1,0 +1,112 @@
+"""Workgroups in a row: a work item runs several of a program that can not tell where one of them ends.
+
+A row is one loop over the invocations of all its workgroups. Vectors want loops that are longer than most workgroups,
+and loops around them go through more at once. How many there are in a row is known at the launch: where the grid is
+small every worker should have some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from vyre_driver.legalization.coordinates import multiply
+from vyre_driver.legalization.declare import next_binding
+from vyre_driver.legalization.fresh import Fresh
+from vyre_driver.legalization.lowered import RUNS
+from vyre_driver.legalization.ranges import Ranges
+from vyre_driver.vectorization.workgroups.structure import Choice, Limited, Node, Phase, Rounds, Together
+from vyre_foundation.dtype import DType, u32
+from vyre_foundation.ir.buffer import Access, Buffer, Memory
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, Local, literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Barrier, Break, For, Let
+from vyre_foundation.ir.walk import statements
+from vyre_foundation.ops import OPS
+
+_MOST_INVOCATIONS = 4096
+"""Of a row on x."""
+_MOST_BYTES = 16 * 1024
+"""Of what the invocations of a row keep, which should stay in the fastest memory."""
+_FIRST, _GROUPS = (Id(kind, 0) for kind in (IdKind.WORKGROUP_ID, IdKind.NUM_WORKGROUPS))
+
+
+def most_in_a_row(program: Program, nodes: Iterable[Node], kept: Iterable[DType]) -> int:
+    """How many workgroups a work item may run; 1 where the program can tell them apart, or it would not be faster.
+
+    `kept` are the types of the locals that live in memory.
+    """
+    size = program.workgroup_size[0]
+    shared = any(b.memory is Memory.WORKGROUP for b in program.buffers)
+    if size == 1 or shared or _tells_groups_apart(program) or any(map(_is_no_vector, nodes)):
+        return 1
+    private = sum(b.dtype.size * b.count for b in program.buffers if _is_private(b) and isinstance(b.count, int))
+    each = (private + sum(dtype.size for dtype in kept)) * program.workgroup_volume
+    return max(1, min(_MOST_INVOCATIONS // size, _MOST_BYTES // max(1, each)))
+
+
+def _is_no_vector(node: Node) -> bool:
+    """Whether a loop stays inside of the loop over invocations, or has parts of its own."""
+    match node:
+        case Together():
+            return True
+        case Rounds(_, inner) | Limited(_, inner):
+            return any(map(_is_no_vector, inner))
+        case Choice(_, then, orelse):
+            return any(map(_is_no_vector, (*then, *orelse)))
+        case Phase(body):
+            return any(isinstance(s, Break) or (isinstance(s, For) and s.rounds is None) for s in statements(body))
+        case _:
+            return False
+
+
+def _is_private(buffer: Buffer) -> bool:
+    return buffer.memory is Memory.PRIVATE
+
+
+def _tells_groups_apart(program: Program) -> bool:
+    own = (Id(IdKind.LOCAL_ID, 0), _FIRST)
+    return any(node in own for node in program.code.others) or any(
+        isinstance(stmt, Barrier) for stmt in statements(program.body)
+    )
+
+
+def runs_buffer(binding: int) -> Buffer:
+    """See `RUNS`."""
+    return Buffer(RUNS, u32, Access.READ, Memory.UNIFORM, 2, binding)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The workgroups of one work item: `first` is the global id on x of its first invocation, `end` their number."""
+
+    buffer: Buffer
+    group: Local
+    first: Local
+    end: Local
+    size: int
+
+    @classmethod
+    def of(cls, program: Program, first: Local, fresh: Fresh, ranges: Ranges, most: int) -> Row:
+        """Of `program`, whose workgroups are as they were written."""
+        group, end = Local(fresh("first_group"), u32), Local(fresh("end_x"), u32)
+        size = program.workgroup_size[0]
+        ranges.learn(first, 0, u32.highest + 1 - size)
+        ranges.learn(end, size, size * most)
+        return cls(runs_buffer(next_binding(program)), group, first, end, size)
+
+    def lets(self) -> Iterator[Let]:
+        width = literal(u32, self.size)
+        run, groups = self._word(0), self._word(1)
+        left = Apply(OPS["sub"], groups, self.group)
+        yield Let(self.group.name, multiply(_FIRST, run))
+        yield Let(self.first.name, multiply(self.group, width))
+        yield Let(self.end.name, multiply(Apply(OPS["min"], run, left), width))
+
+    @property
+    def images(self) -> dict[Expr, Expr]:
+        """What the launch is to the program."""
+        return {_GROUPS: self._word(1)}
+
+    def _word(self, index: int) -> Expr:
+        return Load(self.buffer, literal(u32, index), checked=False)

@@ -1,0 +1,101 @@
+"""The loop over the invocations of a workgroup: its counters are the local ids.
+
+A guard around the whole body becomes the end of the loop: compilers make vectors of a loop that ends early, but hardly
+of one that does nothing at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
+from dataclasses import dataclass
+from functools import reduce
+
+from vyre_driver.vectorization.workgroups.values import GroupValues
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, literal
+from vyre_foundation.ir.stmt import Body, If, Let
+from vyre_foundation.ops import OPS
+
+Limit = tuple[int, IdKind, Expr]
+"""An axis, and what the local or the global id must be below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A body, and what ends its loops early."""
+
+    body: Body
+    limits: tuple[Limit, ...] = ()
+
+
+def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded:
+    """``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
+
+    Only where lets and one `if` are all of the body, and nobody else needs the lets.
+    """
+    limits: list[Limit] = []
+    while (found := _outer_guard(body, group, lets, crossing)) is not None:
+        body = found.body
+        limits += found.limits
+    return Guarded(body, tuple(limits))
+
+
+def _outer_guard(
+    body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]
+) -> Guarded | None:
+    *before, last = body
+    names = {s.name for s in before if isinstance(s, Let)}
+    if not isinstance(last, If) or last.orelse or len(names) != len(before) or names & crossing:
+        return None
+    terms = [(term, _limit(term, group, lets)) for term in _conjunction(last.condition)]
+    limits = tuple(limit for _, limit in terms if limit is not None)
+    rest = [term for term, limit in terms if limit is None]
+    inner = (If(reduce(lambda a, b: Apply(OPS["and"], a, b), rest), last.then),) if rest else last.then
+    return Guarded((*before, *inner), limits) if limits else None
+
+
+def _conjunction(condition: Expr) -> list[Expr]:
+    """The conditions that must all hold, in order."""
+    terms: list[Expr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op.id == "and":
+            stack.extend(reversed(node.args))
+        else:
+            terms.append(node)
+    return terms
+
+
+def _limit(term: Expr, group: GroupValues, lets: Mapping[str, Expr]) -> Limit | None:
+    """``id < limit`` (or the other way round) with a limit that is one for the workgroup; ``id == 0`` is ``id < 1``."""
+    if not isinstance(term, Apply) or term.op.id not in ("lt", "gt", "eq"):
+        return None
+    id, limit = term.args if term.op.id == "lt" else tuple(reversed(term.args))
+    id = resolved(id, lets)
+    if term.op.id == "eq":
+        id, limit = (limit, id) if isinstance(id, Literal) else (id, limit)
+        if limit is not literal(u32, 0):
+            return None
+        limit = literal(u32, 1)
+    if isinstance(id, Id) and id.kind in (IdKind.LOCAL_ID, IdKind.GLOBAL_ID) and group.holds(limit):
+        return id.axis, id.kind, limit
+    return None
+
+
+def resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
+    while isinstance(node, Local) and node.name in lets:
+        node = lets[node.name]
+    return node
+
+
+def end_of_loop(limits: Iterable[Limit], axis: int, end: Expr, base: Expr, at_group: Callable[[Expr], Expr]) -> Expr:
+    """Where the loop of an axis ends: at `end`, or the least limit. `base` is the global id of its first invocation."""
+    for limited, kind, limit in limits:
+        if limited == axis:
+            limit = at_group(limit)
+            if kind is IdKind.GLOBAL_ID:
+                limit = Apply(OPS["sub_sat"], limit, base)
+            is_less = isinstance(limit, Literal) and isinstance(end, Literal) and limit.bits < end.bits
+            end = limit if is_less else Apply(OPS["min"], end, limit)
+    return end

@@ -1,0 +1,263 @@
+"""A kernel as what a workgroup does: phases that its invocations run one after the other, and control around them.
+
+A barrier ends a phase. Control flow around barriers is the same for all invocations, so the workgroup takes it as one.
+So it does with loops over plain memory whose bounds are the same for all: their invocations then walk through memory
+side by side, and compilers turn the inner loop over invocations into vectors. And so it does with loops of arithmetic
+that invocations leave at rounds of their own (`in_step`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from vyre_driver.legalization.fresh import Fresh
+from vyre_driver.legalization.lowered import RARELY
+from vyre_driver.legalization.rare import as_selections, is_rare_branch
+from vyre_driver.vectorization.workgroups.lanes import Limit, split_guard
+from vyre_driver.vectorization.workgroups.lockstep import can_go_in_step, masked
+from vyre_driver.vectorization.workgroups.values import FAR, GroupValues, Strides
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
+from vyre_foundation.ir.stmt import (
+    Atomic,
+    Barrier,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Return,
+    Stmt,
+    Store,
+    Var,
+)  # fmt: skip
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ops import OPS
+
+_UNROLLED = 4
+"""Loops of so few rounds stay inside: compilers unroll them."""
+IN_A_ROW = 4
+"""Neighbours whose elements are no further apart walk through memory side by side: each takes some in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Statements that every invocation runs from first to last; no other invocation waits for them."""
+
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An `if` that the workgroup takes as one."""
+
+    condition: Expr
+    then: tuple[Node, ...]
+    orelse: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A loop that the workgroup goes through as one."""
+
+    stmt: For
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A loop that invocations leave at rounds of their own, and that some of them go through together.
+
+    `body` is a round for all of them, in which `going` becomes 0 for those that leave. `limit` is where the loop ends
+    for an invocation, None where it ends for all at once.
+    """
+
+    stmt: For
+    body: Phase
+    going: Local
+    limit: Local | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rarely:
+    """A branch that hardly any invocation takes. `body` is what all of some neighbours do if one of them takes it:
+    `taken` says which do."""
+
+    taken: Local
+    body: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """What only the first invocations on some axes run."""
+
+    limits: tuple[Limit, ...]
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A statement of the workgroup: a let of a value that is one for all, or a jump that all take."""
+
+    stmt: Let | Return | Break | Continue
+
+
+Node = Phase | Choice | Rounds | Together | Rarely | Limited | Once
+
+
+def structure(body: Body, fresh: Fresh) -> tuple[tuple[Node, ...], GroupValues]:
+    """The nodes of a kernel, and the locals that are one for a workgroup."""
+    lets = {s.name: s.value for s in statements(body) if isinstance(s, Let)}
+    builder = _Structure(Strides(statements(body)), lets, fresh)
+    return builder.nodes(flattened(body), in_rounds=False, barrier_later=False), builder.group
+
+
+def flattened(body: Body) -> Body:
+    """``region: (a; b)``  →  ``a; b``, everywhere"""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Region(label) if label != RARELY:
+                out += flattened(stmt.body)
+            case If(condition, then, orelse):
+                out.append(If(condition, flattened(then), flattened(orelse)))
+            case For(name, start, stop, step, inner):
+                out.append(For(name, start, stop, step, flattened(inner)))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+class _Structure:
+    def __init__(self, strides: Strides, lets: Mapping[str, Expr], fresh: Fresh) -> None:
+        self.group = GroupValues()
+        self._strides, self._lets, self._fresh = strides, lets, fresh
+        self._has_returned = False
+        """Whether some invocations may be gone at this place."""
+
+    def nodes(self, body: Body, *, in_rounds: bool, barrier_later: bool) -> tuple[Node, ...]:
+        """`in_rounds`: a jump here belongs to a loop of the workgroup. `barrier_later`: a barrier may follow `body`."""
+        out: list[Node] = []
+        open: list[Stmt] = []
+        last_barrier = max((n for n, s in enumerate(body) if has_barrier(s)), default=-1)
+        for position, stmt in enumerate(body):
+            later = barrier_later or position < last_barrier
+            if isinstance(stmt, Let) and not self._has_returned and self.group.holds(stmt.value):
+                self.group.names.add(stmt.name)
+                out.append(Once(stmt))  # before the phase that is still open: nothing there can change it
+                continue
+            node = self._of_group(stmt, in_rounds, later)
+            if isinstance(node, Together):
+                open += _before(node)
+            if node is None:
+                self._has_returned |= _contains(stmt, Return)
+                open.append(stmt)
+            elif open:
+                out.append(Phase(tuple(open)))
+                open = []
+            if node is not None and not isinstance(node, Barrier):
+                out.append(node)
+        return (*out, Phase(tuple(open))) if open else tuple(out)
+
+    def _of_group(self, stmt: Stmt, in_rounds: bool, later: bool) -> Node | Barrier | None:
+        """`stmt` as the workgroup takes it, if it does so as one."""
+        match stmt:
+            case Barrier():
+                return stmt
+            case Return() | Break() | Continue() if later or in_rounds:
+                return Once(stmt)
+            case If() if has_barrier(stmt) or (in_rounds and _jumps_out(stmt)) or (later and _contains(stmt, Return)):
+                then = self.nodes(stmt.then, in_rounds=in_rounds, barrier_later=later)
+                orelse = self.nodes(stmt.orelse, in_rounds=in_rounds, barrier_later=later)
+                return Choice(stmt.condition, then, orelse)
+            case If() if any(self._has_parts(s) for s in stmt.then):
+                guard = split_guard((stmt,), self.group, self._lets, frozenset())
+                if guard.limits and guard.body == stmt.then:
+                    return Limited(guard.limits, self.nodes(stmt.then, in_rounds=False, barrier_later=later))
+            case If(Local() as taken) if is_rare_branch(stmt) and not (self._has_returned or self.group.holds(taken)):
+                return Rarely(taken, Phase(as_selections(stmt)))
+            case For():
+                together = has_barrier(stmt) or (later and _contains(stmt, Return))
+                if together or self._goes_outside(stmt):
+                    self.group.names.add(stmt.name)
+                    return Rounds(stmt, self.nodes(stmt.body, in_rounds=together, barrier_later=together or later))
+                if self._goes_in_step(stmt):
+                    return self._together(stmt)
+        return None
+
+    def _has_parts(self, stmt: Stmt) -> bool:
+        """Whether invocations should go through `stmt` some at a time."""
+        return is_rare_branch(stmt) or (isinstance(stmt, For) and self._goes_in_step(stmt))
+
+    def _goes_outside(self, loop: For) -> bool:
+        """Whether the workgroup should go through a loop without barriers as one."""
+        inside = [s for s in loop.body if not (isinstance(s, For) and self._goes_in_step(s))]
+        if self._has_returned or any(_contains(s, Return, Break, Continue) for s in inside):
+            return False
+        if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
+            return False
+        strides = [self._strides.of(index) for index in shared_indices(loop.body)]
+        # A sum in memory waits for its own store in every round; neighbours at least wait together.
+        if FAR in strides and _contains(loop, Store, Atomic):
+            strides = [stride for stride in strides if stride != FAR]
+        return all(stride is None or abs(stride) <= IN_A_ROW for stride in strides)
+
+    def _goes_in_step(self, loop: For) -> bool:
+        """Whether invocations should go through a loop together although not all come to its end."""
+        if self._has_returned or not self.group.holds(loop.start) or _is_unrolled(loop):
+            return False
+        ends_for_all = self.group.holds(loop.stop)
+        if ends_for_all and not _contains(loop, Break, Continue):
+            return False
+        return (ends_for_all or loop.step == 1) and can_go_in_step(loop)
+
+    def _together(self, loop: For) -> Together:
+        going, limit = Local(self._fresh("going"), u32), None
+        if not self.group.holds(loop.stop):
+            limit = Local(self._fresh("limit"), loop.stop.dtype)
+            is_over = Apply(OPS["ge"], Local(loop.name, limit.dtype), limit)
+            loop = replace(loop, body=(If(is_over, (Break(),)), *loop.body))
+        self.group.names.add(loop.name)
+        return Together(loop, Phase(masked(loop.body, going, self._fresh)), going, limit)
+
+
+def _before(loop: Together) -> Iterator[Stmt]:
+    """What every invocation does before the loop."""
+    yield Var(loop.going.name, literal(u32, 1))
+    if loop.limit is not None:
+        yield Let(loop.limit.name, loop.stmt.stop)
+
+
+def has_barrier(stmt: Stmt) -> bool:
+    return _contains(stmt, Barrier)
+
+
+def _contains(stmt: Stmt, *kinds: type[Stmt]) -> bool:
+    return any(isinstance(s, kinds) for s in statements((stmt,)))
+
+
+def _jumps_out(stmt: Stmt) -> bool:
+    """Whether a `break` or `continue` in `stmt` belongs to a loop around it."""
+    if isinstance(stmt, (Break, Continue)):
+        return True
+    return not isinstance(stmt, For) and any(_jumps_out(s) for body in bodies(stmt) for s in body)
+
+
+def _is_unrolled(loop: For) -> bool:
+    """Whether there are so few rounds that compilers write them out."""
+    return loop.rounds is not None and loop.rounds <= _UNROLLED
+
+
+def shared_indices(body: Body) -> list[Expr]:
+    """The indices of all accesses to memory that neighbours share."""
+    indices: list[Expr] = []
+    for stmt in statements(body):
+        if isinstance(stmt, (Store, Atomic)) and stmt.buffer.memory is not Memory.PRIVATE:
+            indices.append(stmt.index)
+        nodes = postorder(expressions(stmt))
+        indices += [n.index for n in nodes if isinstance(n, Load) and n.buffer.memory is not Memory.PRIVATE]
+    return indices

@@ -1,0 +1,312 @@
+"""Regions in two versions: what is decided before them, and that every index means in both what it means in neither."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from vyre_driver.codegen.c.unit import print_unit
+from vyre_driver.legalization.lowered import Lowered
+from vyre_foundation.build import apply, program, select
+from vyre_foundation.dtype import i32, i64, u32, u64
+from vyre_foundation.functions import max, min
+from vyre_foundation.ir.expr import Load, Select
+from vyre_foundation.ir.stmt import Break, For, If, Region, Store
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+
+
+def checks(lowered: Lowered, *, rare: bool = False) -> list[str]:
+    """The buffers of checked loads and of guarded stores, outside of what few workgroups come to, or only there."""
+    found: list[str] = []
+
+    def walk(body, inside):
+        for stmt in body:
+            if inside == rare:
+                nodes = postorder(expressions(stmt))
+                found.extend(n.buffer.name for n in nodes if isinstance(n, Load) and n.checked)
+                if isinstance(stmt, If) and stmt.then and isinstance(stmt.then[0], Store) and not stmt.orelse:
+                    found.append(stmt.then[0].buffer.name)
+            for nested in bodies(stmt):
+                walk(nested, inside or (isinstance(stmt, Region) and stmt.label == "__rare"))
+
+    for kernel in lowered.kernels:
+        walk(kernel.program.body, False)
+    return found
+
+
+BOTH = pytest.mark.parametrize("dialect", ["loops", "vectors"])
+
+
+@BOTH
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 15, 16, 17, 24, 31])
+def test_neighbours_are_decided_for_the_workgroup(length, dialect, case, check):
+    with program("stencil", 8) as p:
+        a = p.read("a", u32)
+        i = p.global_id(0)
+        p.write("out", u32, 24)[i] = a[i - 1] + a[i] * 2 + a[i + 1]
+    lowered = check(case(p.build(), {"a": range(length)}), dialect)
+    assert checks(lowered) == []
+    assert set(checks(lowered, rare=True)) >= {"a"}
+
+
+@BOTH
+def test_rows_of_a_length_that_only_the_launch_knows(dialect, case, check):
+    with program("rows", (4, 2)) as p:
+        a, width = p.read("a", u32), p.uniform("width", u32, 1)
+        x, y = p.global_id(0), p.global_id(1)
+        p.write("out", u32, 64)[y * 8 + x] = a[y * width[0] + x]
+    lowered = check(case(p.build(), {"a": range(50), "width": [7]}, grid=(2, 4, 1)), dialect)
+    assert "a" not in checks(lowered)
+
+
+def test_layers_of_a_box_that_only_the_launch_knows(case, check):
+    """Indices of products of products, to which another product is added; sizes are read without a check."""
+    with program("box", (4, 2, 1)) as p:
+        a, sizes = p.read("a", u32), p.uniform("sizes", u32, 2)
+        wide, layer = p.let(sizes[0]), p.let(sizes[0] * sizes[1])
+        at = p.let((p.global_id(2) * sizes[1] + p.global_id(1)) * wide + p.global_id(0))
+        p.write("out", u32, 96)[at] = a[at - layer] + a[at + layer] + a[at]
+    lowered = check(case(p.build(), {"a": range(96), "sizes": [8, 4]}, grid=(2, 2, 3)), "vectors")
+    assert checks(lowered) == []
+
+
+def test_a_loop_inside_is_decided_before_the_loop_over_invocations(case, check):
+    with program("rounds", 8) as p:
+        a = p.read("a", u32)
+        i, total = p.global_id(0), p.var(0, u32)
+        with p.range(0, 64) as k:
+            total.set(total + a[i * 64 + k])
+        p.write("out", u32, 16)[i] = total
+    assert checks(check(case(p.build(), {"a": range(1000)}), "loops")) == []
+
+
+@BOTH
+def test_bounds_that_memory_holds_are_compared_at_each_loop(dialect, case, check):
+    with program("rows", 4) as p:
+        starts, values = p.read("starts", u32), p.read("values", u32)
+        i, total = p.global_id(0), p.var(0, u32)
+        with p.range(starts[i], starts[i + 1]) as k:
+            total.set(total + values[k])
+        p.write("out", u32, 8)[i] = total
+    data = {"starts": [0, 3, 3, 9, 2**32 - 1, 0, 5, 8, 12], "values": range(10)}
+    data["starts"][4] = 9
+    lowered = check(case(p.build(), data), dialect)
+    assert checks(lowered) == []
+
+
+@BOTH
+@pytest.mark.parametrize("level", [3, 4, 0])
+def test_searches_of_unknown_length_have_no_version_of_their_own(level, dialect, case, check):
+    """They may be over at once. Ranges leave the values, and values leave the flags: both are 0 there."""
+    with program("search", 4) as p:
+        starts, values, flags = p.read("starts", u32), p.read("values", u32), p.read("flags", u32)
+        i, found = p.global_id(0), p.var(99, u32)
+        with p.range(starts[i], starts[i + 1]) as k, p.if_(flags[values[k]] == level):
+            found.set(k)
+            p.break_()
+        p.write("out", u32, 8)[i] = found
+    data = {
+        "starts": [0, 3, 3, 9, 14, 0, 5, 8, 12],
+        "values": [2, 7, 1, 0, 3, 2**32 - 1, 1, 2, 0, 1],
+        "flags": [3, 5, 3, 4],
+    }
+    lowered = check(case(p.build(), data), dialect)
+    searches = [loop for loop in innermost(lowered) if any(isinstance(s, Break) for s in statements(loop.body))]
+    assert len(searches) == 2  # of the workgroup's two versions
+    assert "starts" not in checks(lowered)
+    assert {"values", "flags"} <= set(checks(lowered))
+
+
+@BOTH
+def test_indices_from_memory_stay_checked(dialect, case, check):
+    with program("gather", 4) as p:
+        at, a = p.read("at", u32), p.read("a", u32)
+        p.write("out", u32, like=at)[p.global_id(0)] = a[at[p.global_id(0)]]
+    lowered = check(case(p.build(), {"at": [3, 2**32 - 1, 0, 9], "a": range(4)}), dialect)
+    assert "a" in checks(lowered)
+
+
+@BOTH
+def test_partners_of_a_butterfly_stay_below_a_power_of_two(dialect, case, check):
+    with program("butterfly", 8) as p:
+        a, distance = p.read("a", u32), p.uniform("distance", u32, 1)
+        p.write("out", u32, 32)[p.global_id(0)] = a[p.global_id(0) ^ distance[0]]
+    for distance in (1, 2, 16, 31, 32, 2**31):
+        lowered = check(case(p.build(), {"a": range(32), "distance": [distance]}), dialect)
+        assert "a" not in checks(lowered)
+
+
+@BOTH
+def test_what_was_proven_behind_a_guard_is_not_moved_before_both_versions(dialect, dialects, case, check):
+    """The load of `b` is proven by the guard of the store; the versions share its index."""
+    with program("shared", 4) as p:
+        a, b = p.read("a", u32), p.read("b", u32)
+        i, g = p.global_id(0), p.workgroup_id(0)
+        out = p.write("out", u32, like=b)
+        out[g] = b[g]
+        p.write("far", u32, 16)[i] = a[i + 2]
+    lowered = check(case(p.build(), {"a": range(18), "b": range(2)}, grid=(4, 1, 1)), dialect)
+    text = print_unit(lowered, dialects[dialect]).text
+    body = text[text.index("{") :]
+    assert body.index("if (") < body.index("b[")
+
+
+def test_what_was_proven_behind_a_guard_is_not_moved_before_versions_of_what_is_selected(dialects, case, check):
+    """`b` is shorter than the grid: only the guard keeps its load within it, in both versions of the border."""
+    with program("shared", 64) as p:
+        a, b = p.read("a", u32), p.read("b", u32)
+        i, g = p.global_id(0), p.workgroup_id(0)
+        out = p.write("out", u32, 256)
+        with p.if_(g < b.length):
+            out[i] = select(i > 0, a[i - 1], 7) + b[g]
+    lowered = check(case(p.build(), {"a": range(256), "b": [3]}, grid=(4, 1, 1)), "loops")
+    unchecked = [line for line in print_unit(lowered, dialects["loops"]).text.splitlines() if "= b[" in line]
+    assert unchecked == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(256, 16), (192, 9), (320, 12)])
+def test_rows_of_a_workgroup_are_decided_together(width, height, case, check):
+    """A border around rows that are long enough to ask for themselves; inside of it nothing is asked or selected."""
+    with program("border", (64, 4)) as p:
+        plate, out = p.read("plate", u32), p.write("out", u32, width * height)
+        x, y = p.global_id(0), p.global_id(1)
+        at = p.let(y * width + x)
+        inside = (x > 0) & (x < width - 1) & (y > 0) & (y < height - 1)
+        out[at] = select(inside, plate[at - width] + plate[at - 1] + plate[at + width] * 3, plate[at] + 7)
+    grid = (-(-width // 64), -(-height // 4), 1)
+    lowered = check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
+    (kernel,) = lowered.kernels
+    (decision,) = [s for s in kernel.program.body if isinstance(s, If)]
+    rows = [s for s in decision.then if isinstance(s, For)]
+    assert [select_count(row) for row in rows] == [0]
+    assert not any(isinstance(s, If) for s in statements(rows[0].body))
+    assert any(isinstance(s, If) for s in statements(decision.orelse))
+
+
+@pytest.mark.parametrize(("width", "height"), [(64, 8), (128, 4), (64, 1)])
+def test_rows_of_which_all_have_a_border(width, height, case, check):
+    with program("border", (64, 4)) as p:
+        plate, out = p.read("plate", u32), p.write("out", u32, width * height)
+        at = p.let(p.global_id(1) * width + p.global_id(0))
+        inside = (p.global_id(0) > 0) & (p.global_id(0) < width - 1) & (p.global_id(1) > 0)
+        out[at] = select(inside, plate[at - width] + plate[at - 1], plate[at] + 7)
+    grid = (-(-width // 64), -(-height // 4), 1)
+    check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
+
+
+# ── random indices ──
+
+NUMBERS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 64, 2**31, 2**32 - 1, 2**32 - 8])
+
+OPERATIONS = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "min": min,
+    "max": max,
+    "div": partial(apply, "div"),
+    "rem": partial(apply, "rem"),
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "and": operator.and_,
+    "xor": operator.xor,
+    "or": operator.or_,
+}
+
+
+@st.composite
+def indices(draw: st.DrawFn):
+    """A function from atoms (values of one type) to an index of that type."""
+    steps = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(sorted(OPERATIONS)),
+                st.one_of(NUMBERS, st.integers(-4, -1)),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+
+    def index(atoms):
+        value = atoms[0]
+        for op, operand in steps:
+            other = atoms[operand] if operand < 0 else operand & int(value.dtype.highest)
+            value = OPERATIONS[op](value, other)
+        return value
+
+    return index
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    dtype=st.sampled_from([u32, i32, u64, i64]),
+    parts=st.lists(indices(), min_size=1, max_size=3),
+    length=st.sampled_from([0, 1, 5, 8, 16, 17, 40, 64, 100]),
+    words=st.lists(NUMBERS, min_size=2, max_size=2),
+    rounds=st.integers(0, 5),
+    dialect=st.sampled_from(["loops", "vectors"]),
+)
+def test_every_index_means_the_same_in_both_versions(case, check, dtype, parts, length, words, rounds, dialect):
+    with program("random", (4, 2)) as p:
+        a, uniform = p.read("a", u32), p.uniform("words", u32, 2)
+        out, sums = p.read_write("out", u32), p.write("sums", u32, 64)
+        x, y = p.global_id(0), p.global_id(1)
+        total, names = p.var(0, u32), count()
+        with p.range(0, min(uniform[1] & 7, rounds)) as k:
+            fixed = uniform[0].cast(dtype)
+            atoms = [x.cast(dtype), y.cast(dtype), k.cast(dtype), fixed, p.local_id(0).cast(dtype)]
+            for part in parts:
+                place = next(names)
+                index = p.let(part(atoms[place:] + atoms[:place]))
+                total.set(total + a[index] + a[index + 1])
+        with p.if_(x < uniform[0]):
+            out.atomic_add(parts[0]([y.cast(dtype), x.cast(dtype), fixed, y.cast(dtype)]), 1)
+        sums[y * 8 + x] = total
+    data = {"a": range(1, length + 1), "words": words, "out": [0] * length}
+    check(case(p.build(), data, grid=(2, 2, 1)), dialect)
+
+
+def test_the_end_of_a_version_may_be_kept_apart(dialects, case, check):
+    """A statement behind what rarely runs, but for loops, which nothing joins."""
+    with program("neighbours", 4) as p:
+        a, i = p.read("a", u32), p.global_id(0)
+        p.write("out", u32, 16)[i] = a[i + 1]
+    for name, expected in (("vectors", 1), ("loops", 0)):
+        lowered = check(case(p.build(), {"a": range(9)}, grid=(4, 1, 1)), name)
+        text = print_unit(lowered, replace(dialects[name], rare_end="apart();")).text
+        assert text.count("apart();") == expected
+        if expected:
+            assert text.split()[-3:] == ["apart();", "}", "}"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(32, 6), (20, 3), (24, 4), (33, 4)])
+def test_away_from_the_border_nothing_is_selected(width, height, case, check):
+    """A plate with a border; only the workgroups inside of it have a version without the select."""
+    with program("border", (8, 2)) as p:
+        plate, out = p.read("plate", u32), p.write("out", u32, width * height)
+        x, y = p.global_id(0), p.global_id(1)
+        at = p.let(y * width + x)
+        inside = (x > 0) & (x < width - 1) & (y > 0) & (y < height - 1)
+        with p.if_(x < width):
+            out[at] = select(inside, plate[at - 1] + plate[at + width] * 3, plate[at] + 7)
+    grid = (-(-width // 8), -(-height // 2), 1)
+    lowered = check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
+    selects = [select_count(loop) for loop in innermost(lowered)]
+    assert 0 in selects
+    assert any(selects)
+
+
+def innermost(lowered: Lowered) -> list[For]:
+    """The loops without loops in them."""
+    found = [s for kernel in lowered.kernels for s in statements(kernel.program.body) if isinstance(s, For)]
+    return [loop for loop in found if not any(isinstance(s, For) for s in statements(loop.body))]
+
+
+def select_count(loop: For) -> int:
+    return sum(isinstance(n, Select) for n in postorder(e for s in statements(loop.body) for e in expressions(s)))
