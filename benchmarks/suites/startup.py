@@ -235,7 +235,7 @@ def _cpu() -> bytes:
     """The name of the CPU for a runtime that does not know it, else none: found here, so that the peer imports nothing
     of ours."""
     from vyre_driver_opencl.devices import candidates
-    from vyre_driver_opencl.host_cpu import assumed_cpu
+    from vyre_driver_opencl.quirks.host_cpu import assumed_cpu
 
     return assumed_cpu(candidates("opencl")[0].device).encode()
 

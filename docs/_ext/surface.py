@@ -1,4 +1,4 @@
-"""The driver layer's public names and its contract, with what the sources say of them. Only the list is imported."""
+"""The driver layer's public names and its contract, with what the sources say of them. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import vyre_driver
-
 HEAD = ("name", "of", "is")
 PACKAGES = Path(__file__).parents[2] / "packages"
 
 
 def surface_rows() -> Iterator[tuple[str, str, str]]:
     """Every name: where it is at home, and the first sentence about it."""
-    for name, module in sorted(vyre_driver._HOME.items(), key=lambda item: (item[1], item[0].lower())):
+    for name, module in sorted(_homes(), key=lambda item: (item[1], item[0].lower())):
         yield f"`{name}`", f"`{module}`", sentence(said(f"vyre_driver.{module}", name))
+
+
+def _homes() -> Iterator[tuple[str, str]]:
+    """The public names and their modules, as the stub has them."""
+    stub = PACKAGES / "vyre-driver" / "src" / "vyre_driver" / "__init__.pyi"
+    for node in ast.parse(stub.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield from ((alias.name, str(node.module)) for alias in node.names)
 
 
 def said(module: str, name: str) -> str:

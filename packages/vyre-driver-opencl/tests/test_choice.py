@@ -115,7 +115,7 @@ def test_a_device_is_measured_on_request(
     plain = opened.proven
     assert (found.floats, found.casts, found.atomics) == (plain.floats, plain.casts, plain.atomics)
     assert found.shown == plain.shown
-    monkeypatch.setattr("vyre_driver_opencl.proof.device.prove_device", None)
+    monkeypatch.setattr("vyre_driver_opencl.facts.prove_device", None)
     later = DeviceFacts(backend_id, opened.device, opened.reported)
     assert later.proven == found
     assert later.show(lambda: bench)

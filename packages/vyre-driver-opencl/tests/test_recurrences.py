@@ -10,7 +10,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver_opencl import icd
-from vyre_driver_opencl.withheld import VARIABLE
+from vyre_driver_opencl.quirks.compiler_options import VARIABLE
 from vyre_foundation.build import program
 from vyre_foundation.dtype import DType, f32, i64, u8, u32
 from vyre_foundation.testing import recurrence

@@ -99,8 +99,3 @@ def test_it_is_registered_last_and_never_chosen_silently():
     assert {r.selection for r in ranked[-2:]} == {Selection.BY_NAME}
     assert acquire("reference").id() == "reference"
     assert acquire("reference-scalar").id() == "reference-scalar"
-
-
-def test_listing_imports_no_evaluator():
-    code = "import sys, vyre_reference as v; v.registration.probe(); print('vyre_reference.vector' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

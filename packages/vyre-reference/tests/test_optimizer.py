@@ -16,7 +16,6 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Trap
 from vyre_foundation.optimize import (
     PASSES,
-    Pass,
     barriers,
     dead,
     dependence,
@@ -26,6 +25,7 @@ from vyre_foundation.optimize import (
     optimize,
     unroll,
 )
+from vyre_foundation.passes import Pass
 from vyre_foundation.testing import EVERYTHING, GeneratedProgram, generate
 from vyre_foundation.testing.echoes import echoed
 from vyre_foundation.validate import Facts, InvalidProgram, validate
@@ -33,7 +33,9 @@ from vyre_reference import scalar, vector
 from vyre_reference.launch import Evaluator, launch
 
 LARGE = replace(EVERYTHING, max_invocations=24, max_statements=60)
-STAGES = {stage.id: stage for stage in PASSES} | {"all": Pass("all", lambda facts: optimize(facts).program)}
+STAGES = {stage.name: stage for stage in PASSES} | {
+    "all": Pass("all", "The optimizer", lambda program, facts: optimize(facts).program)
+}
 """The passes, and all of them together."""
 
 
@@ -53,37 +55,37 @@ def outcome(made: GeneratedProgram, program: Program, evaluate: Evaluator) -> ob
         return trap.tag, trap.trap_code, trap.invocation
 
 
-def survives(stage: Pass, seed: int, evaluate: Evaluator = vector.evaluate) -> bool:
+def survives(stage: Pass[Facts], seed: int, evaluate: Evaluator = vector.evaluate) -> bool:
     """Whether a random program means the same behind `stage`; None of the rest of its promises may be broken."""
     made = drawn(seed)
     facts = made.program.validate()
-    program = stage.run(facts)
+    program = stage.apply(facts.program, facts)
     if program is made.program:
         return True
     keeps_its_promises(stage, facts, program)
     return outcome(made, program, evaluate) == outcome(made, made.program, evaluate)
 
 
-def keeps_its_promises(stage: Pass, facts: Facts, program: Program) -> None:
+def keeps_its_promises(stage: Pass[Facts], facts: Facts, program: Program) -> None:
     """Valid, no less deterministic, the same for the host; and a fixed point, if it is one pass.
 
     Other spellings of an index may be beyond the proof of determinism; the facts keep what was proven of the source.
     """
     fresh = validate(program)
-    if stage.id not in ("simplify", "all"):
+    if stage.name not in ("simplify", "all"):
         assert fresh.determinism.is_deterministic or not facts.determinism.is_deterministic
     assert (program.buffers, program.workgroup_size) == (facts.program.buffers, facts.program.workgroup_size)
-    assert stage.id == "all" or stage.run(fresh) is program
+    assert stage.name == "all" or stage.apply(fresh.program, fresh) is program
 
 
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
-def test_random_programs_keep_their_meaning(stage: Pass) -> None:
+def test_random_programs_keep_their_meaning(stage: Pass[Facts]) -> None:
     for seed in range(20_000, 20_030):
         assert survives(stage, seed), f"seed {seed}"
 
 
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
-def test_by_the_textbook(stage: Pass) -> None:
+def test_by_the_textbook(stage: Pass[Facts]) -> None:
     for seed in range(21_000, 21_004):
         assert survives(stage, seed, scalar.evaluate), f"seed {seed}"
 
@@ -93,15 +95,15 @@ def test_by_the_textbook(stage: Pass) -> None:
 def test_many_random_programs_keep_their_meaning(block: int) -> None:
     for seed in range(200_000 + 50 * block, 200_050 + 50 * block):
         for stage in STAGES.values():
-            assert survives(stage, seed), f"{stage.id}: seed {seed}"
+            assert survives(stage, seed), f"{stage.name}: seed {seed}"
 
 
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
-def test_there_is_something_to_do(stage: Pass) -> None:
+def test_there_is_something_to_do(stage: Pass[Facts]) -> None:
     changed = 0
     for seed in range(20_000, 20_030):
         facts = drawn(seed).program.validate()
-        changed += stage.run(facts) is not facts.program
+        changed += stage.apply(facts.program, facts) is not facts.program
     assert changed >= 5
 
 

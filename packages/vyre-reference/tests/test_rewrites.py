@@ -73,7 +73,7 @@ def is_applied(rule: Rule, tries: int) -> bool:
     for left, _ in rng.sample(found, min(8, len(found))):
         for bounds in BOUNDS:
             program = program_of(left, bounds)
-            simplified = simplify(validate(program))
+            simplified = simplify(program, validate(program))
             applied |= simplified is not program
             inputs = [data(rng, buffer) for buffer in program.inputs]
             assert run(program, inputs) == run(simplified, inputs), f"{rule}\n{program}\n{simplified}"

@@ -25,7 +25,7 @@ def outcome(made: GeneratedProgram, program: Program, evaluate):
 
 def check(seed: int, profile: Profile, evaluate=vector.evaluate) -> None:
     made = generate(seed, profile)
-    simplified = simplify(made.program.validate())
+    simplified = simplify(made.program, made.program.validate())
     before, after = (outcome(made, program, evaluate) for program in (made.program, simplified))
     assert before == after, f"seed {seed}\n{made.program}\n{simplified}"
 

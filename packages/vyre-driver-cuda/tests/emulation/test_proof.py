@@ -73,7 +73,7 @@ def test_a_barrier_that_orders_no_blocks_is_found(port: EmulatedPort) -> None:
 def test_a_device_with_faults_is_refused(port: EmulatedPort, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[tuple[str, ...]] = [(), ("neg f32", "clz u32"), ("grid barrier",)]
     monkeypatch.setattr(facts, "shared_store", lambda: None)
-    monkeypatch.setattr(proof, "faults", lambda port: found.pop(0))
+    monkeypatch.setattr(facts, "faults", lambda port: found.pop(0))
     profile = DeviceProfile(backend="cuda", device="a GPU")
     assert facts.require_sound(port, profile)
     with pytest.raises(BackendUnavailable, match=r"'a GPU' does not compute as defined \(wrong: neg f32, clz u32\)"):

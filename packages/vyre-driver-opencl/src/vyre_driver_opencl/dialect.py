@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.dialect import CDialect, Marking
 from vyre_driver.codegen.operators import c_casts
 from vyre_driver.device.profile import Extent
 from vyre_driver.legalization.target import Groups
 from vyre_driver_opencl import spelling
 from vyre_driver_opencl.probe import Proven, Reported
+from vyre_driver_opencl.quirks.hidden_negations import HIDE_NEGATIONS
+from vyre_driver_opencl.quirks.hidden_signs import HIDE_SIGNS
+from vyre_driver_opencl.quirks.unvectorized import UNVECTORIZED, must_stay_scalar
 from vyre_foundation.dtype import bool_, f16, f32, u16
 from vyre_foundation.ir.expr import IdKind
 
@@ -47,9 +50,10 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         groups=_groups(reported),
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
-        hides_signs=_groups(reported) is Groups.MIXED,
-        hides_negations=_groups(reported) is Groups.MIXED,
-        no_vectors=spelling.NO_VECTORS if _groups(reported) is Groups.MIXED else "",
+        passes=(HIDE_SIGNS, HIDE_NEGATIONS) if _groups(reported) is Groups.MIXED else (),
+        markings=(Marking(UNVECTORIZED, spelling.NO_VECTORS, must_stay_scalar),)
+        if _groups(reported) is Groups.MIXED
+        else (),
         rare_loop=_rare_loop(reported),
         rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
         opaque=spelling.OPAQUE if reported.is_cpu and reported.groups_as_loops else "",
@@ -73,8 +77,9 @@ def _rare_loop(reported: Reported) -> str:
 def with_subgroups(dialect: CDialect, size: int, workgroup: Extent) -> CDialect:
     """The table for kernels that use subgroups of `size` in workgroups of this shape."""
     required = spelling.REQUIRED_SUBGROUP_SIZE.format(size=size)
-    if dialect.no_vectors:
-        dialect = replace(dialect, no_vectors=spelling.NOT_OPTIMIZED, begin=spelling.NO_CONTRACTION)
+    if dialect.markings:
+        markings = tuple(replace(marking, text=spelling.NOT_OPTIMIZED) for marking in dialect.markings)
+        dialect = replace(dialect, markings=markings, begin=spelling.NO_CONTRACTION)
     if not needs_flat(size, workgroup):
         return replace(dialect, kernel=f"{required} {spelling.KERNEL}")
     x, y, _ = workgroup

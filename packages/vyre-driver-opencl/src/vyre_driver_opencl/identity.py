@@ -6,8 +6,8 @@ import os
 
 import pyopencl as cl
 
-from vyre_driver_opencl.host_cpu import assumed_cpu
-from vyre_driver_opencl.withheld import withheld
+from vyre_driver_opencl.quirks.compiler_options import withheld
+from vyre_driver_opencl.quirks.host_cpu import assumed_cpu
 
 _SETTINGS = ("POCL_", "CL_CONFIG_")
 _HARMLESS = (

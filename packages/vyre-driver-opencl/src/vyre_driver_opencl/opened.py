@@ -14,12 +14,12 @@ from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver_opencl.devices import Candidate, candidates, require_linker, siblings
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import DeviceFacts
-from vyre_driver_opencl.host_cpu import name_host_cpu
 from vyre_driver_opencl.needs import Group, Need
 from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.quirks.compiler_options import withholding
+from vyre_driver_opencl.quirks.host_cpu import name_host_cpu
 from vyre_driver_opencl.spelling import prelude
-from vyre_driver_opencl.withheld import withholding
 from vyre_foundation.dtype import f32
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from vyre_driver_opencl.order import COMPLETE, STATUS, Order, Work
 from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.proof.recurrences import require_recurrences
 from vyre_driver_opencl.queues import WorkQueue, queue_of
+from vyre_driver_opencl.quirks.compiler_options import needed
 from vyre_driver_opencl.recording import Recording
-from vyre_driver_opencl.withheld import needed
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ def lowering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Lowered
     """Replace legalization; a test may ask for another one."""
 
     def use(legalize: Callable[..., Lowered]) -> None:
-        monkeypatch.setattr(engine_lowering, "legalize", lambda *given, check=None: legalize(*given))
+        monkeypatch.setattr(engine_lowering, "legalize", lambda *given, watch=None: legalize(*given))
 
     use(as_written)
     return use

@@ -174,17 +174,12 @@ RICH = replace(
 )
 """All that a target can have: narrow registers, f16, every op, collectives, a grid barrier."""
 
-HIDING = replace(RICH, name="hiding", hides_signs=True, hides_negations=True)
-"""Signs that change do not survive barriers."""
-
-DIALECTS = {
-    dialect.name: dialect for dialect in (POOR, SINGLE, BARE, WIDE, FULL, SHUFFLING, VECTORS, LOOPS, RICH, HIDING)
-}
+DIALECTS = {dialect.name: dialect for dialect in (POOR, SINGLE, BARE, WIDE, FULL, SHUFFLING, VECTORS, LOOPS, RICH)}
 
 
 @pytest.fixture
 def dialects() -> Mapping[str, CDialect]:
-    """poor, single (no f64), bare (few ops), wide (no roots), full, shuffling, vectors, loops, rich, hiding"""
+    """poor, single (no f64), bare (few ops), wide (no roots), full, shuffling, vectors, loops, rich"""
     return DIALECTS
 
 

@@ -183,7 +183,7 @@ class TestADispatchByItsProfile:
             made.append(config.profile)
             return by_profile(backend, config)
 
-        monkeypatch.setattr("vyre_driver.observe.live.by_profile", counted)
+        monkeypatch.setattr("vyre_driver.engine.backend.by_profile", counted)
         together = threading.Barrier(8)
 
         def run() -> None:

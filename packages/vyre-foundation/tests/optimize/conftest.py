@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from vyre_foundation.ir.program import Program
-from vyre_foundation.optimize import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.text import parse
-from vyre_foundation.validate import validate
+from vyre_foundation.validate import Facts, validate
 
 HEADER = """
 program p workgroup(8, 1, 1) subgroup(4) {
@@ -33,15 +33,15 @@ def program(statements: str) -> Program:
 
 
 @pytest.fixture
-def becomes(stage: Pass) -> Becomes:
+def becomes(stage: Pass[Facts]) -> Becomes:
     """``becomes(before, after)``: that is what `stage`, a fixture of the test module, makes of the statements."""
 
     def check(before: str, after: str) -> None:
         source = program(before)
-        made = stage.run(source.validate())
+        made = stage.apply(source, source.validate())
         assert str(made) == str(program(after))
         facts = validate(made)
-        assert stage.run(facts) is made, "not idempotent"
+        assert stage.apply(made, facts) is made, "not idempotent"
         assert (made is source) == (str(made) == str(source)), "not the same object although nothing changed"
 
     return check

@@ -55,4 +55,4 @@ def test_what_divides_accesses_stays(statements, stays):
 def test_one_invocation_waits_for_nobody():
     text = "program p workgroup(1, 1, 1) { write out: u32[] @0; out[0] = 1; barrier workgroup; out[1] = 2; }"
     source = parse(text.replace("u32[]", "u32[2]"))
-    assert not any(isinstance(stmt, Barrier) for stmt in statements(BARRIERS.run(source.validate()).body))
+    assert not any(isinstance(stmt, Barrier) for stmt in statements(BARRIERS.apply(source, source.validate()).body))

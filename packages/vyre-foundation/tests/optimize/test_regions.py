@@ -36,9 +36,9 @@ program p workgroup(1, 1, 1) {
 
 
 def test_statements_stand_where_their_region_stood() -> None:
-    assert flatten_regions(parse(NESTED).validate()) == parse(FLAT)
+    assert flatten_regions(parse(NESTED), parse(NESTED).validate()) == parse(FLAT)
 
 
 def test_a_program_without_regions_is_kept() -> None:
     flat = parse(FLAT)
-    assert flatten_regions(flat.validate()) is flat
+    assert flatten_regions(flat, flat.validate()) is flat

@@ -6,7 +6,7 @@ import numpy as np
 
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl.proof.bench import Bench
-from vyre_driver_opencl.withheld import VARIABLE, needed
+from vyre_driver_opencl.quirks.compiler_options import VARIABLE, needed
 
 ROW = 64
 LOOPS = 2

@@ -8,8 +8,9 @@ result. The printer evaluates every operand once, also where a template mentions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from blake3 import blake3
 
@@ -17,7 +18,18 @@ from vyre_driver.legalization.target import Groups, Target
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import IdKind
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
+from vyre_foundation.passes import Pass
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """A `text` before the kernels that it `applies` to, by their lowered programs."""
+
+    name: str
+    text: str
+    applies: Callable[[Program], bool] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,14 +72,12 @@ class CDialect:
 
     `groups` is how a workgroup runs. `wide_indices`: indices are u64 where they can be, so that compilers know that
     they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
-    where one comparison decides which of the two runs. `hides_signs`: compilers must not see that the sign of a float
-    is changed where there are barriers. `hides_negations`: nor that an integer is negated where words are shifted.
-    `no_vectors` stands before kernels of which the compiler must not make vectors, because those would be wrong
-    (`lower/parting.py`). `begin` is the line that every kernel's body begins with. `rare_loop` is a line before loops
-    that are not worth much of a compiler's time, `short_loop` one before loops that are better written out. `rare_end`
-    is a statement that does nothing, behind code that rarely runs: compilers then do not join its end with that of the
-    other version. `opaque` is a statement after which compilers do not know what the variable ``{0}`` holds: then
-    canonical NaN stay in registers. Empty texts are none.
+    where one comparison decides which of the two runs. `passes` lower programs last, and `markings` stand before
+    kernels: workarounds for flaws of the compiler. `begin` is the line that every kernel's body begins with.
+    `rare_loop` is a line before loops that are not worth much of a compiler's time, `short_loop` one before loops that
+    are better written out. `rare_end` is a statement that does nothing, behind code that rarely runs: compilers then do
+    not join its end with that of the other version. `opaque` is a statement after which compilers do not know what the
+    variable ``{0}`` holds: then canonical NaN stay in registers. Empty texts are none.
     """
 
     name: str
@@ -100,9 +110,8 @@ class CDialect:
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
-    hides_signs: bool = False
-    hides_negations: bool = False
-    no_vectors: str = ""
+    passes: tuple[Pass[Any], ...] = ()
+    markings: tuple[Marking, ...] = ()
     begin: str = ""
     rare_loop: str = ""
     rare_end: str = ""
@@ -127,9 +136,8 @@ class CDialect:
             groups=self.groups,
             wide_indices=self.wide_indices,
             versions=self.versions,
-            hides_signs=self.hides_signs,
             functions=bool(self.function),
-            hides_negations=self.hides_negations,
+            passes=self.passes,
         )
 
     def digest(self) -> str:

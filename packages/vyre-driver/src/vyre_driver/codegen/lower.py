@@ -1,20 +1,18 @@
-"""Legalization: a valid program becomes kernels that a target can spell, statement by statement and op by op.
+"""Lowering: a valid program becomes kernels that a target can spell, pass by pass.
 
 Every pass is IR to IR, so the reference can execute what it gives, and tests compare it with the source bit for bit.
+`PROGRAM_PASSES` come before a program is split at its grid barriers, `KERNEL_PASSES` after that, for each kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from vyre_driver.legalization.atomics import compose_atomics
 from vyre_driver.legalization.bounds import guard_accesses
-from vyre_driver.legalization.expand import expanded_with_texts
+from vyre_driver.legalization.context import Context
+from vyre_driver.legalization.expand import expand_calls, texts_of
 from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.geometry import drop_indirect_dispatch
 from vyre_driver.legalization.grid.split import split_at_grid_barriers
-from vyre_driver.legalization.hidden_negations import hide_negations
-from vyre_driver.legalization.hidden_signs import hide_signs
 from vyre_driver.legalization.kernel_memory import lengths_read
 from vyre_driver.legalization.loops import count_steps
 from vyre_driver.legalization.lowered import Function, Kernel, Lowered
@@ -37,7 +35,57 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.passes import Pass, Watch, ignore
 from vyre_foundation.validate.facts import Facts
+
+
+def _arrange(program: Program, context: Context) -> Program:
+    made, context.arrangement = arranged(program, context.ranges, context.target, context.wanted)
+    return made
+
+
+def _expand_rare(program: Program, context: Context) -> Program:
+    return program if context.target.functions else expand_rare_calls(program)
+
+
+PROGRAM_PASSES: tuple[Pass[Context], ...] = (
+    Pass("drop-indirect-dispatch", "Remove the statement that the host reads the grid for",
+         lambda p, c: drop_indirect_dispatch(p)),
+    Pass("expand-calls", "Replace calls of dialect ops by their compositions",
+         lambda p, c: expand_calls(p, c.target)),
+    Pass("lower-subgroups", "Compose subgroup operations that the target lacks",
+         lambda p, c: lower_subgroups(p, c.target)),
+    Pass("lower-traps", "Replace traps by atomics on a buffer that the host reads",
+         lambda p, c: lower_traps(p, c.target)),
+    Pass("spill-private", "Move private arrays that exceed the stack to scratch memory",
+         lambda p, c: spill_private(p, c.ranges, c.target)),
+)  # fmt: skip
+
+KERNEL_PASSES: tuple[Pass[Context], ...] = (
+    Pass("count-iterations", "Replace loops whose last step may leave the counter's type by loops over iterations",
+         lambda p, c: count_steps(p, c.ranges, c.forms)),
+    Pass("guard-accesses", "Prove the bounds of accesses, or guard them",
+         lambda p, c: guard_accesses(p, c.ranges, c.target)),
+    Pass("branch-at-rare-calls", "Replace selections of rarely needed values by branches",
+         lambda p, c: branch_at_rare_calls(p)),
+    Pass("workgroups-as-loops", "Let one work item run a workgroup, its invocations in loops between barriers",
+         _arrange),
+    Pass("expand-rare-calls", "Replace rare calls by their compositions, where the target has no functions",
+         _expand_rare),
+    Pass("zero-fill", "Clear workgroup memory that may be read before it is written",
+         lambda p, c: fill_with_zeros(p, c.source)),
+    Pass("split-index-sets", "Cut loops at the iterations where a condition changes",
+         lambda p, c: cut_loops(p, c.ranges, c.target)),
+    Pass("version-regions", "Write regions twice, without the checks that one comparison before them decides",
+         lambda p, c: decide_before(p, c.ranges, c.target)),
+    Pass("compose-atomics", "Compose atomics that the target lacks of its compare-exchange",
+         lambda p, c: compose_atomics(p, c.target)),
+    Pass("widen-indices", "Compute indices in the width of an address, where they do not wrap",
+         lambda p, c: widen_indices(p, c.ranges, c.target)),
+    Pass("to-registers", "Replace operations and types that the target lacks by those that it has",
+         lambda p, c: to_registers(p, c.ranges, c.forms)),
+)  # fmt: skip
+"""Followed by the target's own."""
 
 
 def legalize(
@@ -46,33 +94,49 @@ def legalize(
     target: Target,
     arrangement: Arrangement | None = None,
     *,
-    check: Callable[[], None] = lambda: None,
+    watch: Watch[Context] = ignore,
 ) -> Lowered:
     """`program`, whose `facts` validation gave, for `target`. `arrangement` is how its workgroups are to run (None: as
-    loops where the target wants nothing else). `check` is called between passes, and may raise: that is how a deadline
-    ends a legalization.
+    loops where the target wants nothing else).
 
     Raises `UnsupportedFeature` if the target lacks something that nothing else can express, such as f64.
     """
     wanted = arrangement or Arrangement(target.groups is Groups.LOOPS)
-    forms = Forms(target)
-    launched = drop_indirect_dispatch(program)
-    expanded, texts = expanded_with_texts(launched, target)
-    collected = lower_subgroups(expanded, target)
-    recorded = lower_traps(collected, target)
-    spilled = spill_private(recorded, Ranges(facts), target)
-    split = split_at_grid_barriers(spilled, target)
-    check()
-    kernels = tuple(_kernel(piece, program, Ranges(facts), forms, wanted, check) for piece in split.kernels)
+
+    def context() -> Context:
+        return Context(program, target, Forms(target), Ranges(facts), wanted)
+
+    prepared = run_passes(PROGRAM_PASSES, program, context(), watch)
+    split = split_at_grid_barriers(prepared, target)
+    kernels = tuple([_kernel(piece, context(), watch) for piece in split.kernels])
+    expanded = expand_calls(program, target)
     return Lowered(
         source=program,
         kernels=kernels,
         schedule=split.schedule,
         buffers={b.name: b for b in (*split.buffers, *_runs(kernels, split.buffers))},
         traps=trap_tags(expanded),
-        texts=texts,
-        functions={form: _function(form, Ranges(facts), forms) for form in _rare_forms(kernels)},
+        texts=texts_of(expanded, target),
+        functions={form: _function(form, Ranges(facts), Forms(target)) for form in _rare_forms(kernels)},
     )
+
+
+def run_passes(passes: tuple[Pass[Context], ...], program: Program, context: Context, watch: Watch[Context]) -> Program:
+    """`program` after all passes in order."""
+    for stage in passes:
+        program = stage.apply(program, context)
+        watch(stage, program)
+    return program
+
+
+def passes_of(target: Target) -> tuple[Pass[Context], ...]:
+    """All passes that lower for a target, in order."""
+    return (*PROGRAM_PASSES, *KERNEL_PASSES, *target.passes)
+
+
+def _kernel(program: Program, context: Context, watch: Watch[Context]) -> Kernel:
+    made = run_passes((*KERNEL_PASSES, *context.target.passes), program, context, watch)
+    return Kernel(made.name, made, lengths_read(made), context.arrangement)
 
 
 def _rare_forms(kernels: tuple[Kernel, ...]) -> dict[CallForm, None]:
@@ -88,28 +152,5 @@ def _function(form: CallForm, ranges: Ranges, forms: Forms) -> Function:
 
 
 def _runs(kernels: tuple[Kernel, ...], buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
-    """What the host tells kernels that run workgroups in a row."""
+    """What the host tells kernels that run several workgroups in a work item."""
     return (runs_buffer(len(buffers)),) if any(kernel.arrangement.most > 1 for kernel in kernels) else ()
-
-
-def _kernel(
-    program: Program, source: Program, ranges: Ranges, forms: Forms, wanted: Arrangement, check: Callable[[], None]
-) -> Kernel:
-    """One kernel in the words of the target."""
-    counted = count_steps(program, ranges, forms)
-    guarded = guard_accesses(counted, ranges, forms.target)
-    branched = branch_at_rare_calls(guarded)
-    check()
-    grouped, arrangement = arranged(branched, ranges, forms.target, wanted)
-    composed = grouped if forms.target.functions else expand_rare_calls(grouped)
-    filled = fill_with_zeros(composed, source)
-    check()
-    cut = cut_loops(filled, ranges, forms.target)
-    check()
-    decided = decide_before(cut, ranges, forms.target)
-    check()
-    composed = compose_atomics(decided, forms.target)
-    addressed = widen_indices(composed, ranges, forms.target)
-    spelled = hide_signs(to_registers(addressed, ranges, forms), forms.target)
-    hidden = hide_negations(spelled, forms.target)
-    return Kernel(hidden.name, hidden, lengths_read(hidden), arrangement)

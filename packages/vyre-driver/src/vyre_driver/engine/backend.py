@@ -24,6 +24,7 @@ from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.residents import Residents
 from vyre_driver.engine.sequence import Sequences
 from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.legalization.target import Target
 from vyre_driver.observe.live import by_profile
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.plan.admission import admit_program
@@ -170,6 +171,11 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._gate.session(deadline) as device:
             admit_program(facts, config, device.profile)
             return device.emit(facts, before_its_grid_is_known(device, facts, config), deadline)[1]
+
+    def lowering_target(self, config: DispatchConfig = DEFAULT_CONFIG) -> Target:
+        """What programs are lowered for. Not part of the contract: for people."""
+        with self._gate.session() as device:
+            return device.target_for(config)
 
     def session(self) -> AbstractContextManager[Device]:
         """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""

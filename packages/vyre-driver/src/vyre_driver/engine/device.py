@@ -122,7 +122,7 @@ class Device:
             self.code.prepare(wanted, config, partial(self._emit_many, deadline), queue)
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
-        target = self._target_for(config)
+        target = self.target_for(config)
         return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
 
     def emit(
@@ -130,10 +130,10 @@ class Device:
     ) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
         with self.counters.timing("lower_ns"):
-            lowered = lowered_for(self._target_for(config), facts, deadline)
+            lowered = lowered_for(self.target_for(config), facts, deadline)
             while not self.port.show(lowered):
                 self._ask()
-                lowered = lowered_for(self._target_for(config), facts, deadline)
+                lowered = lowered_for(self.target_for(config), facts, deadline)
             return lowered, self.port.emit(lowered)
 
     def _emit_many(
@@ -141,10 +141,10 @@ class Device:
     ) -> tuple[Sequence[Lowered], SourceUnit]:
         """Several programs lowered, and as one unit."""
         with self.counters.timing("lower_ns"):
-            parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
+            parts = [lowered_for(self.target_for(config), facts, deadline) for facts in programs]
             while not self.port.show(together := joined(parts)):
                 self._ask()
-                parts = [lowered_for(self._target_for(config), facts, deadline) for facts in programs]
+                parts = [lowered_for(self.target_for(config), facts, deadline) for facts in programs]
             return parts, self.port.emit(together)
 
     def side_by_side(self, code: Code) -> int:
@@ -152,7 +152,7 @@ class Device:
         entries = code.executable.entries
         return min(self.port.side_by_side(code.module, entry.name, entry.workgroup_size) for entry in entries)
 
-    def _target_for(self, config: DispatchConfig) -> Target:
+    def target_for(self, config: DispatchConfig) -> Target:
         """The target, with the functions of its own that the budget allows. Grid barriers stay in kernels only where
         the launch is cooperative."""
         target = self.target

@@ -1,30 +1,70 @@
-"""What has to be compiled is optimized, arranged and lowered here, and only then is this module imported: a process
-that finds its code in the store never does."""
+"""A validated program is optimized, arranged and lowered."""
 
 from __future__ import annotations
 
-from vyre_driver.codegen.lower import legalize
+import os
+from typing import Any
+
+from vyre_driver.codegen.lower import legalize, passes_of
 from vyre_driver.engine.deadline import Deadline
+from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.expand import expand_calls
+from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.plan.binding import BindingPlan, binding_plans_share_layout
 from vyre_driver.policy.groups import arrange
-from vyre_foundation.optimize import facts_after, optimize
+from vyre_foundation.ir.program import Program
+from vyre_foundation.optimize import PASSES, facts_after, optimize
+from vyre_foundation.passes import Pass, Watch, ignore
+from vyre_foundation.validate import InvalidProgram, validate
 from vyre_foundation.validate.facts import Facts
 
+VERIFY = "VYRE_VERIFY"
+"""Environment variable: "1" validates the program after each pass, for those who write passes."""
 
-def lowered_for(target: Target, facts: Facts, deadline: Deadline | None = None) -> Lowered:
-    """A validated program as kernels in the words of `target`; `DispatchTimeout` when `deadline` passes meanwhile."""
 
-    def check() -> None:
+def lowered_for(
+    target: Target, facts: Facts, deadline: Deadline | None = None, *, watch: Watch[Any] = ignore
+) -> Lowered:
+    """A validated program as kernels in the words of `target`; `DispatchTimeout` when `deadline` passes meanwhile.
+    `watch` is called after each pass."""
+    verifies = os.environ.get(VERIFY) == "1"
+
+    def after(stage: Pass[Any], program: Program) -> None:
+        watch(stage, program)
         if deadline is not None:
             deadline.check("legalization")
+        if verifies:
+            verify(stage, program)
 
     # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
-    optimized = optimize(facts_after(facts, expand_calls(facts.program, target)), check)
+    optimized = optimize(facts_after(facts, expand_calls(facts.program, target)), after)
     assert binding_plans_share_layout(BindingPlan.of(facts.program), BindingPlan.of(optimized.program))
     arrangement = arrange(optimized, target.groups)
-    lowered = legalize(optimized.program, optimized, target, arrangement, check=check)
-    check()
-    return lowered
+    return legalize(optimized.program, optimized, target, arrangement, watch=after)
+
+
+def verify(stage: Pass[Any], program: Program) -> None:
+    """Validate what a pass gives; `InvalidProgram` has a note with the pass and the program."""
+    try:
+        validate(program, legalized=True)
+    except InvalidProgram as error:
+        error.add_note(f"after the pass {stage.name}:\n{program}")
+        raise
+
+
+def named_passes(target: Target | None = None) -> dict[str, Pass[Any]]:
+    """The passes of the optimizer, and those that lower for `target`, by name."""
+    passes: list[Pass[Any]] = [*PASSES, *([] if target is None else passes_of(target))]
+    return {stage.name: stage for stage in passes}
+
+
+def run_pass(stage: Pass[Any], program: Program, target: Target | None = None) -> Program:
+    """`program` after one pass alone. It may be a program that other passes have written."""
+    facts = validate(program, legalized=True)
+    if target is None or stage in PASSES:
+        return stage.apply(program, facts)
+    arrangement = arrange(facts, target.groups)
+    return stage.apply(program, Context(program, target, Forms(target), Ranges(facts), arrangement))

@@ -18,29 +18,34 @@ from vyre_foundation.ir.walk import rewrite_body, with_expressions
 
 
 def expand_calls(program: Program, target: Target) -> Program:
-    """``x = call("geometry.hypot", a, b)``  →  ``x = sqrt(a * a + b * b)``"""
-    return expanded_with_texts(program, target)[0]
+    """``x = call("geometry.hypot", a, b)``  →  ``x = sqrt(a * a + b * b)``
 
-
-def expanded_with_texts(program: Program, target: Target) -> tuple[Program, dict[CallForm, TextModule]]:
-    """The same, and the texts of the calls that are left because their dialect has words for them."""
+    Calls stay that the target has, or the dialect has a text for, and those of rare ops.
+    """
     memo: dict[Expr, Expr] = {}
-    texts: dict[CallForm, TextModule] = {}
     if not any(isinstance(node, Call) for node in program.code.others):
-        return program, texts
+        return program
 
     def stays(node: Call) -> bool:
-        if node.args and (node.callee, node.args[0].dtype) in target.calls:
-            return True
-        form = CallForm.of(node)
-        text = text_for(form, target) if target.language else None
-        if text is not None:
-            texts[form] = text
-        return text is not None or is_rare_call(node)
+        return _is_native(node, target) or _text(node, target) is not None or is_rare_call(node)
 
     def expanded(stmt: Stmt) -> Stmt:
         return with_expressions(stmt, lambda e: dialects.expand(e, memo, stays))
 
-    result = declare(program, rewrite_body(program.body, expanded))
+    return declare(program, rewrite_body(program.body, expanded))
+
+
+def texts_of(program: Program, target: Target) -> dict[CallForm, TextModule]:
+    """The texts of the calls that `expand_calls` leaves because their dialect has one."""
+    calls = [node for node in program.code.others if isinstance(node, Call) and not _is_native(node, target)]
+    texts = {CallForm.of(node): text for node in calls if (text := _text(node, target)) is not None}
     require_distinct(texts.values(), target)
-    return result, texts
+    return texts
+
+
+def _is_native(node: Call, target: Target) -> bool:
+    return bool(node.args) and (node.callee, node.args[0].dtype) in target.calls
+
+
+def _text(node: Call, target: Target) -> TextModule | None:
+    return text_for(CallForm.of(node), target) if target.language else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.dtype import DType, bool_, f32, i32, u8, u16, u32
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp as SubgroupOp
+from vyre_foundation.passes import Pass
 
 
 class Groups(Enum):
@@ -63,10 +65,8 @@ class Target:
     and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
-    much faster that it is worth to be there twice. `hides_signs`: a change of a float's sign does not survive a
-    barrier, as long as the compiler knows it for one. `functions`: calls of rare ops are better calls of functions than
-    what those are composed of. `hides_negations`: the sign of a negated integer is not that of its least value, as long
-    as the compiler knows that it is negated.
+    much faster that it is worth to be there twice. `functions`: calls of rare ops are better calls of functions than
+    what those are composed of. `passes` run last: workarounds for flaws of the target's compiler.
     """
 
     name: str
@@ -84,9 +84,8 @@ class Target:
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
     versions: bool = False
-    hides_signs: bool = False
     functions: bool = False
-    hides_negations: bool = False
+    passes: tuple[Pass[Any], ...] = ()
 
     @property
     def subgroups(self) -> SubgroupCaps:

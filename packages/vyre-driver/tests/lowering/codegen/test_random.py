@@ -13,7 +13,6 @@ SMALL = replace(EVERYTHING, max_invocations=48, max_statements=24)
 PROFILES = {
     "full": SMALL,
     "rich": SMALL,
-    "hiding": SMALL,
     "shuffling": replace(SMALL, grid_barriers=False),
     "vectors": SMALL,
     "loops": replace(SMALL, max_invocations=32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
@@ -14,13 +14,13 @@ from vyre_foundation.optimize.forward import FORWARD
 from vyre_foundation.optimize.hoist import HOIST
 from vyre_foundation.optimize.regions import REGIONS
 from vyre_foundation.optimize.simplify import SIMPLIFY
-from vyre_foundation.optimize.stage import Pass
 from vyre_foundation.optimize.unroll import UNROLL
+from vyre_foundation.passes import Pass, Watch, ignore
 from vyre_foundation.validate.facts import Facts
 
-__all__ = ["PASSES", "Pass", "facts_after", "optimize", "steps"]
+__all__ = ["PASSES", "facts_after", "optimize", "steps"]
 
-PASSES: tuple[Pass, ...] = (
+PASSES: tuple[Pass[Facts], ...] = (
     REGIONS,
     BRANCHES,
     COPIES,
@@ -36,32 +36,28 @@ PASSES: tuple[Pass, ...] = (
 )  # fmt: skip
 """In the order in which they run. A pass may stand here twice, because others make work for it."""
 
-MAX_ROUNDS = 16
-"""How often all passes run at most. Programs of people need one or two rounds, random ones up to six."""
+MAX_ITERATIONS = 16
+"""How often all passes run at most. Programs of people need one or two iterations, random ones up to six."""
 
 
-def optimize(facts: Facts, check: Callable[[], None] = lambda: None) -> Facts:
-    """The facts of the optimized program; the same object where nothing changed.
-
-    `check` is called after every pass, and may raise: that is how a deadline ends an optimization.
-    """
+def optimize(facts: Facts, watch: Watch[Facts] = ignore) -> Facts:
+    """The facts of the optimized program; the same object where nothing changed."""
     result = facts
-    for _, after in steps(facts):
-        result = after
-        check()
+    for stage, result in steps(facts):
+        watch(stage, result.program)
     return result if result is facts else finish(result)
 
 
-def steps(facts: Facts) -> Iterator[tuple[Pass, Facts]]:
+def steps(facts: Facts) -> Iterator[tuple[Pass[Facts], Facts]]:
     """Every pass in turn, with the facts of the program as it leaves it, until none of them finds anything.
 
     Passes make work for each other, so all come again, each only where the program is not the one that it left.
     """
-    made: dict[Pass, Program] = {}
-    for _ in range(MAX_ROUNDS):
+    made: dict[Pass[Facts], Program] = {}
+    for _ in range(MAX_ITERATIONS):
         for stage in PASSES:
             if made.get(stage) is not facts.program:  # else it would find nothing
-                facts = facts_after(facts, stage.run(facts))
+                facts = facts_after(facts, stage.apply(facts.program, facts))
                 made[stage] = facts.program
             yield stage, facts
         if all(program is facts.program for program in made.values()):

@@ -28,13 +28,12 @@ from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Break, Continue, Retu
 from vyre_foundation.ir.walk import expressions, rewrite_body, statements, with_bodies
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Changing, Dependences
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
 
-def merge_barriers(facts: Facts) -> Program:
+def merge_barriers(program: Program, facts: Facts) -> Program:
     """The program with fewer barriers."""
-    program = facts.program
     if not any(isinstance(stmt, Barrier) for stmt in program.statements):
         return program
     body = _Merging(facts).program(program)
@@ -117,4 +116,4 @@ def _running(touches: Sequence[_Touches]) -> list[_Touches]:
     return list(accumulate(touches, _Touches.both))
 
 
-BARRIERS = Pass("barriers", merge_barriers)
+BARRIERS = Pass("barriers", "Merge adjacent barriers", merge_barriers)

@@ -28,22 +28,22 @@ from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.known import Knowledge, Known
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.facts import Facts
 
 
-def simplify_branches(facts: Facts) -> Program:
+def simplify_branches(program: Program, facts: Facts) -> Program:
     """The program with fewer branches."""
     while True:
-        program = facts.program
         branches = _Branches(Knowledge(Dependences(program, facts.mutable), facts.ranges))
         body, _ = branches.body(program.body, Known())
         if body is program.body:
             return program
-        facts = facts_after(facts, replace(program, body=body))
-        if _count_of_changes(program) == _count_of_changes(facts.program):
-            return facts.program
+        before, program = program, replace(program, body=body)
+        facts = facts_after(facts, program)
+        if _count_of_changes(before) == _count_of_changes(program):
+            return program
 
 
 def _count_of_changes(program: Program) -> int:
@@ -168,4 +168,4 @@ class _Branches:
         out.append(stmt if body is stmt.body else replace(stmt, body=body))
 
 
-BRANCHES = Pass("branches", simplify_branches)
+BRANCHES = Pass("branches", "Remove branches whose condition is known, and merge equal ones", simplify_branches)

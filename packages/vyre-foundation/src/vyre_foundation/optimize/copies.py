@@ -22,16 +22,16 @@ from vyre_foundation.ir.stmt import Assign, Body, Let, Stmt, Var
 from vyre_foundation.ir.walk import expressions, rewrite, rewrite_body, with_expressions
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.layout import Entry, Layout
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
 MANY = -1
 """In place of the number of the one statement that uses something."""
 
 
-def propagate_copies(facts: Facts) -> Program:
+def propagate_copies(program: Program, facts: Facts) -> Program:
     """The program with fewer locals."""
-    renamed = _with_copies(facts.program)
+    renamed = _with_copies(program)
     moves = _Moves(renamed).find() if any(isinstance(stmt, Let) for stmt in renamed.statements) else ()
     return _substituted(renamed, lambda stmt: stmt if stmt.name in moves else None) if moves else renamed
 
@@ -127,4 +127,4 @@ class _Moves:
                 work += node.args
 
 
-COPIES = Pass("copies", propagate_copies)
+COPIES = Pass("copies", "Replace copies of values by the values", propagate_copies)

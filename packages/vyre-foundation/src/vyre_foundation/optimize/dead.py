@@ -40,16 +40,15 @@ from vyre_foundation.ir.stmt import (
 from vyre_foundation.ir.walk import bodies, expressions, with_bodies
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.bodies import same_body
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
 _FLEETING = (Memory.SCRATCH, Memory.WORKGROUP, Memory.PRIVATE)
 """Memory that is gone when the dispatch has ended."""
 
 
-def remove_dead_code(facts: Facts) -> Program:
+def remove_dead_code(program: Program, facts: Facts) -> Program:
     """The program without what has no effect."""
-    program = facts.program
     body = _Sweep(program.body).kept()
     while (ending := _without_last_jumps(body, Return)) is not body:
         body = _Sweep(ending).kept()
@@ -220,4 +219,4 @@ def _without_last_jumps(body: Body, jump: type[Stmt] | None) -> Body:
     return same_body(body, [*out, *ending])
 
 
-DEAD = Pass("dead", remove_dead_code)
+DEAD = Pass("dead", "Remove statements without effect", remove_dead_code)

@@ -31,7 +31,7 @@ from vyre_foundation.optimize.dependence import NOTHING, Dependences
 from vyre_foundation.optimize.effects import Effects, EffectsOf
 from vyre_foundation.optimize.fold import folded
 from vyre_foundation.optimize.rename import Fresh
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.facts import Facts, Interval
 from vyre_foundation.validate.inferred import InferredRanges
@@ -44,15 +44,17 @@ MAX_VISITS = 64
 """How often an expression may be looked into, on average; then nothing more is replaced."""
 
 
-def forward_values(facts: Facts) -> Program:
+def forward_values(program: Program, facts: Facts) -> Program:
     """The program with fewer loads and fewer reads of variables."""
     if not facts.mutable and not any(use.loads and (use.stores or use.atomics) for use in facts.usage.values()):
-        return facts.program
+        return program
     while True:
         walk = _Forward(facts)
-        body = walk.body(facts.program.body, _State())
-        program = facts.program if body is facts.program.body else replace(facts.program, body=body)
-        if program is facts.program or not walk.has_learned():
+        body = walk.body(program.body, _State())
+        if body is program.body:
+            return program
+        program = replace(program, body=body)
+        if not walk.has_learned():
             return program
         facts = facts_after(facts, program)
 
@@ -306,4 +308,4 @@ def _parts(index: Expr) -> tuple[Expr | None, int]:
             return index, 0
 
 
-FORWARD = Pass("forward", forward_values)
+FORWARD = Pass("forward", "Forward stored values to loads, and remove stores that nothing reads", forward_values)

@@ -38,7 +38,7 @@ from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Changing, Dependences
 from vyre_foundation.optimize.effects import EffectsOf
 from vyre_foundation.optimize.rename import Fresh
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.facts import Facts
 
@@ -46,15 +46,15 @@ MAX_MOVED = 16
 """A loop that would need more registers for it keeps everything."""
 
 
-def hoist_from_loops(facts: Facts) -> Program:
+def hoist_from_loops(program: Program, facts: Facts) -> Program:
     """The program with less in its loops."""
-    while any(isinstance(stmt, For) for stmt in facts.program.statements):
-        program = facts.program
+    while any(isinstance(stmt, For) for stmt in program.statements):
         body = _Hoist(facts).body(program.body)
         if body is program.body:
             break
-        facts = facts_after(facts, replace(program, body=body))  # what has left an outer loop may free more of an inner
-    return facts.program
+        program = replace(program, body=body)  # what has left an outer loop may free more of an inner one
+        facts = facts_after(facts, program)
+    return program
 
 
 class _Hoist:
@@ -201,4 +201,4 @@ def _without(body: Body, moved: Mapping[str, Let], loads: Mapping[Expr, Let]) ->
     return rewrite_body(body, statement)
 
 
-HOIST = Pass("hoist", hoist_from_loops)
+HOIST = Pass("hoist", "Move invariant expressions and statements out of loops", hoist_from_loops)

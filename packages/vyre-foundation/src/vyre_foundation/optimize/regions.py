@@ -16,13 +16,12 @@ from dataclasses import replace
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Region, Stmt
 from vyre_foundation.ir.walk import rewrite_body
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
 
-def flatten_regions(facts: Facts) -> Program:
+def flatten_regions(program: Program, facts: Facts) -> Program:
     """The program without regions."""
-    program = facts.program
     body = rewrite_body(program.body, _contents)
     return program if body is program.body else replace(program, body=body)
 
@@ -31,4 +30,4 @@ def _contents(stmt: Stmt) -> Stmt | Body:
     return stmt.body if isinstance(stmt, Region) else stmt
 
 
-REGIONS = Pass("regions", flatten_regions)
+REGIONS = Pass("regions", "Inline regions into the body around them", flatten_regions)

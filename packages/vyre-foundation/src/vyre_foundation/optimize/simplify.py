@@ -27,7 +27,7 @@ from vyre_foundation.optimize.matching import applied
 from vyre_foundation.optimize.rulebook import Rulebook
 from vyre_foundation.optimize.rules import RULES
 from vyre_foundation.optimize.rules.rule import COMMUTATIVE
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts, Interval
 from vyre_foundation.validate.inferred import InferredRanges
 from vyre_foundation.validate.ranges import counted
@@ -38,14 +38,14 @@ _GIVING = frozenset((Let, Var, Assign, For, Subgroup))
 _COMMUTATIVE = frozenset(COMMUTATIVE)
 
 
-def simplify(facts: Facts) -> Program:
-    """The program of `facts` with its expressions in normal form; itself where they are."""
+def simplify(program: Program, facts: Facts) -> Program:
+    """The program with its expressions in normal form; itself where they are."""
     while True:
-        sweep = Sweep(facts.program, facts.ranges)
+        sweep = Sweep(program, facts.ranges)
         simplified = sweep.program()
-        if simplified is facts.program or not sweep.has_learned():
+        if simplified is program or not sweep.has_learned():
             return simplified
-        facts = facts_after(facts, simplified)
+        program, facts = simplified, facts_after(facts, simplified)
 
 
 class Sweep:
@@ -252,4 +252,4 @@ def _without_unreached(stmt: Stmt) -> Stmt:
     return stmt
 
 
-SIMPLIFY = Pass("simplify", simplify)
+SIMPLIFY = Pass("simplify", "Apply the rewrite rules to expressions, and fold constants", simplify)

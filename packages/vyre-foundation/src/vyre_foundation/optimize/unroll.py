@@ -44,7 +44,7 @@ from vyre_foundation.ir.stmt import (
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.rename import Fresh, renamed
-from vyre_foundation.optimize.stage import Pass
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.declared import declared_locals
 from vyre_foundation.validate.facts import Facts
@@ -65,9 +65,8 @@ _IN_REGISTERS = (Memory.PRIVATE, Memory.CONSTANT)
 """Memory whose elements are values when their indices are literals."""
 
 
-def unroll_loops(facts: Facts) -> Program:
+def unroll_loops(program: Program, facts: Facts) -> Program:
     """The program with fewer loops."""
-    program = facts.program
     while any(isinstance(stmt, For) for stmt in program.statements):
         body = _Unroll(program).body(program.body)
         if body is program.body:
@@ -205,4 +204,4 @@ def _is_left_early(body: Body) -> bool:
     return False
 
 
-UNROLL = Pass("unroll", unroll_loops)
+UNROLL = Pass("unroll", "Unroll loops of few iterations", unroll_loops)

@@ -33,12 +33,14 @@ from vyre_driver import (
 )
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.engine.lowering import lowered_for, named_passes, run_pass
 from vyre_driver.observe.diagnostics import Diagnostic, Severity, of_finding
 from vyre_driver.observe.evidence import counted
 from vyre_driver.plan.lengths import fixed_lengths
 from vyre_foundation import Program, print_program
 from vyre_foundation.ir.walk import statements
-from vyre_foundation.optimize import optimize, steps
+from vyre_foundation.optimize import optimize
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -78,7 +80,12 @@ def validate(file: Path, target: str | None, as_json: bool) -> None:
 @click.option("--length", "lengths", multiple=True, metavar="NAME=COUNT",
               help="Elements of an input, for the plan. Repeatable.")  # fmt: skip
 @SPEC
-@click.option("--passes", is_flag=True, help="Print what each pass of the optimizer did, instead of the program.")
+@click.option(
+    "--passes",
+    is_flag=True,
+    help="Print the program after each pass that changes it: of the optimizer and, with --target, of lowering.",
+)
+@click.option("--pass", "stage_name", metavar="NAME", help="Print the program after this pass alone.")
 @click.option("--target", metavar="BACKEND", help="Print the source that this backend's compiler gets.")
 @JSON
 def show(
@@ -87,16 +94,20 @@ def show(
     lengths: tuple[str, ...],
     spec: tuple[str, ...],
     passes: bool,
+    stage_name: str | None,
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Print a program in the text form, its facts, its plan, what the optimizer makes of it, or a target's source."""
+    """Print a program in the text form, its facts, its plan, what passes make of it, or a target's source."""
     answer = Answer(as_json)
     with answer.failures():
         program = specialized(read_program(file, answer), spec)
+        if stage_name is not None:
+            _print_pass(answer, program, stage_name, target)
+            return
         facts = program.validate()
         if passes:
-            _print_passes(answer, facts)
+            _print_passes(answer, facts, target)
             return
         if stage == "plan":
             show_plan(answer, program, lengths, target)
@@ -259,28 +270,64 @@ def _report_run(
     )
 
 
-def _print_passes(answer: Answer, facts: Facts) -> None:
-    """The size of the program behind each pass of the optimizer."""
-    rows: list[dict[str, Any]] = []
-    before = facts.program
-    for stage, after in (("source", facts), *((stage.id, after) for stage, after in steps(facts))):
-        program = after.program
-        size = {"statements": sum(1 for _ in statements(program.body)), "expressions": len(program.code.nodes)}
-        rows.append({"pass": stage, "changed": program is not before, **size})
-        before = program
+def _print_pass(answer: Answer, program: Program, name: str, target: str | None) -> None:
+    """The program after one pass alone."""
+    words = None if target is None else _compiling(target).lowering_target()
+    known = named_passes(words)
+    if name not in known:
+        fix = "name one of them" if target else "name one of them, or a --target for the passes that lower"
+        raise click.BadParameter(f"there is no pass {name!r} among {', '.join(known)}. Fix: {fix}", param_hint="--pass")
+    text = print_program(run_pass(known[name], program, words))
     if answer.as_json:
-        answer.json({"passes": rows})
+        answer.json({"pass": name, "text": text})
+    else:
+        click.echo(text, nl=False)
+
+
+def _print_passes(answer: Answer, facts: Facts, target: str | None) -> None:
+    """The program after each pass that changes it, and with a target its source."""
+    rows: list[dict[str, Any]] = []
+    before: dict[str, str] = {}
+
+    def add(name: str, doc: str, program: Program) -> None:
+        text = print_program(program)
+        changed = before.get(program.name) != text
+        before[program.name] = text
+        size = {"statements": sum(1 for _ in statements(program.body)), "expressions": len(program.code.nodes)}
+        rows.append({"pass": name, "doc": doc, "program": program.name, "changed": changed, **size, "text": text})
+
+    def watch(stage: Pass[Any], program: Program) -> None:
+        add(stage.name, stage.doc, program)
+
+    add("source", "As it was written", facts.program)
+    if target is None:
+        optimize(facts, watch)
+        source = None
+    else:
+        backend = _compiling(target)
+        source = backend.emitted_source(facts.program).text
+        lowered_for(backend.lowering_target(), facts, watch=watch)
+    if answer.as_json:
+        answer.json({"passes": rows} | ({} if source is None else {"target": target, "source": source}))
         return
-    table = [(r["pass"], "yes" if r["changed"] else "", str(r["statements"]), str(r["expressions"])) for r in rows]
-    answer.table(facts.program.name, ("pass", "changed", "statements", "expressions"), table)
+    for row in rows:
+        if row["changed"]:
+            click.echo(f"// {row['pass']}: {row['doc']}\n{row['text']}")
+    if source is not None:
+        click.echo(f"// source for {target}\n{source}", nl=False)
 
 
-def _emitted(program: Program, target: str) -> str:
+def _compiling(target: str) -> EngineBackend:
+    """The backend, if it is one that emits source."""
     backend = innermost(backend_for(target))
     if not isinstance(backend, EngineBackend):
         fix = "name a backend that compiles, such as those that `vyre backends` lists as automatic"
         raise UnsupportedFeature("printing source: it emits none", backend=target, fix=fix)
-    return backend.emitted_source(program).text
+    return backend
+
+
+def _emitted(program: Program, target: str) -> str:
+    return _compiling(target).emitted_source(program).text
 
 
 def _facts(answer: Answer, facts: Facts) -> dict[str, Any]:

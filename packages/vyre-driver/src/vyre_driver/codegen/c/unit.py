@@ -8,7 +8,6 @@ from vyre_driver.codegen.c.literals import spell, spell_element
 from vyre_driver.codegen.c.names import Names
 from vyre_driver.codegen.c.statements import Lines, print_body
 from vyre_driver.codegen.dialect import CDialect, SourceText
-from vyre_driver.codegen.parting import must_stay_scalar
 from vyre_driver.legalization.dead_initialisation import overwritten
 from vyre_driver.legalization.lowered import Kernel, Lowered
 from vyre_driver.legalization.text_forms import CallForm
@@ -149,7 +148,7 @@ def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str
     parameters += [dialect.length_parameter.format(name=name) for name in lengths.values()]
     x, y, z = program.workgroup_size
     head = dialect.kernel.format(name=entry, parameters=", ".join(parameters), x=x, y=y, z=z)
-    return f"{dialect.no_vectors} {head}" if dialect.no_vectors and must_stay_scalar(program) else head
+    return " ".join((*(m.text for m in dialect.markings if m.applies(program)), head))
 
 
 def _array(buffer: Buffer, name: str, dialect: CDialect, *, is_zero: bool) -> str:

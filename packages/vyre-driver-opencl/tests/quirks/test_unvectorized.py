@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from vyre_driver.codegen.c.unit import print_unit
 from vyre_driver.codegen.lower import legalize
-from vyre_driver.codegen.parting import divides_beside_checks, merges_branches, must_stay_scalar
+from vyre_driver_opencl.opened import open_device
+from vyre_driver_opencl.quirks.unvectorized import divides_beside_checks, merges_branches, must_stay_scalar
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
@@ -79,14 +77,6 @@ def test_a_local_of_the_branch_itself_needs_no_merging():
     assert not merges_branches(p.build())
 
 
-@pytest.mark.parametrize(("assigns", "head"), [(True, "scalar kernel void"), (False, "kernel void")])
-def test_the_kernel_is_marked(assigns, head, dialects):
-    marking = replace(dialects["full"], no_vectors="scalar")
-    made = branch(own, assigns=assigns)
-    text = print_unit(legalize(made, made.validate(), marking.target()), marking).text
-    assert f"\n{head} branch(" in text
-
-
 def loop(value):
     """``for k in 0..9 { out[k] = … }``, legalized for loops."""
     with program("loop", 1) as p:
@@ -106,8 +96,8 @@ def loop(value):
         (lambda x, k: x[k] // (k + 1), False),
     ],
 )
-def test_a_loop_that_divides_beside_a_checked_load(value, is_so, dialects):
+def test_a_loop_that_divides_beside_a_checked_load(value, is_so, backend_id):
     made = loop(value)
-    (kernel,) = legalize(made, made.validate(), dialects["loops"].target()).kernels
+    (kernel,) = legalize(made, made.validate(), open_device("opencl").dialect.target()).kernels
     assert divides_beside_checks(kernel.program.body) is is_so
     assert must_stay_scalar(kernel.program) is is_so

@@ -3,7 +3,7 @@ import pytest
 
 from vyre_driver_opencl.compiler import build
 from vyre_driver_opencl.devices import candidates
-from vyre_driver_opencl.host_cpu import NAMES, UNKNOWN, fitting_name, name_host_cpu
+from vyre_driver_opencl.quirks.host_cpu import NAMES, UNKNOWN, fitting_name, name_host_cpu
 
 FULL = "avx2 bmi1 bmi2 fma f16c movbe abm adx sse4a sse2"
 

@@ -6,6 +6,8 @@ device keeps the name as a text on the heap, so a name that fits into those eigh
 touched unless the device reports the bad name itself and exactly one pointer of the device leads to that text.
 
 Memory is read through the kernel, which refuses a wild address instead of ending the process.
+
+Compiler: PoCL 3.0-rc2 with LLVM 14, on CPUs that LLVM 14 does not know. `clinfo` then names a CPU `generic`.
 """
 
 from __future__ import annotations

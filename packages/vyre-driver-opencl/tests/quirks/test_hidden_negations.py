@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vyre_driver.codegen.c.unit import print_unit
-from vyre_driver.codegen.lower import legalize
+from vyre_driver_opencl.quirks.hidden_negations import HIDE_NEGATIONS
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import i32, i64, u32
 from vyre_foundation.ir.expr import Apply, Literal
 from vyre_foundation.ir.walk import program_expressions
 from vyre_foundation.testing.values import special_bits
+from vyre_foundation.validate import validate
+from vyre_reference import run
 
 NEGATIONS = {
     "neg": lambda p, x: -x,
@@ -35,7 +36,7 @@ def negated(dtype, negation, *, shift=True):
 
 
 def given(dtype):
-    return {"x": np.array([*special_bits(dtype)], f"u{dtype.size}").tobytes()}
+    return {"x": np.array([*special_bits(dtype)], f"u{dtype.size}").view(dtype.numpy)}
 
 
 def is_negation(node):
@@ -58,27 +59,24 @@ def is_negation(node):
 
 @pytest.mark.parametrize("dtype", [i32, i64], ids=str)
 @pytest.mark.parametrize("negation", NEGATIONS)
-def test_every_negation_is_exact_and_hidden(negation, dtype, case, check):
+def test_every_negation_is_exact_and_hidden(negation, dtype):
     made = negated(dtype, NEGATIONS[negation])
-    lowered = check(case(made, given(dtype)), "hiding")
-    (kernel,) = lowered.kernels
-    assert not any(map(is_negation, program_expressions(kernel.program)))
+    after = HIDE_NEGATIONS.apply(made, None)
+    validate(after, legalized=True)
+    assert run(after, given(dtype))["out"].tobytes() == run(made, given(dtype))["out"].tobytes()
+    assert not any(map(is_negation, program_expressions(after)))
 
 
-def lines(made, dialect):
-    return print_unit(legalize(made, made.validate(), dialect.target()), dialect).text
-
-
-def test_without_a_shift_nothing_is_hidden(dialects):
+def test_without_a_shift_nothing_is_hidden():
     made = negated(i32, NEGATIONS["neg"], shift=False)
-    assert lines(made, dialects["hiding"]) == lines(made, dialects["rich"])
+    assert HIDE_NEGATIONS.apply(made, None) is made
 
 
-def test_what_is_no_negation_stays(dialects):
+def test_what_is_no_negation_stays():
     with program("other", 8) as p:
         x = p.read("x", u32)
         out = p.write("out", u32, like=x)
         i = p.global_id(0)
         out[i] = ((5 - x[i]) ^ ~x[i] ^ (x[i] - 1)) >> 3
     made = p.build()
-    assert lines(made, dialects["hiding"]) == lines(made, dialects["rich"])
+    assert HIDE_NEGATIONS.apply(made, None) is made

@@ -4,6 +4,9 @@ Compilers that make one function of all invocations of a workgroup keep what liv
 it by its instruction. One that does not know the instruction for ``-x`` there loses the value, or ends. No other
 spelling helps: ``x * -1``, ``-0 - x`` and the sign bit by itself all become that instruction. So the bit is taken from
 something that the compiler can not know, and the sign is changed as a bit.
+
+Compiler: Intel's CPU runtime, seen in 2026.22. Programs: `tests/quirks/test_hidden_signs.py` on the device, without the
+pass.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from collections.abc import Callable
 
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.fresh import Fresh
-from vyre_driver.legalization.target import Target
 from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import DType, f32, u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Literal, Local, Select, literal
@@ -20,23 +22,27 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Let, Subgroup
 from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS
+from vyre_foundation.passes import Pass
 
 _MIXES_BITS = frozenset("xor or and add sub".split())
 """What a sign bit may be an operand of to change, set or clear it."""
 
 
-def hide_signs(program: Program, target: Target) -> Program:
+def hide_signs(program: Program, context: object) -> Program:
     """``-x``  →  ``let sign = select(num_workgroups.x != 0, 0x80000000, 0); … bitcast<f32>(bitcast<u32>(x) ^ sign)``
 
     Of legalized programs: nothing but what the target spells is in them, nor in the result. A launch has workgroups.
     """
-    if not target.hides_signs or not any(isinstance(s, (Barrier, Subgroup)) for s in statements(program.body)):
+    if not any(isinstance(s, (Barrier, Subgroup)) for s in statements(program.body)):
         return program
     if not any(node.dtype.is_float for node in program_expressions(program)):
         return program
     hider, memo = _Hider(Fresh(program)), dict[Expr, Expr]()
     body = rewrite_body(program.body, lambda s: with_expressions(s, lambda e: transform(e, hider.node, memo)))
     return declare(program, (*hider.lets.values(), *body) if hider.lets else program.body)
+
+
+HIDE_SIGNS: Pass[object] = Pass("hide-signs", "Hide changes of signs of floats where there are barriers", hide_signs)
 
 
 class _Hider:

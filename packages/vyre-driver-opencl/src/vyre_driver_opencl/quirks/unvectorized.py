@@ -2,6 +2,8 @@
 
 Where invocations are work items: those with branches whose values it has to merge. Where they are loops: those that
 divide beside a load that is checked, as neither can be done for all rounds at once.
+
+Compiler: Intel's CPU runtime, seen in 2026.22. Programs: `tests/test_optimizers.py`, without the marking.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Body, For, If, Let, Region
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
+
+UNVECTORIZED = "unvectorized"
 
 _SAME = frozenset((IdKind.WORKGROUP_ID, IdKind.NUM_WORKGROUPS))
 

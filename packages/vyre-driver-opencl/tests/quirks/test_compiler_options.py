@@ -6,7 +6,7 @@ from typing import Any
 import pyopencl as cl
 import pytest
 
-from vyre_driver_opencl.withheld import QUIRKS, VARIABLE, needed, withheld, withholding
+from vyre_driver_opencl.quirks.compiler_options import QUIRKS, VARIABLE, needed, withheld, withholding
 
 OF_A_RELEASE = "-disable-x86-scalar-to-vector"
 OF_ALL = "-force-vector-interleave=4096"
@@ -64,4 +64,4 @@ def test_an_option_that_the_user_has_set_is_not_given_twice(monkeypatch: pytest.
 def test_each_quirk_names_a_test_that_there_is() -> None:
     for quirk in QUIRKS:
         file, _, test = quirk.reproducer.partition("::")
-        assert f"def {test}(" in (Path(__file__).parent / file).read_text("utf-8")
+        assert f"def {test}(" in (Path(__file__).parents[1] / file).read_text("utf-8")

@@ -1,0 +1,33 @@
+"""Passes: named rewritings of whole programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar
+
+from vyre_foundation.ir.program import Program
+
+ContextT = TypeVar("ContextT")
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Generic[ContextT]):
+    """A rewriting that keeps what programs do, bit for bit.
+
+    `doc` is one line: what becomes what. `apply(program, context)` gives the same object where nothing changes. The
+    context is what the passes of one pipeline share: the facts of the program for the optimizer, the target and what is
+    known about integers for lowering.
+    """
+
+    name: str
+    doc: str
+    apply: Callable[[Program, ContextT], Program] = field(repr=False)
+
+
+Watch: TypeAlias = "Callable[[Pass[ContextT], Program], None]"
+"""Called after each pass with the program that it gives. It may raise: that is how a deadline ends a pipeline."""
+
+
+def ignore(stage: Pass[ContextT], program: Program) -> None:
+    """Watch nothing."""
