@@ -11,7 +11,7 @@ from cuda_emulation.port import EmulatedPort
 
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver_cuda import facts, proof
+from vyre_driver_cuda import facts
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.proof import faults, wrong_atomics, wrong_collectives, wrong_grid_barriers, wrong_ops
 from vyre_foundation.dtype import DType, f32, u32
