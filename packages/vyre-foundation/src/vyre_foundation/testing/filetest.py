@@ -1,0 +1,76 @@
+"""Filetests: a program, a pass and what the pass makes of the program, in one file.
+
+    // Values that no statement uses are removed.
+    // pass: dead
+    program p workgroup(8, 1, 1) { … }
+    // becomes
+    program p workgroup(8, 1, 1) { … }
+
+The first line says what the case shows. A line ``// target: NAME`` may follow that of the pass. In the place of
+``// becomes`` and what follows, ``// unchanged`` says that the pass gives the same program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+from vyre_foundation.ir.program import Program
+from vyre_foundation.text import parse, print_program
+from vyre_foundation.validate import validate
+
+_FORM = re.compile(
+    r"// (?P<doc>[^\n]+)\n// pass: (?P<name>[\w-]+)\n(?:// target: (?P<target>[\w-]+)\n)?"
+    r"(?P<before>.*?)(?:// unchanged\n|// becomes\n(?P<after>.*))",
+    re.DOTALL,
+)
+
+Apply = Callable[[str, Program, str], Program]
+"""The pass by name, the program, and the target by name ("" if the file names none)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filetest:
+    """The parts of a file. `after` is None where the pass changes nothing."""
+
+    doc: str
+    name: str
+    target: str
+    before: str
+    after: str | None
+
+    @classmethod
+    def of(cls, text: str) -> Filetest:
+        """The parts of `text`; `ValueError` if it has another form."""
+        found = _FORM.fullmatch(text)
+        if found is None:
+            raise ValueError(
+                "this is no filetest. Fix: write the head and the parts as `vyre_foundation.testing.filetest` says"
+            )
+        return cls(found["doc"], found["name"], found["target"] or "", found["before"], found["after"])
+
+    def __str__(self) -> str:
+        target = f"// target: {self.target}\n" if self.target else ""
+        result = "// unchanged\n" if self.after is None else f"// becomes\n{self.after}"
+        return f"// {self.doc}\n// pass: {self.name}\n{target}{self.before}{result}"
+
+
+def check_filetest(file: Path, apply: Apply, *, accept: bool = False) -> None:
+    """Run the pass of a file. `AssertionError` with the difference if it gives another program than the file has, or if
+    what it gives is not valid. `accept` writes what it gives into the file instead."""
+    case = Filetest.of(file.read_text("utf-8"))
+    source = parse(case.before)
+    made = apply(case.name, source, case.target)
+    validate(made, legalized=True)
+    after = None if made is source else print_program(made)
+    found = str(Filetest(case.doc, case.name, case.target, print_program(source), after))
+    if accept:
+        file.write_text(found, "utf-8")
+        return
+    text = file.read_text("utf-8")
+    if found != text:
+        lines = unified_diff(text.splitlines(), found.splitlines(), "expected", "found", lineterm="")
+        raise AssertionError(f"{file.name} differs; VYRE_ACCEPT=1 accepts it:\n" + "\n".join(lines))
