@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from inspect import getmodule
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +141,7 @@ def limit_rows() -> Iterator[tuple[str, str]]:
 
 def pass_rows() -> Iterator[tuple[str, ...]]:
     for stage in PASSES:
-        doc = (getmodule(stage.run).__doc__ or "").split("\n\n")[0]
-        yield f"`{stage.id}`", " ".join(doc.split())
+        yield f"`{stage.name}`", f"{stage.doc}."
 
 
 def rewrite_rows() -> Iterator[tuple[str, ...]]:
