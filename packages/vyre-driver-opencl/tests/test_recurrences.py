@@ -11,8 +11,8 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver_opencl import icd
 from vyre_driver_opencl.quirks.compiler_options import VARIABLE
-from vyre_foundation.build import program
-from vyre_foundation.dtype import DType, f32, i64, u8, u32
+from vyre_foundation.build import constant, program
+from vyre_foundation.dtype import DType, f32, f64, i64, u8, u32
 from vyre_foundation.testing import recurrence
 
 ROW, COUNT = 64, 40
@@ -36,7 +36,7 @@ bench = Bench(context, cl.CommandQueue(context, device), "", ("-cl-std=CL1.2",))
 DISPATCH = """
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl.backend import OpenClBackend
-from vyre_foundation.build import program
+from vyre_foundation.build import constant, program
 from vyre_foundation.dtype import u32
 
 with program("after", 1) as p:
@@ -110,3 +110,33 @@ def test_a_compiler_that_has_not_read_the_option_is_refused() -> None:
 )
 def test_what_the_refusal_advises_helps(fix: dict[str, str]) -> None:
     assert in_a_process(RAW + DISPATCH, **fix) == "95"
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+@pytest.mark.parametrize("bound", ["own", "uniform", "literal"])
+@pytest.mark.parametrize("home", ["local", "private", "storage"])
+def test_the_order_of_a_sum_of_floats(agree: Any, dtype: DType, bound: str, home: str) -> None:
+    """A sum that is made in parts has other bits. Compilers may not reassociate it."""
+    row = 100
+    with program("sums", 16) as p:
+        ends, x = p.read("ends", u32, COUNT), p.read("x", dtype, COUNT * row)
+        out = p.read_write("out", dtype, COUNT)
+        i = p.let(p.global_id(0))
+        end = p.let({"own": ends[i], "uniform": ends[0]}.get(bound, constant(u32, row)))
+        if home == "local":
+            total = p.var(out[i])
+            with p.range(0, end) as t:
+                total.set(total + x[i * row + t])
+            out[i] = total
+        elif home == "private":
+            own = p.private("own", dtype, 2)
+            with p.range(0, end) as t:
+                own[i & 1] = own[i & 1] + x[i * row + t]
+            out[i] = own[i & 1]
+        else:
+            with p.range(0, end) as t:
+                out[i] = out[i] + x[i * row + t]
+    random = np.random.default_rng(17)
+    stops = random.integers(20, row, COUNT).astype(np.uint32)
+    values = random.random(COUNT * row).astype(dtype.numpy)
+    agree(p.build(), [stops, values, values[:COUNT]])

@@ -55,6 +55,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         if _groups(reported) is Groups.MIXED
         else (),
         rare_loop=_rare_loop(reported),
+        serial_loop=spelling.SERIAL_LOOP if _groups(reported) is Groups.MIXED else "",
         rare_end=spelling.RARE_END if reported.is_cpu and not reported.groups_as_loops else "",
         opaque=spelling.OPAQUE if reported.is_cpu and reported.groups_as_loops else "",
         short_loop=spelling.SHORT_LOOP if reported.is_cpu and not reported.groups_as_loops else "",

@@ -58,6 +58,8 @@ BARRIERS = {Scope.WORKGROUP: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE
 RARE_LOOP = "#pragma clang loop vectorize(disable) interleave(disable)"
 RARE_ROLLED_LOOP = f"{RARE_LOOP} unroll(disable)"
 """Less to compile; the compiler of Intel's CPU runtime ends over some loops that it must not unroll."""
+SERIAL_LOOP = RARE_LOOP
+"""The compiler of Intel's CPU runtime makes vectors of sums of floats, and adds in another order then."""
 RARE_END  = '__asm__ volatile("");'
 """Nothing. Compilers that join the stores at the ends of two branches make a masked one of them: half the speed."""
 SHORT_LOOP = "#pragma unroll"

@@ -1,8 +1,10 @@
-"""Recurrences: loops whose iterations depend on each other through memory, which a compiler must not make vectors of.
+"""Recurrences: loops whose iterations depend on each other, which a compiler must not make vectors of.
 
 Every invocation has a row of its own, in one of the memories, and a loop in which iterations depend on those that come
 `distance` before or behind. The end of the loop differs between invocations, or is the same for all, or is written in
 the program: then compilers know how many iterations there are, and unroll all of a short loop.
+
+Totals of floats depend on each other through a variable or one element: in another order they have other bits.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, seeded
 from vyre_conform.cases.values import pack
 from vyre_foundation.build import Array, Operand, ProgramBuilder, Value, apply, constant, program
-from vyre_foundation.dtype import FLOATS, INTEGERS, DType, u32
+from vyre_foundation.dtype import FLOATS, INTEGERS, DType, f32, f64, u32
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ops import OPS
 from vyre_foundation.ops.scalar import Scalar, wrap
@@ -28,6 +30,9 @@ ROWS = {"own": 80, "uniform": 80, "literal": 300, "short": 40}
 GROUP = 16
 INVOCATIONS = GROUP + 1
 MEMORIES = (Memory.STORAGE, Memory.WORKGROUP, Memory.PRIVATE)
+HOMES = ("local", "element", "private")
+"""Where the total of a loop is kept."""
+TOTALS = ("add", "sub", "mul")
 SCHEDULE = 64
 """Words of the message schedule of SHA-256."""
 
@@ -64,6 +69,13 @@ def specs() -> Iterator[Spec]:
         for memory in MEMORIES:
             if dtype is not u32:
                 yield from _distances("flow", memory, "own", dtype)
+    for op in TOTALS:
+        for home in HOMES:
+            for end in ROWS:
+                for dtype in FLOATS:
+                    at = address("recurrences", "total", op=op, home=home, end=end, dtype=dtype)
+                    size = Size.CI if dtype in (f32, f64) and (op == "add" or home == "local") else Size.FULL
+                    yield seeded(at, _total, op, home, end, dtype, size=size)
     for memory in MEMORIES:
         yield seeded(address("recurrences", "schedule", memory=memory.value), _schedule, memory)
 
@@ -96,6 +108,43 @@ def _recurrence(
     for row, own in zip(rows, stops, strict=True):
         model(row, {"own": own, "uniform": stops[0]}.get(end, count), distance, _addition(dtype))
     return Launch(program=p.build(), inputs=inputs), Exactly((_packed(dtype, rows),))
+
+
+def _total(op: str, home: str, end: str, dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """A row is combined from left to right. The elements are rounded quotients, so every order has bits of its own."""
+    count = ROWS[end]
+    with program("total", GROUP) as p:
+        ends, rows = p.read("ends", u32, INVOCATIONS), p.read("rows", dtype, INVOCATIONS * count)
+        out = p.read_write("out", dtype, INVOCATIONS)
+        i = p.let(p.global_id(0))
+        with p.if_(i < INVOCATIONS):
+            stop = p.let({"own": ends[i], "uniform": ends[0]}.get(end, constant(u32, count)))
+            if home == "local":
+                local = p.var(out[i])
+                with p.range(0, stop) as k:
+                    local.set(apply(op, local, rows[i * count + k]))
+                out[i] = local
+            elif home == "private":
+                own = p.private("own", dtype, 2)
+                own[i & 1] = out[i]
+                with p.range(0, stop) as k:
+                    own[i & 1] = apply(op, own[i & 1], rows[i * count + k])
+                out[i] = own[i & 1]
+            else:
+                with p.range(0, stop) as k:
+                    out[i] = apply(op, out[i], rows[i * count + k])
+
+    def value() -> Scalar:
+        return OPS["div"].evaluate(dtype, float(rng.randrange(20, 40)), 29.0)
+
+    given = [[value() for _ in range(count)] for _ in range(INVOCATIONS)]
+    totals: Row = [value() for _ in range(INVOCATIONS)]
+    stops = [rng.randrange(FIRST + 20, count + 1) for _ in range(INVOCATIONS)]
+    inputs = {"ends": pack(u32, stops), "rows": _packed(dtype, given), "out": pack(dtype, totals)}
+    for n, (row, length) in enumerate(zip(given, stops, strict=True)):
+        for x in row[: {"own": length, "uniform": stops[0]}.get(end, count)]:
+            totals[n] = OPS[op].evaluate(dtype, totals[n], x)
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(dtype, totals),))
 
 
 @contextmanager

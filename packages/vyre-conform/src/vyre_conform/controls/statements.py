@@ -12,7 +12,7 @@ from vyre_conform.controls.expressions import clamped, last, op
 from vyre_conform.controls.fault import Fault, Layer
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Bitcast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.expr import Apply, Bitcast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -262,6 +262,21 @@ def _unchanged(node: Expr) -> Expr:
     return node
 
 
+def _in_pairs(stmt: Stmt) -> Stmt:
+    """A sum of floats takes two elements at a time: ``x = (x + a) + b`` becomes ``x = x + (a + b)``."""
+    match stmt:
+        case For(step=1, body=(Assign(name, Apply(found, (Local(total) as x, y)) as value),)):
+            if name != total or found.id != "add" or not value.dtype.is_float or x in postorder((y,)):
+                return stmt
+        case _:
+            return stmt
+    counter = Local(stmt.name, stmt.start.dtype)
+    after = op("add", counter, literal(counter.dtype, 1))
+    is_left = op("gt", op("sub", stmt.stop, counter), literal(counter.dtype, 1))
+    pair = op("add", x, op("add", y, rewrite(y, _unchanged, {counter: after})))
+    return replace(stmt, step=2, body=(If(is_left, (Assign(name, pair),), stmt.body),))
+
+
 _SCALAR = "scalar"
 """Only one invocation after the other shows that a barrier is missing."""
 
@@ -307,6 +322,8 @@ FAULTS = (
           of_statements(_steps_of_one), "control:*"),
     _fault("loop-vectors", "loops become vectors whatever their iterations depend on",
           of_statements(_as_vectors), "recurrences:*"),
+    _fault("loop-reassociated", "a sum of floats in a loop is added in pairs",
+          of_statements(_in_pairs), "recurrences:total"),
     _fault("trap-silent", "traps are not seen",
           of_statements(without(Trap)), "traps:*"),
     _fault("trap-code", "the code of a trap is lost",

@@ -75,8 +75,9 @@ class CDialect:
     where one comparison decides which of the two runs. `passes` lower programs last, and `markings` stand before
     kernels: workarounds for flaws of the compiler. `begin` is the line that every kernel's body begins with.
     `rare_loop` is a line before loops that are not worth much of a compiler's time, `short_loop` one before loops that
-    are better written out. `rare_end` is a statement that does nothing, behind code that rarely runs: compilers then do
-    not join its end with that of the other version. `opaque` is a statement after which compilers do not know what the
+    are better written out, `serial_loop` one before loops that carry a float, whose iterations compilers must not
+    reorder. `rare_end` is a statement that does nothing, behind code that rarely runs: compilers then do not join its
+    end with that of the other version. `opaque` is a statement after which compilers do not know what the
     variable ``{0}`` holds: then canonical NaN stay in registers. Empty texts are none.
     """
 
@@ -116,6 +117,7 @@ class CDialect:
     rare_loop: str = ""
     rare_end: str = ""
     short_loop: str = ""
+    serial_loop: str = ""
     opaque: str = ""
 
     def target(self) -> Target:

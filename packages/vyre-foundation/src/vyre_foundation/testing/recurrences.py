@@ -1,4 +1,4 @@
-"""Random loops whose iterations depend on each other through memory: what must not become vectors.
+"""Random loops whose iterations depend on each other through memory or a variable: what must not become vectors.
 
 Every invocation has a row of its own in each of a few arrays, of any memory. Loops store into rows what they make of
 elements a few iterations before or behind, in the same row or another: upwards or downwards, in steps, under
@@ -52,6 +52,7 @@ class _Recurrence:
 
     def __init__(self, seed: int) -> None:
         self._seed, self._rng = seed, Random(f"recurrence {seed}")
+        self._totals = Random(f"total {seed}")
         rng = self._rng
         self._group, self._groups = rng.choice((1, 2, 5, 8, 16, 16, 32)), rng.randint(1, 3)
         self._length, self._dtype = rng.choice(_LENGTHS), rng.choice(_TYPES)
@@ -115,12 +116,18 @@ class _Recurrence:
         short = rng.choice((0, 0, 0, 2, 4))  # iterations of a loop inside, which compilers write out
         first = -(-_FARTHEST // scale)
         last = (self._length - _FARTHEST - 1 - short) // scale  # every index of an iteration before it is in the row
+        total = self._p.var(rows[0].array[rows[0].first]) if self._totals.random() < 0.4 else None
         with self._p.range(first, self._end(first, last), rng.choice((1, 1, 1, 1, 2))) as t:
+            if total is not None:
+                row = self._totals.choice(rows)
+                total.set(apply(self._totals.choice(("add", "sub", "mul")), total, row.array[row.first + t * scale]))
             if short:
                 with self._p.range(0, short) as k:
                     self._statements(rows, _Place(t * scale + k, 1, rng.random() < 0.2))
             else:
                 self._statements(rows, _Place(t, scale, rng.random() < 0.2))
+        if total is not None:
+            rows[0].array[rows[0].first] = total
 
     def _end(self, first: int, last: int) -> Value:
         """As each invocation has it, the same for all, or known to compilers."""

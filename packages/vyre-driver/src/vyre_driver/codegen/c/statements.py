@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from vyre_driver.codegen.c.carried import carrying_loops
 from vyre_driver.codegen.c.literals import spell
 from vyre_driver.codegen.c.names import Names
 from vyre_driver.codegen.c.placement import Life, place
@@ -94,6 +95,7 @@ class _Statements:
         texts: Mapping[CallForm, TextModule],
     ) -> None:
         self._dialect, self._lines, self._words, self._kernel = dialect, lines, words, program.name
+        self._serial = carrying_loops(program) if dialect.serial_loop else frozenset()
         placement = place(program)
         self._early = placement.early
         self._number = 0
@@ -202,7 +204,7 @@ class _Statements:
         dtype = stmt.start.dtype
         start, stop = self._values.text(stmt.start), self._values.fixed(stmt.stop)
         counter, step = self._word(stmt.name, dtype), spell(self._dialect, Literal(dtype, stmt.step))
-        if advice := self._advice(stmt):
+        for advice in self._advice(stmt):
             self._lines.add(advice)
         self._lines.open(
             f"for ({self._dialect.types[dtype]} {counter} = {start}; {counter} < {stop}; {counter} += {step})"
@@ -210,11 +212,15 @@ class _Statements:
         self._block(stmt.body, f"{path}.body")
         self._lines.close()
 
-    def _advice(self, loop: For) -> str:
+    def _advice(self, loop: For) -> Iterator[str]:
         """What the compiler is told about a loop."""
-        if self._rare:
-            return self._dialect.rare_loop
-        return self._dialect.short_loop if self._dialect.short_loop and _is_short(loop) else ""
+        dialect = self._dialect
+        if self._rare and dialect.rare_loop:
+            yield dialect.rare_loop
+        if id(loop) in self._serial and not (self._rare and dialect.rare_loop):
+            yield dialect.serial_loop
+        if not self._rare and dialect.short_loop and _is_short(loop):
+            yield dialect.short_loop
 
     def _block(self, body: Body, path: str) -> None:
         self._values.enter()

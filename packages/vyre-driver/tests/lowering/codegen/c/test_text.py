@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -18,6 +18,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Store
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize import optimize
+from vyre_foundation.text import parse
 
 
 def printed(built: Program, dialect) -> str:
@@ -214,3 +215,32 @@ def test_an_exchange_whose_old_value_nobody_uses_is_a_store(dialects) -> None:
     text = printed(optimize(p.build().validate()).program, dialect)
     assert re.findall(r"\bstore\(.*\)", text) == ["store(&out[local_id_x], 1u)"]
     assert re.findall(r"atomic_exchange\(&(\w+)", text) == ["out", "wide"]
+
+
+def advised(text: str, dialect) -> list[str]:
+    """The loops of a program that are said to have an order, by their counters."""
+    lines = printed(parse(f"program p workgroup(1, 1, 1) {{ {BUFFERS} {text} }}"), dialect).splitlines()
+    said = [after for before, after in pairwise(lines) if before.strip() == "serial"]
+    return [line.split()[2] for line in said]
+
+
+BUFFERS = "uniform n: u32[1] @0; read x: f32[] @1; read_write y: f32[] @2; read_write z: u32[] @3; private v: f32[4];"
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        ("var t = 0.0; for k in 0..n[0] { t = t + x[k]; } y[0] = t;", ["k"]),
+        ("for k in 0..n[0] { y[n[0]] = y[n[0]] + x[k]; }", ["k"]),
+        ("for k in 0..n[0] { v[1] = v[1] + x[k]; } y[0] = v[1];", ["k"]),
+        ("for k in 0..n[0] { let at = n[0] + 1; y[at] = y[at] + x[k]; }", ["k"]),
+        ("for j in 0..n[0] { var t = 0.0; for k in 0..n[0] { t = t + x[k]; } y[j] = t; }", ["k"]),
+        ("var t = 0.0; for j in 0..n[0] { for k in 0..n[0] { if x[k] > t { t = x[k]; } } } y[0] = t;", ["j", "k"]),
+        ("for j in 0..n[0] { var t = x[j]; t = t + y[j]; y[j] = t; }", []),
+        ("for j in 0..n[0] { for k in 0..n[0] { y[k] = y[k] + x[j]; } }", []),
+        ("var t = 0; for k in 0..n[0] { t = t + k; } z[0] = t;", []),
+    ],
+)
+def test_loops_that_carry_a_float(text: str, loops: list[str], dialects) -> None:
+    assert advised(text, replace(dialects["full"], serial_loop="serial")) == loops
+    assert advised(text, dialects["full"]) == []
