@@ -11,15 +11,25 @@ from vyre_conform.address import ALL, BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Expected, Launch, Size, Spec
 from vyre_conform.cases import specs
 from vyre_conform.gaps import Gap
-from vyre_foundation.testing import DEFAULT, EVERYTHING, NARROW, STRUCTURED, GeneratedProgram, generate, recurrence
+from vyre_foundation.testing import (
+    DEFAULT,
+    EVERYTHING,
+    NARROW,
+    STRUCTURED,
+    GeneratedProgram,
+    accumulation,
+    generate,
+    recurrence,
+)
 
-# Random programs by what they are about; of every nine, so many of each.
+# Random programs by what they are about; of every ten, so many of each.
 PROFILES: dict[str, tuple[Callable[[int], GeneratedProgram], int]] = {
     "everything": (partial(generate, profile=DEFAULT), 4),
     "structured": (partial(generate, profile=STRUCTURED), 1),
     "narrow": (partial(generate, profile=NARROW), 2),
     "traps": (partial(generate, profile=EVERYTHING), 1),
     "recurrences": (recurrence, 1),
+    "accumulations": (accumulation, 1),
 }
 
 

@@ -49,6 +49,7 @@ def specs() -> Iterator[Spec]:
     yield seeded(address("temptations", "ops_of_ops"), _ops_of_ops)
     yield seeded(address("temptations", "casts_of_casts"), _casts_of_casts)
     yield fixed(address("temptations", "stores_in_a_loop"), _stores)
+    yield fixed(address("temptations", "element_of_a_loop"), _element)
     yield fixed(address("temptations", "guard_at_the_end"), _guard)
     yield fixed(address("temptations", "clamped_above"), _clamped)
     yield fixed(address("temptations", "index_wraps"), _wraps)
@@ -286,6 +287,26 @@ def _wraps() -> tuple[Launch, Expected]:
     values = [1000 + n for n in range(count)]
     expected = [(values[n - 3] if n >= 3 else 0) + (values[5] if n % 2 == 0 else 0) for n in range(count)]
     return Launch(program=p.build(), inputs={"x": pack(u32, values)}), Exactly((pack(u32, expected),))
+
+
+def _element() -> tuple[Launch, Expected]:
+    """A loop adds to one element of a row, and reads all of the row. The last invocation has its row out of bounds."""
+    count, length, rounds = 5, 3, 4
+    with program("element", 8) as p:
+        out, seen = p.read_write("out", u32, count * length), p.read_write("seen", u32, count + 1)
+        limit, i = p.uniform("limit", u32, 1), p.global_id(0)
+        with p.if_(i < count + 1), p.range(0, limit[0]) as k:
+            out[i * length] = out[i * length] + out[i * length + k % length] + 1
+            seen[i] = out[i * length]
+    rows = [[10 * n + k for k in range(length)] for n in range(count)]
+    given = pack(u32, [x for row in rows for x in row])
+    inputs = {"out": given, "seen": pack(u32, [7] * (count + 1)), "limit": pack(u32, [rounds])}
+    for row in rows:
+        for n in range(rounds):
+            row[0] += row[n % length] + 1
+    shown = [*(row[0] for row in rows), 0]
+    expected = (pack(u32, [x for row in rows for x in row]), pack(u32, shown))
+    return Launch(program=p.build(), inputs=inputs), Exactly(expected)
 
 
 def _long_input() -> tuple[Launch, Expected]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from vyre_conform.controls.engine import optimizes
@@ -12,8 +13,8 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local, Select
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Atomic, Body, For, Let, Stmt, Store
-from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, Let, Stmt, Store, Var
+from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
 
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
@@ -140,6 +141,28 @@ def _rounds_lost(stmt: Stmt) -> Stmt:
     return stmt
 
 
+def _promoted(stmt: Stmt) -> Stmt | Body:
+    """An element that a loop combines something into is a local in the loop, whatever else the loop reads there."""
+    if not isinstance(stmt, For):
+        return stmt
+    nodes = set(postorder([expr for inner in statements(stmt.body) for expr in expressions(inner)]))
+    for store in stmt.body:
+        if isinstance(store, Store) and Load(store.buffer, store.index) in nodes and _is_fixed(store.index):
+            element, own = Load(store.buffer, store.index), Local(f"{stmt.name}_own", store.buffer.dtype)
+            inside = replace(stmt, body=_with_local(stmt.body, element, own))
+            return Var(own.name, element), inside, Store(store.buffer, store.index, own)
+    return stmt
+
+
+def _with_local(body: Body, element: Load, own: Local) -> Body:
+    def statement(stmt: Stmt) -> Stmt:
+        stmt = with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, {element: own}))
+        is_own = isinstance(stmt, Store) and stmt.buffer is element.buffer and stmt.index is element.index
+        return Assign(own.name, stmt.value) if is_own and isinstance(stmt, Store) else stmt
+
+    return rewrite_body(body, statement)
+
+
 _fault = partial(Fault, Layer.OPTIMIZER)
 
 # fmt: off
@@ -170,6 +193,8 @@ FAULTS = (
            optimizes(in_statements(_dead_atomics)), "atomics:*"),
     _fault("hoisted-loads", "loads leave a loop that stores to the same buffer",
            optimizes(in_statements(_hoisted_loads)), "barriers:uniform_break barriers:*"),
+    _fault("promoted-alias", "an element is a local in a loop that reads it by another index too",
+           optimizes(in_statements(_promoted)), "temptations:element_of_a_loop"),
     _fault("unrolled-short", "a loop of known length loses its last round",
            optimizes(in_statements(_rounds_lost)), "control:* programs:*"),
 )

@@ -12,6 +12,7 @@ from vyre_foundation.optimize.copies import COPIES
 from vyre_foundation.optimize.dead import DEAD
 from vyre_foundation.optimize.forward import FORWARD
 from vyre_foundation.optimize.hoist import HOIST
+from vyre_foundation.optimize.promote import PROMOTE
 from vyre_foundation.optimize.regions import REGIONS
 from vyre_foundation.optimize.simplify import SIMPLIFY
 from vyre_foundation.optimize.unroll import UNROLL
@@ -30,6 +31,7 @@ PASSES: tuple[Pass[Facts], ...] = (
     FORWARD,
     COPIES,
     SIMPLIFY,
+    PROMOTE,
     HOIST,
     BARRIERS,
     DEAD,

@@ -225,7 +225,7 @@ class _Forward:
         """An element gets another value: forget all that may be this one, and what is found by its contents."""
         bounds = self._ranges.of(index)
         for element, value in list(state.elements.items()):
-            same = element[0] is buffer and not _are_apart(element[1], value.bounds, index, bounds)
+            same = element[0] is buffer and not are_apart(element[1], value.bounds, index, bounds)
             if same or not self._dependences.are_disjoint(element[1], {buffer}):
                 del state.elements[element]
 
@@ -289,7 +289,7 @@ def _with_body(stmt: For | Region, body: Body) -> For | Region:
     return stmt if body is stmt.body else replace(stmt, body=body)
 
 
-def _are_apart(x: Expr, x_bounds: Interval, y: Expr, y_bounds: Interval) -> bool:
+def are_apart(x: Expr, x_bounds: Interval, y: Expr, y_bounds: Interval) -> bool:
     """Whether two indices are never the same."""
     if x_bounds.high < y_bounds.low or y_bounds.high < x_bounds.low:
         return True

@@ -1,5 +1,7 @@
-"""Random programs for tests: `generate(seed, profile)`, `recurrence(seed)`, `shrink(program, inputs, still_fails)`."""
+"""Random programs for tests: `generate(seed, profile)`, `recurrence(seed)`, `accumulation(seed)`, and
+`shrink(program, inputs, still_fails)`."""
 
+from vyre_foundation.testing.accumulations import accumulation
 from vyre_foundation.testing.generator import GeneratedProgram, generate
 from vyre_foundation.testing.profile import DEFAULT, EVERYTHING, NARROW, STRAIGHT_LINE, STRUCTURED, WIDE, Profile
 from vyre_foundation.testing.recurrences import recurrence
@@ -7,5 +9,5 @@ from vyre_foundation.testing.shrink import shrink
 
 __all__ = [
     "DEFAULT", "EVERYTHING", "NARROW", "STRAIGHT_LINE", "STRUCTURED", "WIDE",
-    "GeneratedProgram", "Profile", "generate", "recurrence", "shrink",
+    "GeneratedProgram", "Profile", "accumulation", "generate", "recurrence", "shrink",
 ]  # fmt: skip
