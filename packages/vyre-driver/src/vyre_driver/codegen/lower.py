@@ -32,7 +32,7 @@ from vyre_driver.vectorization.workgroups.as_loops import arranged
 from vyre_driver.vectorization.workgroups.coarsening import runs_buffer
 from vyre_foundation.dialects import is_rare_call
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Local
+from vyre_foundation.ir.expr import Call, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
 from vyre_foundation.passes import Pass, Watch, ignore
@@ -44,8 +44,17 @@ def _arrange(program: Program, context: Context) -> Program:
     return made
 
 
+def _branch_at_rare(program: Program, context: Context) -> Program:
+    return branch_at_rare_calls(program) if _may_call_rarely(context.source) else program
+
+
 def _expand_rare(program: Program, context: Context) -> Program:
-    return program if context.target.functions else expand_rare_calls(program)
+    return expand_rare_calls(program) if _may_call_rarely(context.source) and not context.target.functions else program
+
+
+def _may_call_rarely(source: Program) -> bool:
+    """Whether there can be rare calls: they come from compositions of calls. Most programs need no walk for them."""
+    return bool(source.code.of(Call))
 
 
 PROGRAM_PASSES: tuple[Pass[Context], ...] = (
@@ -67,7 +76,7 @@ KERNEL_PASSES: tuple[Pass[Context], ...] = (
     Pass("guard-accesses", "Prove the bounds of accesses, or guard them",
          lambda p, c: guard_accesses(p, c.ranges, c.target)),
     Pass("branch-at-rare-calls", "Replace selections of rarely needed values by branches",
-         lambda p, c: branch_at_rare_calls(p)),
+         _branch_at_rare),
     Pass("workgroups-as-loops", "Let one work item run a workgroup, its invocations in loops between barriers",
          _arrange),
     Pass("expand-rare-calls", "Replace rare calls by their compositions, where the target has no functions",
@@ -117,7 +126,7 @@ def legalize(
         buffers={b.name: b for b in (*split.buffers, *_runs(kernels, split.buffers))},
         traps=trap_tags(expanded),
         texts=texts_of(expanded, target),
-        functions={form: _function(form, Ranges(facts), Forms(target)) for form in _rare_forms(kernels)},
+        functions={form: _function(form, Ranges(facts), Forms(target)) for form in _rare_forms(program, kernels)},
     )
 
 
@@ -139,8 +148,10 @@ def _kernel(program: Program, context: Context, watch: Watch[Context]) -> Kernel
     return Kernel(made.name, made, lengths_read(made), context.arrangement)
 
 
-def _rare_forms(kernels: tuple[Kernel, ...]) -> dict[CallForm, None]:
+def _rare_forms(source: Program, kernels: tuple[Kernel, ...]) -> dict[CallForm, None]:
     """The rare calls that are left, in program order."""
+    if not _may_call_rarely(source):
+        return {}
     nodes = (node for kernel in kernels for node in program_expressions(kernel.program))
     return {CallForm.of(node): None for node in nodes if is_rare_call(node)}
 
