@@ -1,5 +1,7 @@
 """A trap fails the dispatch with the lowest invocation, its first trap, its tag and code; there are no outputs."""
 
+from linecache import getline
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,26 @@ def test_traps_of_every_kernel_of_a_split_program(backend: VyreBackend) -> None:
             p.trap(p.global_id(0), "nine")
     with pytest.raises(Trapped, match="invocation 2 trapped with 'nine', code 2"):
         backend.dispatch(p.build(), [np.array([0, 0, 0, 9, 0, 9, 0, 0], np.uint32)])
+
+
+def test_the_lines_of_all_traps_with_the_tag_are_named(backend: VyreBackend) -> None:
+    """The optimizer may copy and remove traps, so the device knows the tag alone."""
+    with program("lines", workgroup_size=4) as p:
+        a, out = p.read("a", u32), p.write("out", u32, 4)
+        i = p.global_id(0)
+        with p.if_(a[i] > 7):
+            p.trap(1, "large")
+        with p.if_(a[i] == 3):
+            p.trap(2, "three")
+        with p.if_(a[i] > 9):
+            p.trap(3, "large")
+        out[i] = a[i]
+    built = p.build()
+    with pytest.raises(Trapped) as large:
+        backend.dispatch(built, [np.array([0, 10, 0, 0], np.uint32)])
+    with pytest.raises(Trapped) as three:
+        backend.dispatch(built, [np.array([0, 0, 0, 3], np.uint32)])
+    assert ["large" in getline(*origin) for origin in large.value.origins] == [True, True]
+    (origin,) = three.value.origins
+    assert 'p.trap(2, "three")' in getline(*origin)
+    assert f"trapped with 'three', code 2, at {__file__}:{origin.line}. Fix: " in str(three.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from linecache import getline
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
+from vyre_foundation.wire import decode, encode
 from vyre_reference import DivergentBarrier, scalar, vector
 
 
@@ -121,6 +123,8 @@ def diverging(kind):
     return p.build_unchecked()
 
 
+LINE = re.compile(rf" \({re.escape(__file__)}:(\d+)\)")
+
 # fmt: off
 # what the scalar evaluator says, and who is missing where for the other, which does not know where they are
 DIVERGENT = [
@@ -140,12 +144,28 @@ DIVERGENT = [
 @pytest.mark.parametrize(("kind", "told", "who"), DIVERGENT, ids=[row[0] for row in DIVERGENT])
 def test_divergence_names_places_and_invocations(plan_of, kind, told, who):
     plan = plan_of(diverging(kind), {})
-    with pytest.raises(DivergentBarrier, match=re.escape(f"invocation {told}. Fix: move the barrier")):
+    with pytest.raises(DivergentBarrier) as stepped:
         scalar.evaluate(plan, {})
+    assert f"invocation {told}. Fix: move the barrier" in LINE.sub("", str(stepped.value))
     with pytest.raises(DivergentBarrier, match="does not come there in this round") as caught:
         vector.evaluate(plan, {})
     assert (caught.value.fields["waiting"], caught.value.fields["other"]) == who
-    assert caught.value.fields["at"] in told
+    assert LINE.sub("", caught.value.fields["at"]) in told
+
+
+@pytest.mark.parametrize("kind", ["if", "arms", "loop", "collective"])
+def test_divergence_names_the_lines_of_python(plan_of, kind):
+    """Where a program was built here; one that was read has none."""
+    built = diverging(kind)
+    for evaluate in (scalar.evaluate, vector.evaluate):
+        with pytest.raises(DivergentBarrier) as caught:
+            evaluate(plan_of(built, {}), {})
+        (number, *_) = LINE.findall(str(caught.value))
+        word = "p.subgroup(" if kind == "collective" else "p.barrier()"
+        assert word in getline(__file__, int(number))
+        with pytest.raises(DivergentBarrier) as caught:
+            evaluate(plan_of(decode(encode(built)), {}), {})
+        assert not LINE.search(str(caught.value))
 
 
 def test_groups_may_differ(run):
@@ -174,6 +194,6 @@ def test_a_grid_barrier_needs_everybody(force, kind):
         with p.if_(who == 1):
             p.return_()
         p.grid_barrier()
-    with pytest.raises(DivergentBarrier, match=r"invocation 0 waits at body\[1\], but invocation (1|2) ") as caught:
+    with pytest.raises(DivergentBarrier, match=r"0 waits at body\[1\] \(.*:\d+\), but invocation (1|2) ") as caught:
         force(p.build_unchecked(), grid=3)
     assert caught.value.fields["other"] == (2 if kind == "group" else 1)

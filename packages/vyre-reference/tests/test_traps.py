@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from linecache import getline
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import Trapped
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
+from vyre_foundation.wire import decode, encode
 
 
 def caught(run, built, arrays, config=None):
@@ -47,7 +50,21 @@ TRAPS = [
 def test_the_lowest_invocation_then_the_first_statement(run, values, tag, code, invocation, where):
     error = caught(run, sites(), {"a": np.array(values, np.uint32)})
     assert (error.tag, error.trap_code, error.invocation, error.where) == (tag, code, invocation, where)
-    assert str(error).startswith(f"{where}: invocation {invocation} trapped with {tag!r}, code {code}. Fix: ")
+    (origin,) = error.origins
+    assert f'p.trap({"a[i] * 10" if tag == "odd" else code}, "{tag}")' in getline(*origin)
+    told = f"{where}: invocation {invocation} trapped with {tag!r}, code {code}, at {__file__}:{origin.line}. Fix: "
+    assert str(error).startswith(told)
+
+
+def test_a_program_that_was_read_has_no_lines(run):
+    error = caught(run, decode(encode(sites())), {"a": np.array([1], np.uint32)})
+    assert error.origins == ()
+    assert str(error).startswith("body[0].then[0]: invocation 0 trapped with 'odd', code 10. Fix: ")
+
+
+def test_another_workgroup_size_keeps_the_lines(run):
+    error = caught(run, sites(), {"a": np.array([1], np.uint32)}, DispatchConfig(workgroup_override=(8, 1, 1)))
+    assert [origin.file for origin in error.origins] == [__file__]
 
 
 def test_no_trap_no_error(run):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.origin import Origin
 from vyre_foundation.validate import facts
 
 Error: TypeAlias = VyreError
@@ -180,14 +181,29 @@ class DeviceLost(BackendError):
 
 
 class Trapped(BackendError):
-    """A `trap` ran; of several, the lowest invocation's, then the first of the program. There are no outputs."""
+    """A `trap` ran; of several, the lowest invocation's, then the first of the program. There are no outputs.
+
+    `origins` are the lines of Python that wrote the trap, where they are known. A device records no more than the tag,
+    so it names the lines of all traps with that tag.
+    """
 
     number = 1011
     remedy = "correct the input that the trap's tag names"
 
-    def __init__(self, tag: str, trap_code: int, invocation: int, *, fix: str = "", where: str = "") -> None:
-        message = f"invocation {invocation} trapped with {tag!r}, code {trap_code}"
-        super().__init__(message, fix=fix, where=where, tag=tag, trap_code=trap_code, invocation=invocation)
+    def __init__(
+        self,
+        tag: str,
+        trap_code: int,
+        invocation: int,
+        *,
+        origins: tuple[Origin, ...] = (),
+        fix: str = "",
+        where: str = "",
+    ) -> None:
+        line = f", at {' or '.join(map(str, origins))}" if origins else ""
+        message = f"invocation {invocation} trapped with {tag!r}, code {trap_code}{line}"
+        facts = {"tag": tag, "trap_code": trap_code, "invocation": invocation, "origins": origins}
+        super().__init__(message, fix=fix, where=where, **facts)
 
     @property
     def tag(self) -> str:
@@ -202,6 +218,12 @@ class Trapped(BackendError):
     def invocation(self) -> int:
         """Linear global invocation id: ``(gz*GY + gy)*GX + gx`` over the extents of the whole launch."""
         return int(self.fields["invocation"])
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """The lines of Python that wrote the trap; none for a program that was read."""
+        found: tuple[Origin, ...] = self.fields["origins"]
+        return found
 
 
 class StaleHandle(BackendError):

@@ -210,13 +210,13 @@ def test_the_lowest_invocation_then_the_first_statement(
     records: tuple[int, int], expected: tuple[str, int, int]
 ) -> None:
     with pytest.raises(Trapped) as caught:
-        raise_trap(("first", "second"), sidecar(*records), "here")
+        raise_trap(("first", "second"), sidecar(*records), stepping())
     assert (caught.value.tag, caught.value.trap_code, caught.value.invocation) == expected
-    assert caught.value.where == "here"
+    assert caught.value.where == "program 'stepping'"
 
 
 def test_nobody_trapped() -> None:
-    raise_trap(("first", "second"), sidecar(QUIET, QUIET), "here")
+    raise_trap(("first", "second"), sidecar(QUIET, QUIET), stepping())
 
 
 def trapping(source: Program) -> Lowered:

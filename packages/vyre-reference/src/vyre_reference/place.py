@@ -25,6 +25,12 @@ def origin_of(program: Program, path: Path) -> Origin | None:
     return program.origins.statement(number)
 
 
+def located(program: Program, path: Path) -> str:
+    """The path, and the line of Python behind it where that is known: ``body[2].then[0] (kernel.py:7)``."""
+    place, origin = describe(program.body, path), origin_of(program, path)
+    return place if origin is None else f"{place} ({origin})"
+
+
 def describe(body: Body, path: Path) -> str:
     """The path as validation writes it: ``body[2].orelse[0]``."""
     text = f"body[{path[0]}]"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vyre_driver.errors import Trapped
-from vyre_foundation.ir.stmt import Body
-from vyre_reference.place import Path, describe
+from vyre_foundation.ir.program import Program
+from vyre_reference.place import Path, describe, origin_of
 
 
 class Traps:
@@ -18,8 +18,10 @@ class Traps:
         if self._first is None or trap < self._first:
             self._first = trap
 
-    def raise_first(self, body: Body) -> None:
+    def raise_first(self, program: Program) -> None:
         """Raise `Trapped` if anything was recorded."""
         if self._first is not None:
             invocation, path, code, tag = self._first
-            raise Trapped(tag, code, invocation, where=describe(body, path))
+            origin = origin_of(program, path)
+            origins = () if origin is None else (origin,)
+            raise Trapped(tag, code, invocation, origins=origins, where=describe(program.body, path))

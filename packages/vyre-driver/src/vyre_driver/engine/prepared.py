@@ -268,4 +268,4 @@ class Prepared:
             tags = self.code.executable.traps
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
-            raise_trap(tags, sidecar, f"program {self.plan.program.name!r}")
+            raise_trap(tags, sidecar, self.plan.program)

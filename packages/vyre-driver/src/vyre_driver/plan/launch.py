@@ -127,7 +127,10 @@ def validated(program: Program) -> Facts:
 
 def with_workgroup_size(program: Program, size: Extent | None) -> Program:
     """`program` with another workgroup size (itself for None, or for its own)."""
-    return program if size is None or size == program.workgroup_size else replace(program, workgroup_size=size)
+    if size is None or size == program.workgroup_size:
+        return program
+    sized, origins = replace(program, workgroup_size=size), program.origins
+    return sized if origins is None else sized.with_origins(origins)
 
 
 def infer_dispatch_grid(program: Program, lengths: Mapping[str, int]) -> Extent:

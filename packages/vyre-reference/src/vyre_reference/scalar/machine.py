@@ -20,7 +20,7 @@ from vyre_foundation.ops.scalar import Scalar
 from vyre_reference.bind import HostMemory, bind
 from vyre_reference.budget import Budget
 from vyre_reference.errors import DivergentBarrier
-from vyre_reference.place import describe
+from vyre_reference.place import located
 from vyre_reference.scalar.coverage import Coverage
 from vyre_reference.scalar.invocation import GiveWay, Invocation, Wait
 from vyre_reference.scalar.memory import Cells, zeroed
@@ -60,7 +60,7 @@ def evaluate(
     for _ in range(plan.repeats):
         grid(run)
         run.grid_barrier()
-    run.traps.raise_first(plan.program.body)
+    run.traps.raise_first(plan.program)
 
 
 def grid(run: Run) -> None:
@@ -132,7 +132,7 @@ def require_one_place(run: Run, all_of_them: list[int], waits: Mapping[int, Wait
 
 def stands(run: Run, wait: Wait) -> str:
     """Where an invocation waits, for people."""
-    place = describe(run.plan.program.body, wait.path)
+    place = located(run.plan.program, wait.path)
     return f"{place} in round {'.'.join(map(str, wait.rounds))}" if wait.rounds else place
 
 

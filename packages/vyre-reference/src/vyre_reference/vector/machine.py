@@ -68,7 +68,7 @@ def evaluate(plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = No
             for chunk in chunks(plan):
                 machine = Machine(chunk, shared | own_memory(chunk), budget, traps, steps)
                 machine.body(plan.program.body, (), chunk.all, Exits([], []))
-    traps.raise_first(plan.program.body)
+    traps.raise_first(plan.program)
 
 
 class Exits(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from vyre_foundation.ir.stmt import Scope
 from vyre_reference.errors import DivergentBarrier
+from vyre_reference.place import located
 from vyre_reference.vector.lanes import Lanes
 from vyre_reference.vector.registers import Values
 
@@ -44,4 +45,5 @@ def require_one_lane(at: Machine, lanes: Lanes, selected: Values) -> None:
 
 def _diverge(at: Machine, waiting: int, other: int, instead: str) -> NoReturn:
     numbers = at.chunk.numbers
-    raise DivergentBarrier(int(numbers[waiting]), at.place, int(numbers[other]), instead)
+    place = located(at.chunk.plan.program, at.path)
+    raise DivergentBarrier(int(numbers[waiting]), place, int(numbers[other]), instead)
