@@ -5,7 +5,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import apply, program
-from vyre_foundation.dtype import f32, i32, u32
+from vyre_foundation.dtype import f32, i32, u8, u32
 from vyre_foundation.ir.stmt import SubgroupOp
 from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
 
@@ -19,6 +19,26 @@ def test_the_complement_of_a_minimum(agree) -> None:
             keep.atomic_or(place, 0)
             keep[place] = ~apply("min", keep[place + 1], keep[place])
     agree(p.build(), [np.arange(32, dtype=np.int32)], DispatchConfig(grid_override=(1, 1, 1)))
+
+
+@pytest.mark.parametrize("which", ["first", "another", "between", "behind", "chosen", "return"])
+def test_a_loop_of_one_invocation(agree, which: str) -> None:
+    """Of whole kernels: the compiler made bounds of the comparison, and ended over the loop behind it."""
+    with program("one", workgroup_size=8) as p:
+        ends, x = p.read("ends", u32), p.read("x", u8, 512)
+        out = p.write("out", u8, 512)
+        i = p.global_id(0)
+        if which == "return":
+            with p.if_(i >= 1):
+                p.return_()
+            with p.range(ends[1]) as k:
+                out[i * 48 + k] = x[i * 48 + k]
+        else:
+            conditions = {"first": i == 0, "another": i == 3, "between": (i > 2) & (i < 4), "behind": i - 5 < 1}
+            with p.if_(conditions.get(which, i == ends[0])), p.range(ends[1]) as k:
+                out[i * 48 + k] = x[i * 48 + k]
+    inputs = [np.array([3, 40], np.uint32), np.arange(512).astype(np.uint8)]
+    agree(p.build(), inputs, DispatchConfig(grid_override=(2, 1, 1)))
 
 
 def test_products_and_sums_stay_apart_where_subgroups_part(agree) -> None:

@@ -10,6 +10,7 @@ from vyre_driver.device.profile import Extent
 from vyre_driver.legalization.target import Groups
 from vyre_driver_opencl import spelling
 from vyre_driver_opencl.probe import Proven, Reported
+from vyre_driver_opencl.quirks.hidden_ids import HIDE_SINGLE_IDS
 from vyre_driver_opencl.quirks.hidden_negations import HIDE_NEGATIONS
 from vyre_driver_opencl.quirks.hidden_signs import HIDE_SIGNS
 from vyre_driver_opencl.quirks.unvectorized import UNVECTORIZED, must_stay_scalar
@@ -50,7 +51,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         groups=_groups(reported),
         wide_indices=reported.is_cpu,
         versions=reported.is_cpu,
-        passes=(HIDE_SIGNS, HIDE_NEGATIONS) if _groups(reported) is Groups.MIXED else (),
+        passes=(HIDE_SIGNS, HIDE_NEGATIONS, HIDE_SINGLE_IDS) if _groups(reported) is Groups.MIXED else (),
         markings=(Marking(UNVECTORIZED, spelling.NO_VECTORS, must_stay_scalar),)
         if _groups(reported) is Groups.MIXED
         else (),

@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.transform import rebuilt, transform
-from vyre_foundation.dtype import DType, u32
-from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, Select, literal
+from vyre_driver_opencl.quirks.hidden_constants import HiddenConstants
+from vyre_foundation.ir.expr import Apply, Expr, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
@@ -37,7 +36,7 @@ def hide_negations(program: Program, context: object) -> Program:
         return program
     hider, memo = _Hider(program), dict[Expr, Expr]()
     body = rewrite_body(program.body, lambda s: with_expressions(s, lambda e: transform(e, hider.node, memo)))
-    return declare(program, (*hider.constants.values(), *body) if hider.constants else program.body)
+    return declare(program, (*hider.constants.lets, *body))
 
 
 HIDE_NEGATIONS: Pass[object] = Pass(
@@ -56,18 +55,18 @@ class _Step:
 
 
 class _Hider:
-    """`constants` are those that the compiler must not know, by their type and bits."""
+    """`constants` are those that the compiler must not know."""
 
     def __init__(self, program: Program) -> None:
-        self._fresh = Fresh(program)
+        self.constants = HiddenConstants(program)
         self._lets: Mapping[str, Expr] = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
-        self.constants: dict[tuple[DType, int], Let] = {}
 
     def node(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
         step = _step(node)
         if step is None or not self._negates(node):
             return rebuilt(node, args)
-        hidden = self._constant(node.dtype, step.constant % (1 << node.dtype.bits))
+        constant = step.constant % (1 << node.dtype.bits)
+        hidden = self.constants.of(node.dtype, constant, constant ^ 1)
         return Apply(OPS["sub" if step.is_negative else "add"], hidden, args[step.place])
 
     def _negates(self, node: Expr) -> bool:
@@ -84,13 +83,6 @@ class _Hider:
         while (step := _step(self._lets.get(node.name, node) if isinstance(node, Local) else node)) is not None:
             yield step
             node = step.operand
-
-    def _constant(self, dtype: DType, bits: int) -> Local:
-        if (dtype, bits) not in self.constants:
-            never = Apply(OPS["eq"], Id(IdKind.NUM_WORKGROUPS, 0), literal(u32, 0))
-            value = Select(never, Literal(dtype, bits ^ 1), Literal(dtype, bits))
-            self.constants[dtype, bits] = Let(self._fresh("hidden"), value)
-        return Local(self.constants[dtype, bits].name, dtype)
 
 
 def _step(node: Expr) -> _Step | None:
