@@ -6,12 +6,13 @@ import operator
 import re
 import threading
 from collections.abc import Callable
+from linecache import getline
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vyre_foundation import BuildError, Program, ProgramBuilder, Value, constant, program
+from vyre_foundation import BuildError, InvalidProgram, Mutable, Program, ProgramBuilder, Value, constant, program
 from vyre_foundation.dtype import f32, u32
 
 THIS = re.escape(str(Path(__file__)))
@@ -221,6 +222,62 @@ def test_a_variable_that_is_never_set_is_named(p: ProgramBuilder) -> None:
     with pytest.raises(BuildError, match=said):
         p.build()
     p.build_unchecked().validate()
+
+
+@pytest.mark.parametrize("block", ["branch", "loop"])
+def test_a_variable_that_a_plain_assignment_forgets_is_named(p: ProgramBuilder, block: str) -> None:
+    """The value that the name has got was read in the block, and is of no use behind it."""
+    x, out = p.read("x", u32), p.write("out", u32, 4)
+    c = p.var(5, u32)
+    c += x[0]
+    with p.if_(x[1] > 1) if block == "branch" else p.range(4):
+        c = c + 1  # type: ignore[assignment]
+    out[0] = c
+    with pytest.raises(InvalidProgram) as caught:
+        p.build()
+    (finding,) = caught.value.findings
+    assert finding.code == "V022"
+    told = re.fullmatch(
+        r"got the value of 'v0' at body\[2\]\.\w+\[0\] \((.*):(\d+)\), after the end of that body", finding.message
+    )
+    assert told is not None
+    assert told[1] == __file__
+    assert "c = c + 1" in getline(__file__, int(told[2]))
+    assert finding.origin is not None
+    assert "out[0] = c" in getline(*finding.origin)
+    assert finding.fix.startswith("set 'v0' there, and read it here; in Python `.set` and `+=` do that")
+
+
+def test_where_a_variable_is_set_does_not_matter(p: ProgramBuilder) -> None:
+    """One assignment anywhere is enough: in one arm, in a loop without iterations, behind every use."""
+    x, out = p.read("x", u32), p.write("out", u32, 4)
+    arm, loop, late, passed = (p.var(n, u32) for n in range(4))
+
+    def assign(variable: Mutable) -> None:
+        variable.set(7)
+
+    with p.if_(x[0] > 1):
+        pass
+    with p.else_():
+        arm.set(x[1])
+    with p.range(0):
+        loop += 1
+    out[0] = arm + loop + late + passed
+    late.set(1)
+    with p.if_(x[0] > 5):
+        assign(passed)
+    p.build()
+
+
+def test_a_variable_that_no_line_has_set_is_refused_also_where_it_is_read(p: ProgramBuilder) -> None:
+    """A loop of Python without rounds leaves a program that is right, and that `let` can say."""
+    out = p.write("out", u32, 4)
+    total = p.var(0, u32)
+    for k in range(0):
+        total += k
+    out[0] = total
+    with pytest.raises(BuildError, match=r"is never set\. Fix: .* or make it with p\.let"):
+        p.build()
 
 
 def test_a_block_that_is_never_opened_is_named(p: ProgramBuilder) -> None:

@@ -36,6 +36,10 @@ class Report:
         finding = Finding(code, place.field(field), message, fix, origin)
         self._found.append((len(self.program.buffers) + place.number, finding))
 
+    def located(self, place: Place) -> str:
+        """The path of a statement, and the line that wrote it where that is known."""
+        return place.path if self._origins is None else f"{place.path} ({self._origins.statement(place.number)})"
+
     def on_node(self, number: int, code: str, message: str, fix: str) -> None:
         """A finding about the expression with this number, where it is first used."""
         place, field = self.first_use(number)

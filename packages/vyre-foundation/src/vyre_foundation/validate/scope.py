@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Local
-from vyre_foundation.ir.stmt import Assign, For, Var
+from vyre_foundation.ir.stmt import Assign, For, Let, Var
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import Report
 
@@ -116,9 +116,25 @@ class Scopes:
     def _out_of_scope(self, place: Place, field: str, visible: Visible) -> None:
         is_early = visible.start >= place.number
         declared = self._locals[visible.latest if is_early else visible.shortest]
+        if not is_early and (variable := self._variable_read_by(declared)) is not None:
+            place_read = self._report.located(declared.place)
+            message = f"got the value of {variable!r} at {place_read}, after the end of that body"
+            fix = (
+                f"set {variable!r} there, and read it here; in Python `.set` and `+=` do that, and `name = …` does not"
+            )
+            self._report.at(place, "V022", message, fix, field=field)
+            return
         got = "before its declaration" if is_early else "after the end of the body with its declaration"
         message = f"got {declared.name!r} {got} at {declared.place.path}, expected it where it is visible"
         self._report.at(place, "V022", message, "declare it in a body around both, before the use", field=field)
+
+    def _variable_read_by(self, declared: Declared) -> str | None:
+        """The variable whose value of then a local is."""
+        stmt = declared.place.stmt
+        if not (isinstance(stmt, Let) and isinstance(stmt.value, Local)):
+            return None
+        read = self._locals.get(stmt.value.name)
+        return read.name if read is not None and read.is_mutable else None
 
     def check_assign(self, place: Place, stmt: Assign) -> None:
         declared = self._locals.get(stmt.name)
