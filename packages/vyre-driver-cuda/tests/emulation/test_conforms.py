@@ -36,7 +36,11 @@ def opened(architecture: str) -> Iterator[VyreBackend]:
 
 @pytest.mark.parametrize(
     "spec",
-    [*cells("subgroups", "barriers", "programs:histogram", "programs:scan:*"), *cells("fuzz", fuzz=12, seed=6)],
+    [
+        *cells("subgroups", "barriers", "programs:histogram", "programs:scan:*"),
+        *cells("guards", "iterations", "launches", "loops", "names", "places", "sessions"),
+        *cells("fuzz", fuzz=12, seed=6),
+    ],
     ids=str,
 )
 def test_conforms(spec: Spec, backend: VyreBackend) -> None:
