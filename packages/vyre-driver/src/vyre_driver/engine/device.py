@@ -18,7 +18,7 @@ from vyre_driver.engine import in_flight
 from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.code import Code, CodeCache
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.lowering import lowered_for
+from vyre_driver.engine.lowering import emitted, lowered_for
 from vyre_driver.engine.natives import Natives
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.queueing import QueueChoice, Rate
@@ -134,7 +134,7 @@ class Device:
             while not self.port.show(lowered):
                 self._ask()
                 lowered = lowered_for(self.target_for(config), facts, deadline)
-            return lowered, self.port.emit(lowered)
+            return lowered, emitted(self.port, lowered, deadline)
 
     def _emit_many(
         self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
@@ -145,7 +145,7 @@ class Device:
             while not self.port.show(together := joined(parts)):
                 self._ask()
                 parts = [lowered_for(self.target_for(config), facts, deadline) for facts in programs]
-            return parts, self.port.emit(together)
+            return parts, emitted(self.port, together, deadline)
 
     def side_by_side(self, code: Code) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""

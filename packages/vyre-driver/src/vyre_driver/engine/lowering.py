@@ -7,6 +7,7 @@ from typing import Any
 
 from vyre_driver.codegen.lower import legalize, passes_of
 from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.expand import expand_calls
 from vyre_driver.legalization.forms.forms import Forms
@@ -15,6 +16,7 @@ from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.plan.binding import BindingPlan, binding_plans_share_layout
 from vyre_driver.policy.groups import arrange
+from vyre_foundation.ir.interrupt import interruptible
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize import PASSES, facts_after, optimize
 from vyre_foundation.passes import Pass, Watch, ignore
@@ -32,18 +34,24 @@ def lowered_for(
     `watch` is called after each pass."""
     verifies = os.environ.get(VERIFY) == "1"
 
-    def after(stage: Pass[Any], program: Program) -> None:
-        watch(stage, program)
+    def check() -> None:
         if deadline is not None:
             deadline.check("legalization")
+
+    def after(stage: Pass[Any], program: Program) -> None:
+        watch(stage, program)
+        check()
         if verifies:
             verify(stage, program)
 
-    # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
-    optimized = optimize(facts_after(facts, expand_calls(facts.program, target)), after)
-    assert binding_plans_share_layout(BindingPlan.of(facts.program), BindingPlan.of(optimized.program))
-    arrangement = arrange(optimized, target.groups)
-    return legalize(optimized.program, optimized, target, arrangement, watch=after)
+    with interruptible(check):
+        # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
+        optimized = optimize(facts_after(facts, expand_calls(facts.program, target)), after)
+        assert binding_plans_share_layout(BindingPlan.of(facts.program), BindingPlan.of(optimized.program))
+        arrangement = arrange(optimized, target.groups)
+        lowered = legalize(optimized.program, optimized, target, arrangement, watch=after)
+        check()
+        return lowered
 
 
 def verify(stage: Pass[Any], program: Program) -> None:
@@ -68,3 +76,16 @@ def run_pass(stage: Pass[Any], program: Program, target: Target | None = None) -
         return stage.apply(program, facts)
     arrangement = arrange(facts, target.groups)
     return stage.apply(program, Context(program, target, Forms(target), Ranges(facts), arrangement))
+
+
+def emitted(port: DevicePort[Any, Any, Any], lowered: Lowered, deadline: Deadline | None = None) -> SourceUnit:
+    """The source of what was lowered; `DispatchTimeout` when `deadline` passes meanwhile."""
+
+    def check() -> None:
+        if deadline is not None:
+            deadline.check("emission")
+
+    with interruptible(check):
+        unit = port.emit(lowered)
+        check()
+        return unit

@@ -1,21 +1,26 @@
 """Lowering in depth: code and work that grow with how much is nested, and do not double with each level."""
 
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from vyre_driver.codegen.c.unit import print_unit
+from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.lowering import lowered_for
+from vyre_driver.engine.lowering import emitted, lowered_for
+from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import DispatchTimeout
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import build
 from vyre_foundation.dtype import u32
+from vyre_foundation.ir.interrupt import STRIDE
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import statements
 
@@ -114,6 +119,78 @@ def test_work_and_code_grow_with_the_depth_and_not_with_its_power(target: Target
 def test_the_deepest_programs_become_code(level: str) -> None:
     source = nested(32 if level in TWICE else 64, level).validate()
     assert lowered_for(LOOPING, source).kernels
+
+
+class Passes(Deadline):
+    """A deadline that passes with the check after `before` others. Counts the checks."""
+
+    def __init__(self, before: int) -> None:
+        super().__init__(60.0, "backend")
+        self.before, self.made = before, 0
+
+    def check(self, stage: str) -> None:
+        self.made += 1
+        if self.made > self.before:
+            raise self.passed(stage)
+
+
+def long(count: int) -> Program:
+    """Assignments to one variable, one after the other."""
+    with build.program("long", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        value = p.var(x[p.global_id(0)])
+        for n in range(count):
+            value.set(value * 3 + n)
+        out[p.global_id(0)] = value
+    return p.build()
+
+
+def test_deadlines_are_checked_inside_of_passes() -> None:
+    """Once in a fixed number of statements: as often again in each pass for a program that is longer."""
+    checks = []
+    for count in (1_000, 5_000, 9_000):
+        passes = Passes(10**9)
+        lowered_for(LOOPING, long(count).validate(), passes)
+        checks.append(passes.made)
+    few, some, many = checks
+    assert few + 40 < some
+    assert many - some == pytest.approx(some - few, rel=0.2)
+
+
+def test_a_deadline_that_passes_inside_of_a_pass_ends_it_there() -> None:
+    source = long(5_000)
+    whole = Passes(10**9)
+    lowered_for(LOOPING, source.validate(), whole)
+    calls, _ = work(lambda: lowered_for(LOOPING, source.validate()), 10**9)
+    for before in (0, 1, whole.made // 2, whole.made - 2):
+        passes = Passes(before)
+        with pytest.raises(DispatchTimeout, match="passed during legalization"):
+            lowered_for(LOOPING, source.validate(), passes)
+        assert passes.made == before + 1
+    assert 0 < calls / whole.made < 40 * STRIDE  # function calls from one check to the next, on average
+
+
+def test_deadlines_are_checked_inside_of_the_printer(dialects: Mapping[str, CDialect]) -> None:
+    dialect = dialects["full"]
+    lowered = lowered_for(dialect.target(), long(5_000).validate())
+    port = cast(DevicePort[Any, Any, Any], SimpleNamespace(emit=lambda lowered: print_unit(lowered, dialect)))
+    whole = Passes(10**9)
+    emitted(port, lowered, whole)
+    assert whole.made > 5_000 // STRIDE
+    for before in (0, whole.made // 2, whole.made - 1):
+        with pytest.raises(DispatchTimeout, match="passed during emission on backend"):
+            emitted(port, lowered, Passes(before))
+
+
+def test_a_program_whose_lowering_was_ended_is_lowered_the_same_later() -> None:
+    """What is found about a program is kept, so that an end in the midst of finding it could leave half of it."""
+    source = nested(8, "borders")
+    expected = lowered_for(LOOPING, nested(8, "borders").validate())
+    for before in range(0, 60, 3):
+        with suppress(DispatchTimeout):
+            lowered_for(LOOPING, source.validate(), Passes(before))
+    assert lowered_for(LOOPING, source.validate()) == expected
 
 
 def test_a_deadline_ends_legalization() -> None:

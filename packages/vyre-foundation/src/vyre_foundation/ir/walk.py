@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.interrupt import visited
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
@@ -76,6 +77,7 @@ def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
             waiting.append(node)
             node = operands[0]
         if node not in known:
+            visited()
             yield node
         while waiting:
             node = waiting.pop()
@@ -89,6 +91,7 @@ def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
                 node = others[0]
                 break
             if node not in known:  # who asks may have met it in the meantime
+                visited()
                 yield node
         else:
             return
@@ -111,6 +114,7 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) ->
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that `stmt` itself evaluates, in order; those of nested bodies are not among them."""
+    visited()
     own = _EXPRESSIONS.get(stmt.__class__)
     return () if own is None else own(stmt)
 
@@ -130,6 +134,7 @@ _EXPRESSIONS: dict[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
     """The bodies nested directly in `stmt`."""
+    visited()
     match stmt:
         case If():
             return (stmt.then, stmt.orelse)
@@ -144,6 +149,7 @@ def statements(body: Body) -> Iterator[Stmt]:
     stack = list(reversed(body))
     while stack:
         stmt = stack.pop()
+        visited()
         yield stmt
         if stmt.__class__ in _BLOCKS:
             for nested in reversed(bodies(stmt)):
@@ -185,6 +191,7 @@ def with_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 def with_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
     """`stmt` with `change` applied to the bodies nested directly in it; the same object where nothing changed."""
+    visited()
     match stmt:
         case If():
             then, orelse = change(stmt.then), change(stmt.orelse)

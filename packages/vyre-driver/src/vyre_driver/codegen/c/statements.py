@@ -15,6 +15,7 @@ from vyre_driver.legalization.text_forms import CallForm
 from vyre_foundation.dialects.lowering import TextModule
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Literal, Local
+from vyre_foundation.ir.interrupt import visited
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -104,6 +105,7 @@ class _Statements:
 
     def body(self, body: Body, path: str) -> None:
         for position, stmt in enumerate(body):
+            visited()
             self._place(path, position)
             for node in self._early.get(self._number, ()):
                 self._values.text(node)
