@@ -15,6 +15,7 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.lowering import emitted, lowered_for
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import DispatchTimeout
+from vyre_driver.legalization.grid.split import split_at_grid_barriers
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.testing.target import generous_target
@@ -54,6 +55,8 @@ def nested(depth: int, level: str) -> Program:
                     case "steps":
                         at = at + enter(p.range(build.constant(u32, 0), n[number], 3))
                         enter(p.if_(x[at] == number))
+                    case "counted grid barriers":
+                        counter = enter(p.range(2))
                     case _:
                         at = at + enter(p.range(2 if "literal" in level else n[number]))
                 match level:
@@ -72,6 +75,9 @@ def nested(depth: int, level: str) -> Program:
                     case "literal grid barriers":
                         p.grid_barrier()
                         total.set(total + x[at])
+                    case "counted grid barriers":
+                        p.grid_barrier()
+                        total.set(total + x[counter])
             total.set(total + x[at])
         out[p.global_id(0)] = total
     return p.build()
@@ -79,14 +85,14 @@ def nested(depth: int, level: str) -> Program:
 
 LEVELS = (
     "if", "if in loop", "literal", "own bounds", "steps", "plain",
-    "sums", "borders", "left", "returned", "barriers", "literal grid barriers",
+    "sums", "borders", "left", "returned", "barriers", "literal grid barriers", "counted grid barriers",
 )  # fmt: skip
 TWICE = ("if in loop", "decided in loop", "steps", "left", "returned")
 """Levels of two statements."""
 
 
-def work(lowering: Callable[[], Lowered], most: int) -> tuple[int, int]:
-    """The calls of functions that a lowering takes, `most` at most, and the statements that it gives."""
+def calls_of(run: Callable[[], object], most: int) -> int:
+    """The calls of functions that `run` takes, `most` at most."""
     calls = 0
 
     def count(frame: Any, event: str, argument: Any) -> None:
@@ -98,10 +104,17 @@ def work(lowering: Callable[[], Lowered], most: int) -> tuple[int, int]:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        lowered = lowering()
+        run()
     finally:
         sys.setprofile(before)
-    return calls, sum(len(list(statements(kernel.program.body))) for kernel in lowered.kernels)
+    return calls
+
+
+def work(lowering: Callable[[], Lowered], most: int) -> tuple[int, int]:
+    """The calls of functions that a lowering takes, `most` at most, and the statements that it gives."""
+    made: list[Lowered] = []
+    calls = calls_of(lambda: made.append(lowering()), most)
+    return calls, sum(len(list(statements(kernel.program.body))) for kernel in made[0].kernels)
 
 
 @pytest.mark.parametrize("target", [generous_target(), LOOPING], ids=lambda target: target.name)
@@ -110,9 +123,17 @@ def test_work_and_code_grow_with_the_depth_and_not_with_its_power(target: Target
     half, whole = (nested(depth, level).validate() for depth in (15, 30))
     lowered_for(target, nested(2, level).validate())  # what is made once is made by now
     calls, stmts = work(lambda: lowered_for(target, half), 10_000_000)
-    factor = 3.2 if "grid" in level else 2.6  # kernels between grid barriers read the counters of all loops around them
+    factor = (
+        3.2 if level == "literal grid barriers" else 2.6
+    )  # kernels between grid barriers read the counters of all loops around them
     _, stmts_of_twice = work(lambda: lowered_for(target, whole), int(factor * calls))
     assert stmts_of_twice < 4 * stmts
+
+
+def test_splitting_at_grid_barriers_is_linear_in_the_depth() -> None:
+    half, whole = (nested(depth, "counted grid barriers") for depth in (30, 60))
+    calls = calls_of(lambda: split_at_grid_barriers(half, LOOPING), 10_000_000)
+    calls_of(lambda: split_at_grid_barriers(whole, LOOPING), int(2.4 * calls))
 
 
 @pytest.mark.parametrize("level", [*LEVELS, "decided in loop"])

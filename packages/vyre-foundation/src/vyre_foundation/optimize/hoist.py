@@ -29,7 +29,6 @@ from vyre_foundation.ir.walk import (
     expressions,
     postorder,
     rewrite,
-    rewrite_body,
     with_bodies,
     with_expressions,
 )
@@ -49,7 +48,7 @@ MAX_MOVED = 16
 def hoist_from_loops(program: Program, facts: Facts) -> Program:
     """The program with less in its loops."""
     while any(isinstance(stmt, For) for stmt in program.statements):
-        body = _Hoist(facts).body(program.body)
+        body = _Hoist(facts).hoisted()
         if body is program.body:
             break
         program = replace(program, body=body)  # what has left an outer loop may free more of an inner one
@@ -64,12 +63,17 @@ class _Hoist:
         self._effects = EffectsOf()
         self._fresh = Fresh(facts.locals)
         self._places = _Places(facts.program.body)
+        self._loads: dict[str, dict[Expr, Expr]] = {}
 
-    def body(self, body: Body) -> Body:
+    def hoisted(self) -> Body:
+        """The body of the program, with less in its loops."""
+        return self._renamed(self._body(self._facts.program.body), {}, {})
+
+    def _body(self, body: Body) -> Body:
         """Inner loops first: what leaves them may leave those around."""
         out: list[Stmt] = []
         for stmt in body:
-            stmt = with_bodies(stmt, self.body)
+            stmt = with_bodies(stmt, self._body)
             out += self._loop(stmt) if isinstance(stmt, For) else (stmt,)
         return same_body(body, out)
 
@@ -93,7 +97,24 @@ class _Hoist:
                 invariants.leaves(name)
         if not moved or len(moved) > MAX_MOVED:
             return (loop,)
-        return (*moved.values(), replace(loop, body=_without(loop.body, moved, loads)))
+        if loads:
+            self._loads[loop.name] = {load: Local(let.name, load.dtype) for load, let in loads.items()}
+        return (*moved.values(), replace(loop, body=_without(loop.body, moved)))
+
+    def _renamed(self, body: Body, loads: Mapping[Expr, Expr], memo: dict[Expr, Expr]) -> Body:
+        """`body` with the names of the loads that have left loops, in one walk after all of them have left.
+
+        `loads` are those of the loops around, and `memo` begins with them.
+        """
+        return same_body(body, [self._renamed_in(stmt, loads, memo) for stmt in body])
+
+    def _renamed_in(self, stmt: Stmt, loads: Mapping[Expr, Expr], memo: dict[Expr, Expr]) -> Stmt:
+        if loads:
+            stmt = with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, memo))
+        if isinstance(stmt, For) and stmt.name in self._loads:
+            loads = {**loads, **self._loads[stmt.name]}
+            memo = dict(loads)
+        return with_bodies(stmt, lambda nested: self._renamed(nested, loads, memo))
 
     def _in_each_round(self, body: Body) -> Iterator[Stmt]:
         """The statements that every round comes to: those not in a branch or another loop, up to the first way out."""
@@ -189,16 +210,15 @@ class _Invariants:
                 return True
 
 
-def _without(body: Body, moved: Mapping[str, Let], loads: Mapping[Expr, Let]) -> Body:
-    """`body` without the declarations that have left it, and with the names of the loads."""
-    memo: dict[Expr, Expr] = {load: Local(let.name, load.dtype) for load, let in loads.items()}
-
-    def statement(stmt: Stmt) -> Stmt | Body:
-        if isinstance(stmt, Let) and stmt.name in moved:
-            return ()
-        return with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, memo))
-
-    return rewrite_body(body, statement)
+def _without(body: Body, moved: Mapping[str, Let]) -> Body:
+    """`body` without the declarations that have left it. None of them is in a branch or another loop."""
+    out: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Region):
+            out.append(with_bodies(stmt, lambda nested: _without(nested, moved)))
+        elif not (isinstance(stmt, Let) and stmt.name in moved):
+            out.append(stmt)
+    return same_body(body, out)
 
 
 HOIST = Pass("hoist", "Move invariant expressions and statements out of loops", hoist_from_loops)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vyre_driver.legalization.grid.pieces import Piece, Segment, segments
+from vyre_driver.legalization.grid.pieces import Piece, Segment
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Load, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Stmt, Store
@@ -145,7 +145,20 @@ class _Reached:
     def __init__(self, pieces: tuple[Piece, ...], done: dict[int, Touch]) -> None:
         self.into: dict[int, Names] = {}
         self._done = done
+        self._inside: dict[int, Names] = {}
+        self._find_written(pieces)
         self._find(pieces, {})
+
+    def _find_written(self, pieces: tuple[Piece, ...]) -> Names:
+        """What `pieces` may write."""
+        written: Names = {}
+        for piece in pieces:
+            if isinstance(piece, Segment):
+                written.update(self._done[piece.number].written)
+            else:
+                inside = self._inside[piece.number] = self._find_written(piece.pieces)
+                written.update(inside)
+        return written
 
     def _find(self, pieces: tuple[Piece, ...], before: Names) -> None:
         for piece in pieces:
@@ -153,8 +166,7 @@ class _Reached:
                 self.into[piece.number] = before
                 before = {**before, **self._done[piece.number].written}
             else:
-                for segment in segments(piece.pieces):
-                    before = {**before, **self._done[segment.number].written}
+                before = {**before, **self._inside[piece.number]}
                 self._find(piece.pieces, before)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vyre_foundation.ir.stmt import Barrier, Body, For, Region, Scope, Stmt
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.walk import bodies, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,21 @@ Piece = Segment | Loop
 
 
 def has_grid_barrier(body: Body) -> bool:
-    return any(isinstance(s, Barrier) and s.scope is Scope.GRID for s in statements(body))
+    return any(_is_grid_barrier(stmt) for stmt in statements(body))
+
+
+def _is_grid_barrier(stmt: Stmt) -> bool:
+    return isinstance(stmt, Barrier) and stmt.scope is Scope.GRID
 
 
 def cut(body: Body) -> tuple[Piece, ...]:
     """``a; grid_barrier; for i: (b; grid_barrier; c)``  →  ``a | for i: (b | c)``; empty pieces are gone."""
-    return _Cutter().pieces(body)
+    return _Cutter(body).pieces(body)
 
 
 class _Cutter:
-    def __init__(self) -> None:
+    def __init__(self, body: Body) -> None:
+        self._around = _around_grid_barriers(body)
         self._segments = self._loops = 0
         self._open: list[Stmt] = []
 
@@ -57,9 +62,9 @@ class _Cutter:
             match stmt:
                 case Barrier(Scope.GRID):
                     yield from self._close()
-                case Region() if has_grid_barrier(stmt.body):
+                case Region() if id(stmt) in self._around:
                     yield from self._walk(stmt.body)
-                case For() if has_grid_barrier(stmt.body):
+                case For() if id(stmt) in self._around:
                     yield from self._close()
                     number, self._loops = self._loops, self._loops + 1
                     pieces = self.pieces(stmt.body)
@@ -78,18 +83,38 @@ class _Cutter:
             self._open = []
 
 
+def _around_grid_barriers(body: Body) -> set[int]:
+    """The ids of the statements that have a grid barrier inside, from one walk."""
+    found: set[int] = set()
+
+    def has_barrier(body: Body) -> bool:
+        inside = []
+        for stmt in body:
+            nested = [has_barrier(each) for each in bodies(stmt)]  # all of them, not up to the first
+            if _is_grid_barrier(stmt) or True in nested:
+                inside.append(id(stmt))
+        found.update(inside)
+        return bool(inside)
+
+    has_barrier(body)
+    return found
+
+
 def segments(pieces: tuple[Piece, ...]) -> Iterator[Segment]:
     """All segments, in program order."""
-    for piece in pieces:
-        if isinstance(piece, Segment):
-            yield piece
-        else:
-            yield from segments(piece.pieces)
+    return (piece for piece in _all(pieces) if isinstance(piece, Segment))
 
 
 def loops(pieces: tuple[Piece, ...]) -> Iterator[Loop]:
     """All loops, outer before inner."""
-    for piece in pieces:
+    return (piece for piece in _all(pieces) if isinstance(piece, Loop))
+
+
+def _all(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
+    """All pieces, outer before inner, in program order."""
+    stack = [*reversed(pieces)]
+    while stack:
+        piece = stack.pop()
+        yield piece
         if isinstance(piece, Loop):
-            yield piece
-            yield from loops(piece.pieces)
+            stack += reversed(piece.pieces)

@@ -50,6 +50,7 @@ class _Splitter:
         self._types = declared_locals(program.body)
         self._mutable = mutable_locals(program.body)
         self._counters = {loop.stmt.name: loop for loop in loops(self._pieces)}
+        self._lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._values = recomputable(statements(program.body), self._counters)
         self._touches = {s.number: touches(s.body) for s in segments(self._pieces)}
         spared = frozenset((*self._values, *self._counters))
@@ -97,14 +98,13 @@ class _Splitter:
 
     def _for_host(self, bound: Expr) -> Expr:
         """A bound without locals: it has launch uniformity, so they stand for what the host knows."""
-        lets = {s.name: s.value for s in statements(self._program.body) if isinstance(s, Let)}
 
         def known(node: Expr) -> Expr:
             match node:
                 case Local(name) if name in self._counters:
                     return self._counter(name)
                 case Local(name):
-                    return self._for_host(lets[name])
+                    return self._for_host(self._lets[name])
                 case Id(IdKind.LOCAL_ID | IdKind.SUBGROUP_LANE):
                     return literal(u32, 0)
                 case _:
@@ -124,7 +124,8 @@ class _Splitter:
         taken, left = self._carried.taken[segment.number], self._carried.left[segment.number]
         mentioned = [n for n in self._touches[segment.number].mentioned if isinstance(n, str)]
         again = needed(mentioned, self._values)
-        counted = [n for n in self._counters if n in mentioned or any(_uses(v, n) for v in again.values())]
+        used = {*mentioned, *(n.name for n in postorder(again.values()) if isinstance(n, Local))}
+        counted = [name for name in self._counters if name in used]
         return (
             *[Let(name, self._counter(name)) for name in counted],
             *[Let(name, value) for name, value in again.items()],
@@ -165,7 +166,3 @@ class _Splitter:
         value = Load(self._sidecar, literal(u32, self._counters[name].number), checked=False)
         dtype: DType = self._types[name]
         return value if dtype is u64 else Cast(dtype, value)
-
-
-def _uses(value: Expr, name: str) -> bool:
-    return any(isinstance(n, Local) and n.name == name for n in postorder((value,)))
