@@ -207,7 +207,7 @@ def test_the_time_is_looked_at_between_the_stages(engine: Engine, monkeypatch: p
         return str(caught.value.fields["stage"])
 
     stages = list(takewhile(lambda stage: stage != "launch", map(stage_at, range(1000))))
-    assert list(dict.fromkeys(stages)) == ["legalization", "compilation", "upload"]
+    assert list(dict.fromkeys(stages)) == ["legalization", "emission", "compilation", "upload"]
     assert stages.count("legalization") > 10  # between the passes
     assert [stage_at(len(stages) + n) for n in range(2)] == ["launch", "launch"]
 
