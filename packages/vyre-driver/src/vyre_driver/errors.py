@@ -164,7 +164,7 @@ class DispatchTimeout(BackendError):
 
     def __init__(self, seconds: float, stage: str, *, backend: str, fix: str = "", where: str = "") -> None:
         message = f"the timeout of {seconds:g} s passed during {stage} on {backend}"
-        if stage in ("legalization", "compilation", "the first launch"):
+        if stage in ("legalization", "emission", "compilation", "the first launch"):
             fix = fix or "raise the timeout, or make the program smaller"
         super().__init__(message, fix=fix, where=where, seconds=seconds, stage=stage, backend=backend)
 

@@ -200,8 +200,9 @@ def test_deadlines_are_checked_inside_of_the_printer(dialects: Mapping[str, CDia
     emitted(port, lowered, whole)
     assert whole.made > 5_000 // STRIDE
     for before in (0, whole.made // 2, whole.made - 1):
-        with pytest.raises(DispatchTimeout, match="passed during emission on backend"):
+        with pytest.raises(DispatchTimeout, match="passed during emission on backend") as caught:
             emitted(port, lowered, Passes(before))
+        assert caught.value.fix == Deadline(1.0, "backend").passed("legalization").fix
 
 
 def test_a_program_whose_lowering_was_ended_is_lowered_the_same_later() -> None:
