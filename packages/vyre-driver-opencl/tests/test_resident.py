@@ -107,13 +107,13 @@ def test_a_recording_of_many_bindings_shares_kernel_objects(
     """Two programs by turns over other memory at each step, of other sizes: replays set what is not alike."""
     made: list[str] = []
 
-    kernel = cl.Kernel
+    loaded = recording.LoadedKernel
 
-    def counted(program: Any, name: str) -> Any:
-        made.append(name)
-        return kernel(program, name)
+    def counted(kernel: cl.Kernel, **settings: bool) -> Any:
+        made.append(kernel.function_name)
+        return loaded(kernel, **settings)
 
-    monkeypatch.setattr(cl, "Kernel", counted)
+    monkeypatch.setattr(recording, "LoadedKernel", counted)
     monkeypatch.setattr(recording, "OWN_KERNELS", 5)
     count = 100
     resources = [backend.allocate_resident(4 * (10 + n)) for n in range(count)]

@@ -20,6 +20,7 @@ from vyre_foundation import dialects
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
+from vyre_foundation.passes import Pass
 from vyre_foundation.text import parse
 from vyre_foundation.wire import decode, encode
 
@@ -154,7 +155,13 @@ def test_what_does_not_change_the_code_does_not_change_the_key() -> None:
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(type(generous_target()))])
 def test_all_of_a_target_is_described(field: str) -> None:
     value = getattr(generous_target(), field)
-    others = {str: "x", bool: not value, frozenset: frozenset([1]), Groups: next(g for g in Groups if g is not value)}
+    others = {
+        tuple: (Pass("x", "y", lambda program, context: program),),
+        str: "x",
+        bool: not value,
+        frozenset: frozenset([1]),
+        Groups: next(g for g in Groups if g is not value),
+    }
     other = others[type(value)]  # type: ignore[index]
     changed = dataclasses.replace(generous_target(), **{field: other})
     assert describe_target(changed) != describe_target(generous_target())

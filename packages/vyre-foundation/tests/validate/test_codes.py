@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vyre_foundation import dialects as dialects
-from vyre_foundation.dialects import Composition, Dialect, register, unregister
+from vyre_foundation.dialects import Composition, Dialect, register, registry, unregister
 from vyre_foundation.dialects.attributes import AttrSchema, AttrType
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Memory
@@ -175,7 +175,7 @@ def dialect(monkeypatch):
         Composition("validate.power", {(u32, u32): u32}, lambda x, n: x, attrs=(AttrSchema("n", AttrType(u32)),)),
     )
     found = Dialect(id="validate", version="1", ops=rows, validator=lambda op, types, attrs: refuse_zero(**attrs))
-    monkeypatch.setitem(dialects._registry.dialects, "validate", found)
+    monkeypatch.setitem(registry._registry.dialects, "validate", found)
     register(rows)
     yield
     unregister(row.id for row in rows)

@@ -36,7 +36,7 @@ def hide_negations(program: Program, context: object) -> Program:
         return program
     hider, memo = _Hider(program), dict[Expr, Expr]()
     body = rewrite_body(program.body, lambda s: with_expressions(s, lambda e: transform(e, hider.node, memo)))
-    return declare(program, (*hider.constants.lets, *body))
+    return declare(program, (*hider.constants.lets, *body) if hider.constants.lets else program.body)
 
 
 HIDE_NEGATIONS: Pass[object] = Pass(

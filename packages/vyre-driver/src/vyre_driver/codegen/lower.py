@@ -118,14 +118,13 @@ def legalize(
     prepared = run_passes(PROGRAM_PASSES, program, context(), watch)
     split = split_at_grid_barriers(prepared, target)
     kernels = tuple([_kernel(piece, context(), watch) for piece in split.kernels])
-    expanded = expand_calls(program, target)
     return Lowered(
         source=program,
         kernels=kernels,
         schedule=split.schedule,
         buffers={b.name: b for b in (*split.buffers, *_runs(kernels, split.buffers))},
-        traps=trap_tags(expanded),
-        texts=texts_of(expanded, target),
+        traps=trap_tags(program),
+        texts=texts_of(prepared, target),
         functions={form: _function(form, Ranges(facts), Forms(target)) for form in _rare_forms(program, kernels)},
     )
 
