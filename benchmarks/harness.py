@@ -1,7 +1,7 @@
 """How everything here is measured: one process for each peer, all alive, taking turns.
 
 What disturbs the machine during a run disturbs every peer of a case alike, so ratios within one run hold better than
-the figures themselves. A peer proves its result before it is timed, and one that is missing, that can not express the
+the figures themselves. A peer proves its result before it is timed, and one that is missing, that cannot express the
 case, or that computes something else becomes a row with the reason.
 """
 
@@ -49,7 +49,7 @@ class Scale(Enum):
 
 
 class NotHere(Exception):
-    """The peer can not take part in a case; says why."""
+    """The peer cannot take part in a case; says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

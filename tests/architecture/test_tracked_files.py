@@ -36,3 +36,13 @@ def test_the_patterns_find_what_they_look_for(tmp_path: Path) -> None:
     )
     assert len(lines([sample], HOST)) == 1
     assert [line.split(":")[1] for line in lines([sample], MACHINE_PATH)] == ["2", "3", "4"]
+
+
+# Words that the project does not use, beside those that it does. `docs/glossary.md` has its terms.
+PLAIN = {r"\b[Cc]an" + " not\\b": "cannot", r"\b[Ww]ho" + "ever\\b": "the actor, or the passive"}
+
+
+def test_every_file_uses_the_plain_words(tracked: list[Path]) -> None:
+    texts = [file for file in tracked if file.suffix in {".md", ".py", ".toml"} and "evidence" not in file.parts]
+    for word, instead in PLAIN.items():
+        assert not lines(texts, re.compile(word)), f"use {instead!r}"

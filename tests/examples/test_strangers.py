@@ -209,7 +209,7 @@ def test_the_text_for_another_language_is_printed_for_it_alone() -> None:
     assert "__vsadu4" not in printed(3)
 
 
-def test_the_dialect_refuses_what_it_can_not_mean() -> None:
+def test_the_dialect_refuses_what_it_cannot_mean() -> None:
     with pytest.raises(InvalidProgram, match=r"V066.*refuses: a u32 has no 9 bytes"):
         vy.run(packed_distances(9), {"a": np.zeros(1, np.uint32), "b": np.zeros(1, np.uint32)})
 

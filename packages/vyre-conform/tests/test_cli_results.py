@@ -102,7 +102,7 @@ def test_a_certificate_is_verified_by_replay(tmp_path: Path, monkeypatch: pytest
     assert verified.exit_code == 0, verified.output
     assert verified.output.endswith("it holds\n")
     assert re.search(r"the same sample again: --sample 2 --sample-seed \d+\n", verified.output)
-    assert "on the word of whoever signs: run, command, host" in verified.output
+    assert "as the signer claims: run, command, host" in verified.output
     by_name = call("verify", str(target))
     assert by_name.exit_code == 1
     assert "name it: --on backends:RIGHT" in by_name.output

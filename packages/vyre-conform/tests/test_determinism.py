@@ -26,7 +26,7 @@ def test_a_backend_that_depends_on_its_cores_is_found() -> None:
 
 
 @pytest.mark.usefixtures("backends")
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system can not confine processes")
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system cannot confine processes")
 def test_a_confined_worker_has_that_many_cores() -> None:
     with Worker("backends:COUNTS_CORES", named_by=NamedBy.CALLER, command=confined(1)) as worker:
         assert worker.start().facts["device"] == "1 cores"

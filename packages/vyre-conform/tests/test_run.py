@@ -115,7 +115,7 @@ def test_a_changed_file_is_refused(change: str, finished: Path, tmp_path: Path) 
     lines = finished.read_text("utf-8").split("\n")
     CHANGES[change](lines)
     (tmp_path / "run").write_text("\n".join(lines), "utf-8")
-    with pytest.raises(BadRun, match=r"run:\d+: line \d+ can not be trusted"):
+    with pytest.raises(BadRun, match=r"run:\d+: line \d+ cannot be trusted"):
         read_run(tmp_path / "run")
 
 

@@ -68,6 +68,6 @@ def test_the_command_line_names_another_backend_and_other_cases(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("backends")
-def test_a_backend_that_can_not_run_fails_with_the_remedy(tmp_path: Path) -> None:
+def test_a_backend_that_cannot_run_fails_with_the_remedy(tmp_path: Path) -> None:
     said = judged(tmp_path, CLASS, "--vyre-backend=backends:ABSENT", "--vyre-cases=traps:one")
     assert "there is no device. Fix: plug one in" in said

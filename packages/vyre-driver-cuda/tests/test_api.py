@@ -73,7 +73,7 @@ def test_without_the_library_behind_the_bindings(monkeypatch: pytest.MonkeyPatch
         raise RuntimeError("Failed to dlopen libnvrtc.so.12\nsearched everywhere")
 
     monkeypatch.setattr(bindings, "nvrtcVersion", missing)
-    with pytest.raises(BackendUnavailable, match=r"NVRTC can not be loaded \(Failed to dlopen libnvrtc.so.12\)"):
+    with pytest.raises(BackendUnavailable, match=r"NVRTC cannot be loaded \(Failed to dlopen libnvrtc.so.12\)"):
         api.nvrtc()
 
 

@@ -1,4 +1,4 @@
-"""Announcing the backend imports nothing of NVIDIA's; where it can not run it is unavailable, with a remedy."""
+"""Announcing the backend imports nothing of NVIDIA's; where it cannot run it is unavailable, with a remedy."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_driver_it_is_unavailable_with_a_reason_and_a_remedy() -> None:
     said = availability("cuda")
     assert not said.is_available
-    assert "there is no NVIDIA driver: libcuda-that-nobody-has.so.1 can not be loaded" in said.reason
+    assert "there is no NVIDIA driver: libcuda-that-nobody-has.so.1 cannot be loaded" in said.reason
     assert said.fix == api.NO_DRIVER
     with pytest.raises(BackendUnavailable, match="no NVIDIA driver"):
         acquire("cuda")

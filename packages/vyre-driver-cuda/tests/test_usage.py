@@ -37,7 +37,7 @@ def test_workgroup_memory_is_counted(source: Source) -> None:
     assert 4 <= found.registers <= 32
 
 
-def test_private_arrays_that_registers_can_not_hold_are_seen(source: Source) -> None:
+def test_private_arrays_that_registers_cannot_hold_are_seen(source: Source) -> None:
     with program("indexed", 64) as p:
         a, out = p.read("a", u32), p.write("out", u32, 64)
         kept = p.private("kept", u32, 16)

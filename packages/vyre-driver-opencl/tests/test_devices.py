@@ -76,7 +76,7 @@ def test_pocl_without_a_folder_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(icd, "listed", lambda only=None: [])
     monkeypatch.setattr(icd, "attach", lambda runtime, library: [])
-    with pytest.raises(BackendUnavailable, match=r"can not write its folder.*Fix: set POCL_CACHE_DIR"):
+    with pytest.raises(BackendUnavailable, match=r"cannot write its folder.*Fix: set POCL_CACHE_DIR"):
         candidates("opencl")
 
 

@@ -134,7 +134,7 @@ def test_read_only_inputs(backend: VyreBackend) -> None:
 
 
 def test_nothing_of_an_input_is_kept(backend: VyreBackend) -> None:
-    """A bytearray can not be resized while anybody has a view of it."""
+    """A bytearray cannot be resized while anybody has a view of it."""
     source, given = doubling(), bytearray(256)
     for _ in range(3):
         backend.dispatch(source, [given])
@@ -176,7 +176,7 @@ def test_the_last_kernel_is_waited_for_though_only_the_first_can_trap(agree) -> 
 
 
 def test_launches_of_one_kernel_in_turn(backend: VyreBackend) -> None:
-    """They share the runtime's kernel object: each finds its own arguments and sizes there, whoever came before."""
+    """They share the runtime's kernel object: each finds its own arguments and sizes there, whichever ran before."""
     source = doubling()
     short, long = np.arange(100, dtype=np.uint32), np.arange(5000, dtype=np.uint32)[::-1].copy()
     given, made = backend.allocate_resident(short.nbytes), backend.allocate_resident(short.nbytes)

@@ -220,12 +220,12 @@ def test_a_refused_text_says_where_and_why(fresh_port: OpenClPort, backend_id: s
 
 def test_devices_that_fail_are_passed_over_with_their_reasons(monkeypatch: pytest.MonkeyPatch, backend_id: str) -> None:
     def refuse(backend: str, *rest: object) -> None:
-        raise BackendUnavailable(backend, "it can not count", fix="choose another device")
+        raise BackendUnavailable(backend, "it cannot count", fix="choose another device")
 
     monkeypatch.setenv("VYRE_CACHE", "off")
     monkeypatch.setattr("vyre_driver_opencl.facts.prove_device", refuse)
     monkeypatch.setattr(opened, "_facts", {})
-    with pytest.raises(BackendUnavailable, match=r"no device can be used \(.*it can not count\)\. Fix: choose another"):
+    with pytest.raises(BackendUnavailable, match=r"no device can be used \(.*it cannot count\)\. Fix: choose another"):
         open_device(backend_id)
 
 

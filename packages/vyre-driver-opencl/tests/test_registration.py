@@ -42,7 +42,7 @@ def test_the_probe_says_on_what(backend_id: str) -> None:
     assert ":" in availability.reason
 
 
-def test_a_backend_that_can_not_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_that_cannot_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     from vyre_driver.registry.backends import availability
 
     monkeypatch.setenv("VYRE_OPENCL_DEVICE", "no such thing")

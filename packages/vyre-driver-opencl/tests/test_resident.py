@@ -182,7 +182,7 @@ def test_arrays_of_others_are_used_where_they_are(backend: EngineBackend, export
         backend.free_device_buffer(buffer)
 
 
-def test_arrays_that_can_not_be_wrapped(backend: EngineBackend) -> None:
+def test_arrays_that_cannot_be_wrapped(backend: EngineBackend) -> None:
     frozen = A.copy()
     frozen.flags.writeable = False
     for foreign in (A[::2], frozen, [1, 2], np.zeros(0, np.uint32), np.zeros(65, np.uint8)[1:]):

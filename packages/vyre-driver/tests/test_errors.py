@@ -21,7 +21,7 @@ CATALOGUE = [
      ("mine does not support f64; 64-bit atomics. "
      "Fix: ask the backend's capability queries first, or choose another backend")),
     (1003, errors.PoisonedState("mine", "the kernel crashed"),
-     ("mine can not go on after an earlier failure: the kernel crashed. "
+     ("mine cannot go on after an earlier failure: the kernel crashed. "
      "Fix: compile the program again: its persistent memory begins at zero then")),
     (1004, errors.KernelCompileFailed("mine", "3:1: error: no\n", source="text", where="main body[0]"),
      ("main body[0]: the compiler of mine refused the emitted source: 3:1: error: no. "
@@ -42,7 +42,7 @@ CATALOGUE = [
     (1011, errors.Trapped("too large", 7, 3),
      "invocation 3 trapped with 'too large', code 7. Fix: correct the input that the trap's tag names"),
     (1012, errors.StaleHandle("the pipeline", "it was closed"),
-     "the pipeline can not be used: it was closed. Fix: make a new one on this backend"),
+     "the pipeline cannot be used: it was closed. Fix: make a new one on this backend"),
     (1013, errors.BackendUnavailable("mine", "no device was found"),
      "backend 'mine' is not available: no device was found. Fix: choose another backend"),
     (1014, errors.UnknownBackend("mine", ["a", "b"]),
@@ -63,7 +63,7 @@ CATALOGUE = [
     (1021, errors.PolicyDenied("allowed ops", "it uses div"),
      "the policy 'allowed ops' denies it: it uses div. Fix: change the program, or ask for another policy"),
     (1022, errors.BadArtifact("it does not begin as one"),
-     ("the compiled program can not be used: it does not begin as one. "
+     ("the compiled program cannot be used: it does not begin as one. "
      "Fix: compile the program again for this device, with `vyre compile`")),
     (1023, errors.ResidentGraphReuseTelemetryError("warm_reuses", -1),
      "warm_reuses would be -1. Fix: compare counts of one backend, the earlier ones on the right"),

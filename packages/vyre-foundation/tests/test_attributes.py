@@ -62,7 +62,7 @@ def test_a_composition_decides_by_them() -> None:
         ({"power": 2, "radix": 3}, "got the attribute 'radix', the op has power, norm"),
     ],
 )
-def test_what_an_attribute_can_not_be(attrs, words) -> None:
+def test_what_an_attribute_cannot_be(attrs, words) -> None:
     with pytest.raises(BadAttribute) as caught:
         call("t.power", X, **attrs)
     assert words in str(caught.value)

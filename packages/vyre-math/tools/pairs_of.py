@@ -1,5 +1,5 @@
 """Runs a function of two f32 over random and structured pairs on a backend and compares every bit: the evidence for
-what can not be exhausted.
+what cannot be exhausted.
 
     python packages/vyre-math/tools/pairs_of.py pow --backend opencl --pairs 1_000_000_000      # or hypot, atan2
 

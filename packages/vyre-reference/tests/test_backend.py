@@ -73,7 +73,7 @@ def test_failures_are_typed(backend):
 
 
 def test_configuration(backend):
-    """What is honoured changes nothing here; what can not be honoured is refused before anything runs."""
+    """What is honoured changes nothing here; what cannot be honoured is refused before anything runs."""
     config = DispatchConfig(ulp_budget=4, label="x", profile="y", cooperative=True, timeout=60.0)
     assert np.frombuffer(backend.dispatch(built(), INPUTS, config)[0], np.float32).tolist() == [2, 4, 6]
     forced = DispatchConfig(speculation=Preference.FORCE, persistent_thread=Preference.FORCE)

@@ -68,7 +68,7 @@ def test_backends_are_listed_by_rank() -> None:
     assert invoke("backends").exit_code == 0
 
 
-def test_a_backend_that_can_not_run_here_is_listed_with_its_remedy() -> None:
+def test_a_backend_that_cannot_run_here_is_listed_with_its_remedy() -> None:
     gone = Availability.unavailable("there is no driver", "install one")
     absent = BackendRegistration(id="absent", precedence=1, contract=1, factory=MockBackend, probe=lambda: gone)
     with registered(absent):

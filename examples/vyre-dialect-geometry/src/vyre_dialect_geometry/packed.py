@@ -1,4 +1,4 @@
-"""Points of four bytes, packed into a u32: what a manifest can not say.
+"""Points of four bytes, packed into a u32: what a manifest cannot say.
 
 Devices compare four bytes at once, where the language has to take them apart. So this op states texts for the languages
 of devices beside its composition, and for tests what it must give.

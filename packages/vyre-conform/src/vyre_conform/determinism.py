@@ -35,7 +35,7 @@ class Deviation:
 
 
 def core_counts() -> tuple[int, ...]:
-    """How many cores processes are given here; no choice where the system can not confine them."""
+    """How many cores processes are given here; no choice where the system cannot confine them."""
     if not hasattr(os, "sched_getaffinity"):
         return (os.cpu_count() or 1,)
     available = len(os.sched_getaffinity(0))

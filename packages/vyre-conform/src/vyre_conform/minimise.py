@@ -24,7 +24,7 @@ SECONDS = 5.0
 
 
 class Executor(Protocol):
-    """Whoever turns launches into outcomes."""
+    """Anything that turns launches into outcomes."""
 
     def ask(self, launch: Launch, repeats: int = 1) -> Outcome: ...
 

@@ -35,9 +35,9 @@ class Exit(IntEnum):
     FAILED = 1
     """A cell failed, crashed or timed out, or a planted fault was not found."""
     USAGE = 2
-    """A query that means nothing, or a file that can not be read."""
+    """A query that means nothing, or a file that cannot be read."""
     UNAVAILABLE = 3
-    """A backend that was asked for can not run here, or none can: a run without a cell proves nothing."""
+    """A backend that was asked for cannot run here, or none can: a run without a cell proves nothing."""
     DISAGREEMENT = 4
     """The opinions disagree about a case: the suite, not a backend, is in doubt."""
     INCOMPLETE = 5
@@ -327,5 +327,5 @@ def _take(run: Run | None, line: dict[str, Any]) -> Run:
 
 
 def _bad(path: Path, number: int, why: str) -> BadRun:
-    return BadRun(f"line {number} can not be trusted: {why}", fix="run again, or take the file that was written",
+    return BadRun(f"line {number} cannot be trusted: {why}", fix="run again, or take the file that was written",
                   where=f"{path}:{number}")  # fmt: skip

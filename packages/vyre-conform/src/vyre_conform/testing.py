@@ -64,13 +64,13 @@ class Conformance:
 
     @classmethod
     def _working(cls, backend: str) -> Worker:
-        """The backend in its process, or a failure with the reason why it can not run here."""
+        """The backend in its process, or a failure with the reason why it cannot run here."""
         if cls._worker is None or cls._worker.backend != backend:
             cls.teardown_class()
             cls._worker = Worker(backend, cls.seconds, named_by=NamedBy.CALLER)
             cls._hello = cls._worker.start()
         if cls._hello.problem:
-            pytest.fail(f"{backend} can not run here: {cls._hello.problem}. Fix: {cls._hello.fix}", pytrace=False)
+            pytest.fail(f"{backend} cannot run here: {cls._hello.problem}. Fix: {cls._hello.fix}", pytrace=False)
         return cls._worker
 
     def test_case(self, vyre_backend: str, vyre_spec: Spec) -> None:

@@ -1,4 +1,4 @@
-"""Programs as text: what their comments say is what is run, and a line that can not be read is an error."""
+"""Programs as text: what their comments say is what is run, and a line that cannot be read is an error."""
 
 import pytest
 
@@ -45,11 +45,11 @@ def test_a_trap_is_expected_by_its_facts() -> None:
     ("line", "words"),
     [
         ("#   in  x = 1", "p.vyre:1: '#   in  x = 1' stands before any run"),
-        ("# run: a\n#   in x 1", "p.vyre:2: 'x 1' can not be read"),
-        ("# run: a\n#   out y", "p.vyre:2: 'y' can not be read"),
-        ("# run: a\n#   trap tag code=1", "p.vyre:2: 'tag code=1' can not be read"),
+        ("# run: a\n#   in x 1", "p.vyre:2: 'x 1' cannot be read"),
+        ("# run: a\n#   out y", "p.vyre:2: 'y' cannot be read"),
+        ("# run: a\n#   trap tag code=1", "p.vyre:2: 'tag code=1' cannot be read"),
     ],
 )
-def test_a_line_that_can_not_be_read(line: str, words: str) -> None:
+def test_a_line_that_cannot_be_read(line: str, words: str) -> None:
     with pytest.raises(BadCorpus, match=words.replace("(", r"\(")):
         only(line + "\n")

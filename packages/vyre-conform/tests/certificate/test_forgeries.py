@@ -125,7 +125,7 @@ def test_a_certificate_that_contradicts_itself_is_refused(
 def test_what_a_reader_has_to_trust_cannot_be_edited(certificate: Certificate, tmp_path: Path) -> None:
     write_certificate(certificate, tmp_path / "c")
     document = json.loads((tmp_path / "c").read_text("utf-8"))
-    assert document["trust"]["on the word of whoever signs"].startswith("run, command, host")
+    assert document["trust"]["as the signer claims"].startswith("run, command, host")
     document["trust"] = {"shown by a replay": "everything"}
     (tmp_path / "c").write_text(json.dumps(document))
     with pytest.raises(BadCertificate, match="what certificates of this schema ask a reader to trust"):

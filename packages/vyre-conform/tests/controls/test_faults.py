@@ -1,4 +1,4 @@
-"""A suite that can not fail proves nothing: every planted fault is found.
+"""A suite that cannot fail proves nothing: every planted fault is found.
 
 Here are one fault of each layer; ``vyre-conform controls`` hunts all of them, and so do the slow tests.
 """

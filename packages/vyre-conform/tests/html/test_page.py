@@ -64,7 +64,7 @@ def test_nothing_is_loaded_from_anywhere(text: str) -> None:
     assert "prefers-color-scheme: dark" in text
 
 
-def test_what_the_data_says_can_not_end_the_script(text: str, data: dict[str, Any]) -> None:
+def test_what_the_data_says_cannot_end_the_script(text: str, data: dict[str, Any]) -> None:
     assert data["kills"][0][2] == "</script><b>"
     assert text.count("</script>") == 2
 

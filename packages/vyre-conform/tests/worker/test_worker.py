@@ -148,7 +148,7 @@ def test_a_second_dispatch_and_changed_inputs_are_seen() -> None:
 
 
 @pytest.mark.parametrize(("backend", "problem"), [("backends:ABSENT", "there is no device"), ("nobody", "nobody")])
-def test_a_backend_that_can_not_run_says_so(backend: str, problem: str) -> None:
+def test_a_backend_that_cannot_run_says_so(backend: str, problem: str) -> None:
     with Worker(backend, named_by=NamedBy.CALLER) as worker:
         hello = worker.start()
     assert problem in hello.problem

@@ -1,4 +1,4 @@
-"""The CUDA libraries, each imported late and by whoever needs it: none of them is there on every machine.
+"""The CUDA libraries, each imported when it is needed: none of them is there on every machine.
 
 NVRTC compiles without a driver and without a GPU. Everything else needs both. What is missing is said in one form: a
 `BackendUnavailable` with the reason and what would help.
@@ -31,7 +31,7 @@ def nvrtc() -> Any:
     try:
         status, *_ = bindings.nvrtcVersion()
     except Exception as error:  # each release of the bindings has an error of its own for a missing library
-        raise _missing(f"the compiler NVRTC can not be loaded ({_first_line(error)})") from error
+        raise _missing(f"the compiler NVRTC cannot be loaded ({_first_line(error)})") from error
     if status != bindings.nvrtcResult.NVRTC_SUCCESS:
         raise _missing(f"the compiler NVRTC does not answer ({status.name})")
     return bindings
@@ -63,7 +63,7 @@ def device_count() -> int:
     try:
         driver = ctypes.CDLL(DRIVER)
     except OSError as error:
-        reason = f"there is no NVIDIA driver: {DRIVER} can not be loaded"
+        reason = f"there is no NVIDIA driver: {DRIVER} cannot be loaded"
         raise BackendUnavailable(BACKEND, reason, fix=NO_DRIVER) from error
     count = ctypes.c_int(0)
     status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))

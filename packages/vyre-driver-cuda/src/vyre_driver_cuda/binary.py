@@ -45,6 +45,6 @@ class Cubin:
         return cls(kernels, code, architecture, cooperative)
 
     def require(self, gpu: Architecture) -> None:
-        """`BuildFailed` if GPUs of this architecture can not run it."""
+        """`BuildFailed` if GPUs of this architecture cannot run it."""
         if not self.architecture.runs_on(gpu):
             raise BuildFailed(f"it is machine code for {self.architecture}, and the GPU is {gpu}")

@@ -37,7 +37,7 @@ def _of_dlpack(cupy: Any, stream: Any, device: int, foreign: object) -> Memory |
 def _of_interface(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
     try:
         interface = getattr(foreign, "__cuda_array_interface__", None)
-    except Exception:  # some libraries raise where they can not, as for arrays that record gradients
+    except Exception:  # some libraries raise where they cannot, as for arrays that record gradients
         return None
     if interface is None or not _is_contiguous(interface):
         return None

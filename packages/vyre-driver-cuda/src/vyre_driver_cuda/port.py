@@ -157,7 +157,7 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
         with self._current:
             memory = wrapped(self._cupy, self._order.stream, self._device, foreign)
             if memory is not None:
-                self._order.next((memory,))  # which may be a wait for whoever makes its contents
+                self._order.next((memory,))  # which may be a wait for the work that makes its contents
         return memory
 
     def free(self, memory: Memory) -> None:

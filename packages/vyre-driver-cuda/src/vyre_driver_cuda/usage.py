@@ -18,7 +18,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Per thread but for `shared`, the bytes of a block. `stack` are bytes of private arrays that registers can not
+    """Per thread but for `shared`, the bytes of a block. `stack` are bytes of private arrays that registers cannot
     hold and of spills, `spilled` bytes that are written because registers ran out."""
 
     registers: int

@@ -346,7 +346,7 @@ def sweep() -> None:
 
 
 def test_what_work_uses_lives_until_it_has_ended(stepper: Stepper, fake: FakeCupy) -> None:
-    """Whatever the port is told to free, and whoever forgets it."""
+    """Whatever the port is told to free, and whatever forgets it."""
     fake.patience = 10**9
     memory = stepper.memory()
     stepper.write(memory, 1)

@@ -480,7 +480,7 @@ def test_only_contiguous_arrays_are_wrapped(port: RehearsedPort, strides, shape,
     assert (port.wrap(interface(array, strides=strides, shape=shape)) is not None) == is_wrapped
 
 
-def test_what_can_not_be_wrapped_is_not(port: RehearsedPort) -> None:
+def test_what_cannot_be_wrapped_is_not(port: RehearsedPort) -> None:
     array = np.zeros(4, np.uint32)
     assert port.wrap(interface(array, data=(array.ctypes.data, True))) is None
     assert port.wrap(interface(array, data=(0, False))) is None

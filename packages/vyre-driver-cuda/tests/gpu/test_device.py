@@ -255,7 +255,7 @@ def test_waits_end_with_their_time_and_interrupts_get_through(backend: VyreBacke
     assert bytes(backend.dispatch(stepping(), [x])[0]) == stepped(x, 1).tobytes()
 
 
-def test_more_than_there_is_can_not_be_had(port: CudaPort) -> None:
+def test_more_than_there_is_cannot_be_had(port: CudaPort) -> None:
     most = port.probe().global_memory_bytes
     assert most is not None
     with pytest.raises(DeviceOutOfMemory, match="are available"):

@@ -147,7 +147,7 @@ def _refuse_nothing(backend: str) -> list[Candidate]:
     reason = f"no OpenCL runtime with a device was found (looked at {looked})"
     if icd.locate(icd.POCL) is None:
         raise BackendUnavailable(backend, reason, fix="pip install pyopencl[pocl]")
-    reason += "; the embedded PoCL has no device while it can not write its folder"
+    reason += "; the embedded PoCL has no device while it cannot write its folder"
     raise BackendUnavailable(backend, reason, fix="set POCL_CACHE_DIR to a folder that can be written")
 
 

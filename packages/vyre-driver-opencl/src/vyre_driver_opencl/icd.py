@@ -116,7 +116,7 @@ def pocl_settings() -> AbstractContextManager[None]:
 
 @cache
 def attach(runtime: EmbeddedRuntime, library: Path) -> tuple[cl.Platform, ...]:
-    """The platforms of an embedded runtime, whether or not the loader lists them; OSError if it can not be loaded.
+    """The platforms of an embedded runtime, whether or not the loader lists them; OSError if it cannot be loaded.
 
     A process asks once: a library stays loaded, and each question would leave some kilobytes behind.
     """

@@ -57,7 +57,7 @@ class DeviceOutOfMemory(BackendError):
 
 
 class UnsupportedFeature(BackendError):
-    """The backend can not do what the program or the configuration asks for; `name` lists all of it."""
+    """The backend cannot do what the program or the configuration asks for; `name` lists all of it."""
 
     number = 1002
     remedy = "ask the backend's capability queries first, or choose another backend"
@@ -73,7 +73,7 @@ class PoisonedState(BackendError):
     remedy = "compile the program again: its persistent memory begins at zero then"
 
     def __init__(self, backend: str, reason: str, *, fix: str = "", where: str = "") -> None:
-        message = f"{backend} can not go on after an earlier failure: {reason}"
+        message = f"{backend} cannot go on after an earlier failure: {reason}"
         super().__init__(message, fix=fix, where=where, backend=backend, reason=reason)
 
 
@@ -233,11 +233,11 @@ class StaleHandle(BackendError):
     remedy = "make a new one on this backend"
 
     def __init__(self, handle: str, reason: str, *, fix: str = "", where: str = "") -> None:
-        super().__init__(f"{handle} can not be used: {reason}", fix=fix, where=where, handle=handle, reason=reason)
+        super().__init__(f"{handle} cannot be used: {reason}", fix=fix, where=where, handle=handle, reason=reason)
 
 
 class BackendUnavailable(BackendError):
-    """A known backend can not run here; the fix is what its own probe advises."""
+    """A known backend cannot run here; the fix is what its own probe advises."""
 
     number = 1013
     remedy = "choose another backend"
@@ -332,17 +332,17 @@ class BadCapsule(BackendError, ValueError):
 
 
 class BadArtifact(BackendError, ValueError):
-    """A compiled program that this device can not run: made for another, or no such file."""
+    """A compiled program that this device cannot run: made for another, or no such file."""
 
     number = 1022
     remedy = "compile the program again for this device, with `vyre compile`"
 
     def __init__(self, reason: str, *, fix: str = "", where: str = "") -> None:
-        super().__init__(f"the compiled program can not be used: {reason}", fix=fix, where=where, reason=reason)
+        super().__init__(f"the compiled program cannot be used: {reason}", fix=fix, where=where, reason=reason)
 
 
 class PolicyDenied(BackendError, PermissionError):
-    """A gate of whoever runs the programs does not let this one run."""
+    """A gate of the operator refuses to run the program."""
 
     number = 1021
     remedy = "change the program, or ask for another policy"

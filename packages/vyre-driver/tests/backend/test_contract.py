@@ -204,7 +204,7 @@ BUFFER = HostShimBuffer("mock", bytes(4))
         ("try_recover", (), "device recovery"),
     ],
 )
-def test_what_a_backend_can_not_do_by_default(
+def test_what_a_backend_cannot_do_by_default(
     mock: MockBackend, method: str, arguments: tuple[object, ...], feature: str
 ) -> None:
     with pytest.raises(UnsupportedFeature) as caught:
@@ -228,7 +228,7 @@ def test_ranges_and_targets_come_in_pairs(mock: MockBackend) -> None:
 
 
 def test_device_buffers_of_another_backend_are_named(mock: MockBackend) -> None:
-    with pytest.raises(StaleHandle, match="device buffer 1 can not be used: it belongs to backend 'other'"):
+    with pytest.raises(StaleHandle, match="device buffer 1 cannot be used: it belongs to backend 'other'"):
         mock.dispatch_with_device_buffers(doubling(), [BUFFER], [HostShimBuffer("other", b"")])
 
 

@@ -246,7 +246,7 @@ def test_a_program_that_traps_leaves_its_slot(
     assert slot.tolist() == [7] * 5
 
 
-def test_a_slot_that_can_not_be_written_to(lazy: SimpleNamespace) -> None:
+def test_a_slot_that_cannot_be_written_to(lazy: SimpleNamespace) -> None:
     slots: list[Any] = [bytearray(20), bytes(20)]
     with pytest.raises(InvalidInput, match="output slot 1"):
         lazy.pipeline.dispatch_into([A], None, slots)

@@ -144,7 +144,7 @@ def test_code_that_the_device_refuses_is_made_again(engine: Engine) -> None:
     assert counts(one, "refused_loads", *COUNTS) == (1, 1, 0, 1)
 
 
-def test_a_binary_that_can_not_be_taken_harms_nothing(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_binary_that_cannot_be_taken_harms_nothing(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     one = engine(double, faults=[Fault("binary", DispatchFailed("no", backend="fake"))])
     assert one.backend.dispatch(doubling(), [X]) == DOUBLED
     assert counts(one, "failures", *COUNTS) == (0, 1, 0, 0)
@@ -168,7 +168,7 @@ def test_modes_that_keep_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_folder_that_can_not_be_used_costs_one_line(
+def test_a_folder_that_cannot_be_used_costs_one_line(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("in the way")

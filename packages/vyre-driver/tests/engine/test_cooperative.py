@@ -59,7 +59,7 @@ def test_barriers_are_inside_of_a_launch_that_fits(engine: Engine, workgroups: i
     assert e.ports[0].count("side_by_side") == 1
 
 
-def test_nothing_is_compiled_for_a_grid_that_can_not_fit(engine: Engine) -> None:
+def test_nothing_is_compiled_for_a_grid_that_cannot_fit(engine: Engine) -> None:
     e = open_with(engine, room=1000)
     e.backend.dispatch(meeting(), given(17))  # 68 invocations of 64
     assert (e.ports[0].count("compile"), e.ports[0].count("launch")) == (1, 3)

@@ -263,7 +263,7 @@ def test_a_lost_device_stays_lost_until_it_is_recovered(engine: Engine) -> None:
     assert not e.backend.device_lost()
     assert e.ports[0].is_closed
     assert e.backend.dispatch(source, [A, B]) == [SUM]
-    with pytest.raises(StaleHandle, match="the pipeline can not be used: its device was closed"):
+    with pytest.raises(StaleHandle, match="the pipeline cannot be used: its device was closed"):
         pipeline.dispatch([A, B])
     pipeline.close()
     assert e.backend.compile_native(source).dispatch([A, B]) == [SUM]
@@ -280,7 +280,7 @@ def test_shutdown_ends_everything(engine: Engine) -> None:
     for use in (pipeline.dispatch, lambda inputs: e.backend.dispatch(source, inputs)):
         with pytest.raises(StaleHandle) as caught:
             use([A, B])
-        assert str(caught.value) == "backend 'fake' can not be used: it was shut down. Fix: acquire it again"
+        assert str(caught.value) == "backend 'fake' cannot be used: it was shut down. Fix: acquire it again"
     pipeline.close()
     e.backend.shutdown()
 
@@ -359,7 +359,7 @@ def test_a_closed_pipeline(engine: Engine) -> None:
     pipeline.close()
     pipeline.close()
     assert e.ports[0].live == set()
-    with pytest.raises(StaleHandle, match="the pipeline can not be used: it was closed"):
+    with pytest.raises(StaleHandle, match="the pipeline cannot be used: it was closed"):
         pipeline.dispatch([ONE])
 
 
@@ -385,7 +385,7 @@ def test_every_form_of_a_pipeline_s_dispatch(engine: Engine) -> None:
     assert pipeline.dispatch_timed([A, B]).device_ns == 1000
 
 
-def test_what_is_compiled_in_can_not_be_changed(engine: Engine) -> None:
+def test_what_is_compiled_in_cannot_be_changed(engine: Engine) -> None:
     pipeline = engine(add).backend.compile_native(adding(), DispatchConfig(ulp_budget=2))
     with pytest.raises(InvalidLaunch) as caught:
         pipeline.dispatch([A, B], DispatchConfig())

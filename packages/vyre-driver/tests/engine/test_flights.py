@@ -253,7 +253,7 @@ def test_the_backend_ends_with_work_in_flight(lazy: SimpleNamespace) -> None:
 def test_the_device_is_opened_again_with_work_in_flight(lazy: SimpleNamespace) -> None:
     (pending,) = begin(lazy, doubling(), 1)
     lazy.backend.try_recover()
-    with pytest.raises(StaleHandle, match="the pending dispatch can not be used: its device was closed"):
+    with pytest.raises(StaleHandle, match="the pending dispatch cannot be used: its device was closed"):
         pending.await_result()
 
 

@@ -1,4 +1,4 @@
-"""A process that is forked after the device was opened: whoever uses it in the child is told, and nothing hangs."""
+"""A process that is forked after the device was opened: its use in the child is an error, and nothing hangs."""
 
 import os
 import subprocess

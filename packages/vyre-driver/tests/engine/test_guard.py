@@ -1,4 +1,4 @@
-"""Compilers that crash or hang: whoever guards against them gets an error, and the process after a crash is guarded."""
+"""Compilers that crash or hang: a guarded process gets an error, and the process after a crash is guarded."""
 
 import importlib
 import os

@@ -100,7 +100,7 @@ def test_kept_for_later_processes_with_text_and_device(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_can_not_be_read_is_not_known(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     known = DeviceSignatureTable(store)
     natives = Natives({(RAMP, f32): "ramp({0})"}, ("fake", "one"), known)

@@ -143,7 +143,7 @@ def test_what_was_learned_is_kept_for_later_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [b"", b"fast", b"nan", b"0", b"1e9"])
-def test_a_rate_that_can_not_be_believed_is_forgotten(tmp_path: Path, kept: bytes) -> None:
+def test_a_rate_that_cannot_be_believed_is_forgotten(tmp_path: Path, kept: bytes) -> None:
     store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     known, device = DeviceSignatureTable(store), ("fake", "one")
     known.put(DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}"), kept)

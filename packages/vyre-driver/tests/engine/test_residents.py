@@ -313,7 +313,7 @@ def test_a_buffer_that_is_read_and_written_is_one(engine: Engine) -> None:
 def test_device_buffers_of_others(engine: Engine) -> None:
     backend = engine().backend
     mine = backend.allocate_device_buffer(20)
-    with pytest.raises(StaleHandle, match="device buffer 1 can not be used: it belongs to backend 'other'"):
+    with pytest.raises(StaleHandle, match="device buffer 1 cannot be used: it belongs to backend 'other'"):
         backend.dispatch_with_device_buffers(doubling(), [mine], [HostShimBuffer("other", bytes(20))])
     with pytest.raises(StaleHandle, match="a HostShimBuffer is not of this backend, whatever it says"):
         backend.dispatch_with_device_buffers(doubling(), [mine], [HostShimBuffer("fake", bytes(20))])

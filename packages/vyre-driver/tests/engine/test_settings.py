@@ -97,7 +97,7 @@ EVERY_WAY = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
     ],
     ids=["speculation", "persistent_thread", "cooperative"],
 )
-def test_what_the_device_can_not_do_is_refused(engine: Engine, way: Any, config: DispatchConfig, feature: str) -> None:
+def test_what_the_device_cannot_do_is_refused(engine: Engine, way: Any, config: DispatchConfig, feature: str) -> None:
     e = engine(double)
     with pytest.raises(UnsupportedFeature, match=f"fake does not support {feature}"):
         way(e.backend, doubling(), config)

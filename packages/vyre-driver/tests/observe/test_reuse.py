@@ -76,7 +76,7 @@ def test_the_counts_are_metrics(backend, doubling, words) -> None:
     assert 'vyre_driver_cold_uploads_total{backend="full"} 1.0' in metrics.text()
 
 
-def test_counts_that_can_not_be() -> None:
+def test_counts_that_cannot_be() -> None:
     words = r"warm_reuses would be -1\. Fix: compare counts"
     with pytest.raises(ResidentGraphReuseTelemetryError, match=words):
         _ = Counts(cold_uploads=3) - Counts(warm_reuses=1)

@@ -173,7 +173,7 @@ def test_a_failure_of_the_reference_hides_nothing(doubling, words, caplog) -> No
     backend = shadowed(double, fail)
     assert backend.dispatch(doubling, [words])
     assert backend.shadow.counts.reference_failed == 1
-    assert "reference can not judge 'doubling'" in caplog.text
+    assert "reference cannot judge 'doubling'" in caplog.text
 
 
 def test_a_program_whose_determinism_is_not_proven_is_recorded_but_not_raised(words, caplog) -> None:

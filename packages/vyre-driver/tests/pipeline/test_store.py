@@ -294,7 +294,7 @@ def test_any_byte_of_the_file_may_flip(store: Store) -> None:
                 assert later.get(replace(A, key=key)) in (None, payload)
 
 
-# ── places that can not be used ──
+# ── places that cannot be used ──
 
 
 def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -74,7 +74,7 @@ def test_every_variant_is_a_function_of_one_kernel(dialect: CDialect) -> None:
     assert down.count("down(") == CHAIN
 
 
-def test_what_can_not_be_composed_is_left_out(dialect: CDialect) -> None:
+def test_what_cannot_be_composed_is_left_out(dialect: CDialect) -> None:
     """Nothing is left of floats without their addition."""
     unit = timing_unit(dialect, [Variant("add", f32, None), Variant("add", f32, "plus({0}, {1})")])
     assert unit.variants == (Variant("add", f32, "plus({0}, {1})"),)

@@ -52,7 +52,7 @@ class Explanation:
 
 @cache
 def explanations() -> Mapping[str, Explanation]:
-    """Every code of every installed distribution, in order. A distribution that can not be asked is left out."""
+    """Every code of every installed distribution, in order. A distribution that cannot be asked is left out."""
     found = list(_language())
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         try:

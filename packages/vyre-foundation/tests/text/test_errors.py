@@ -59,7 +59,7 @@ ERRORS = [
     ("read b: u32[] @1;",       None, None),
     ("read a: f32[] @1;",        3, "two buffers are called a"),
     ("read b: u32[];",           3, "storage memory needs a binding number, got None"),
-    ("write b: u32[] @1;",       3, "no input is bound to it, so its length can not come from one"),
+    ("write b: u32[] @1;",       3, "no input is bound to it, so its length cannot come from one"),
     ("read b: u32[4 per lane] @1;", 21, "got `lane`, expected workgroup or invocation"),
     ("constant t: u8[1] = hex \"0\";", 27, "the string is not bytes in hexadecimal digits"),
     ("constant t: u8[2] = hex \"00\";", 3, "got 1 bytes of data for 2 elements of 1 bytes"),

@@ -76,7 +76,7 @@ def test_calls_are_as_uniform_as_their_operands():
         ("there", "calls t.back, which calls t.there, which expands to itself"),
         ("of where", "calls t.where, which expands to an expression with local_id.x, which is no operand"),
         ("wrong", "calls t.pure, which has no signature for (u32, u32)"),
-        ("broken", "can not be expanded (sqrt got u32, expected one of f16 bf16 f32 f64)"),
+        ("broken", "cannot be expanded (sqrt got u32, expected one of f16 bf16 f32 f64)"),
     ],
 )
 def test_what_is_no_composition(name, what):
@@ -85,7 +85,7 @@ def test_what_is_no_composition(name, what):
 
 
 def test_a_call_inside_of_a_composition_must_be_known_too():
-    assert finding("nobody").startswith("V064 got t.nobody, which can not be expanded (no installed dialect defines")
+    assert finding("nobody").startswith("V064 got t.nobody, which cannot be expanded (no installed dialect defines")
 
 
 def test_a_row_is_judged_once_and_a_new_one_again(monkeypatch):

@@ -28,7 +28,7 @@ def _view(plan: LaunchPlan, buffer: Buffer, memory: HostMemory) -> memoryview:
     if buffer.name not in memory:
         raise InvalidInput(buffer.name, needed=f"{size} bytes", got="nothing")
     view = memoryview(memory[buffer.name])
-    view = view.cast("B") if view.nbytes else memoryview(bytearray())  # an empty view can not be cast
+    view = view.cast("B") if view.nbytes else memoryview(bytearray())  # an empty view cannot be cast
     if view.nbytes != size:
         raise InvalidInput(buffer.name, needed=f"{size} bytes", got=f"{view.nbytes} bytes")
     if view.readonly and buffer.access.writes:

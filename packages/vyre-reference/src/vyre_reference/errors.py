@@ -1,4 +1,4 @@
-"""What an evaluator can find wrong with a program while it runs: faults that validation can not rule out.
+"""What an evaluator can find wrong with a program while it runs: faults that validation cannot rule out.
 
 The two evaluators raise the same classes. A place is the path of a statement, as in ``body[2].then[0]``; an invocation
 is its linear id in the launch.

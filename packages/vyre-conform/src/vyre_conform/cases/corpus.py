@@ -106,7 +106,7 @@ _LINES: dict[str, Callable[[Run, str, str], None]] = {"in": _in, "out": _out, "t
 def _require(holds: bool, text: str, where: str) -> None:
     if not holds:
         fix = 'write `in NAME = VALUES`, `out NAME = VALUES` or `trap "TAG" code=N invocation=N`'
-        raise BadCorpus(f"{text!r} can not be read", fix=fix, where=where)
+        raise BadCorpus(f"{text!r} cannot be read", fix=fix, where=where)
 
 
 def worked_out(text: str, run: Run) -> tuple[Launch, Expected]:

@@ -25,7 +25,7 @@ SCHEMA = "vyre-conform certificate 3"
 TRUST = {
     "shown by a replay": "task, cells, not_passed but for the words of its reasons, counts; backends, on that device",
     "compared with what is installed": "task.code, task.corpus",
-    "on the word of whoever signs": "run, command, host, distributions, sources, kills, words of gaps and reasons;"
+    "as the signer claims": "run, command, host, distributions, sources, kills, words of gaps and reasons;"
     " and that the run took place at all",
     "not said": "how programs in no case behave; what other devices, drivers, versions or seeds do; how fast it is",
 }

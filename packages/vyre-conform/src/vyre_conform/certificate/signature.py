@@ -15,7 +15,7 @@ from vyre_foundation.errors import VyreError
 
 
 class BadKey(VyreError, ValueError):
-    """A key, or a list of keys, that can not be used."""
+    """A key, or a list of keys, that cannot be used."""
 
     code = "E1213"
 
@@ -73,10 +73,10 @@ def read_trust(path: Path) -> dict[str, str]:
 
 
 def _signed(certificate: Certificate) -> bytes:
-    """What a signature is over; other uses of the same key can not be mistaken for it."""
+    """What a signature is over; other uses of the same key cannot be mistaken for it."""
     return SCHEMA.encode() + b"\0" + certificate.message
 
 
 def _bad_key(path: Path, why: str) -> BadKey:
     fix = "make one by `openssl genpkey -algorithm ed25519 -out FILE`"
-    return BadKey(f"the private key can not be used: {why}", fix=fix, where=str(path))
+    return BadKey(f"the private key cannot be used: {why}", fix=fix, where=str(path))

@@ -126,7 +126,7 @@ def _is_open(worker: Worker, certificate: Certificate, found: Verification, any_
     if hello.problem:
         by_hand = ":" in found.here and worker.named_by is NamedBy.FILE
         fix = f"if you trust that module, name it: --on {found.here}" if by_hand else hello.fix
-        found.problems.append(f"{found.here} can not run here: {hello.problem}. Fix: {fix}")
+        found.problems.append(f"{found.here} cannot run here: {hello.problem}. Fix: {fix}")
         return False
     found.device = subject(hello)
     facts = next(row for row in certificate.body["backends"] if row["backend"] == found.backend)

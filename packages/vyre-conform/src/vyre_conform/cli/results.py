@@ -142,7 +142,7 @@ def verify(
             _echo(found)
         if sample is not None:
             click.echo(f"the same sample again: --sample {sample} --sample-seed {seed}")
-        click.echo(f"on the word of whoever signs: {TRUST['on the word of whoever signs']}")
+        click.echo(f"as the signer claims: {TRUST['as the signer claims']}")
         click.echo("it holds" if holds else "it does not hold")
     is_refuted = not is_signed or any(result.is_refuted for result in results)
     sys.exit(Exit.PROVEN if holds else Exit.FAILED if is_refuted else Exit.INCOMPLETE)

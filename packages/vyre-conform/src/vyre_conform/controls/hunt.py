@@ -92,7 +92,7 @@ def hunt(fault: Fault, cases: Cases) -> Kill:
     with cases.worker(fault) as worker:
         hello = worker.start()
         if hello.problem:
-            raise RuntimeError(f"the fault {fault.id} can not be planted: {hello.problem}: {hello.fix}")
+            raise RuntimeError(f"the fault {fault.id} cannot be planted: {hello.problem}: {hello.fix}")
         for spec in cases.in_order_for(fault):
             case, verdict = cases.of(spec)
             if not verdict.is_settled:

@@ -1,4 +1,4 @@
-"""Multiple-precision arithmetic, where the extra `oracle` is installed: for what NumPy can not round once."""
+"""Multiple-precision arithmetic, where the extra `oracle` is installed: for what NumPy cannot round once."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _arrays(case: Case, expected: Exactly) -> Returned:
 
 
 def as_expected(outcome: Outcome) -> Expected:
-    """What an outcome demands of everybody else; `AsEvaluated` if it can not be demanded."""
+    """What an outcome demands of everybody else; `AsEvaluated` if it cannot be demanded."""
     match outcome:
         case Returned(outputs):
             return Exactly(outputs)

@@ -148,7 +148,7 @@ def outcome_message(outcome: Outcome) -> tuple[dict[str, Any], list[bytes]]:
             return message, [*outputs, *(again or ())]
         case Raised(classes, words, facts, traceback):
             return {"classes": list(classes), "message": words, "facts": dict(facts), "traceback": traceback}, []
-    raise TypeError(f"a worker can not report {outcome}")
+    raise TypeError(f"a worker cannot report {outcome}")
 
 
 def outcome_of(message: dict[str, Any], blobs: list[bytes]) -> Outcome:

@@ -1,7 +1,7 @@
 """Emitted CUDA C++ executed on the CPU, thread by thread: an instrument for tests where there is no GPU.
 
 A result from here says that the text means what the language says, by the rules of C++ and of CUDA's documentation. It
-says nothing about a GPU, its compiler, its memory or its speed. It is no backend: nothing registers it, and whoever
+says nothing about a GPU, its compiler, its memory or its speed. It is no backend: nothing registers it, and code that
 wants it names it: ``vyre-conform run --backend cuda_emulation:registration``, with this folder's parent on the path.
 ``VYRE_EMULATED_ARCHITECTURE`` chooses the architecture that is pretended (sm_90).
 """

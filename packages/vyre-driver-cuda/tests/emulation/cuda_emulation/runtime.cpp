@@ -103,7 +103,7 @@ unsigned volume, current;
 Context scheduler;
 bool is_stray;  // a thread waits for others where there are no fibres
 char faults[200];  // the first one
-void *escape[5];   // out of a thread that can not go on
+void *escape[5];   // out of a thread that cannot go on
 
 void wait_as(State state, int line) {
     Thread &thread = threads[current];

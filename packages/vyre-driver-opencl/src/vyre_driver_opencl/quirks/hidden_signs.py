@@ -1,9 +1,9 @@
-"""Changes of a float's sign that a compiler can not see, where there are barriers.
+"""Changes of a float's sign that a compiler cannot see, where there are barriers.
 
 Compilers that make one function of all invocations of a workgroup keep what lives across a barrier in memory, and find
 it by its instruction. One that does not know the instruction for ``-x`` there loses the value, or ends. No other
 spelling helps: ``x * -1``, ``-0 - x`` and the sign bit by itself all become that instruction. So the bit is taken from
-something that the compiler can not know, and the sign is changed as a bit.
+something that the compiler cannot know, and the sign is changed as a bit.
 
 Compiler: Intel's CPU runtime, seen in 2026.22. Programs: `tests/quirks/test_hidden_signs.py` on the device, without the
 pass.

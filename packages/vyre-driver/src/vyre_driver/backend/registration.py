@@ -27,7 +27,7 @@ class Availability:
 
     @classmethod
     def unavailable(cls, reason: str, fix: str) -> Availability:
-        """It can not: what was looked for and found, and the remedy."""
+        """It cannot: what was looked for and found, and the remedy."""
         return cls(False, reason, fix)
 
 

@@ -157,7 +157,7 @@ def _model(program: Program, buffer: Buffer) -> str:
 
 
 def require_whole_elements(program: Program) -> None:
-    """Refuse a program with an output range that cuts an element: an array can not show it."""
+    """Refuse a program with an output range that cuts an element: an array cannot show it."""
     for buffer in program.outputs:
         start, stop = buffer.output_range or (0, 0)
         if start % buffer.dtype.size or stop % buffer.dtype.size:

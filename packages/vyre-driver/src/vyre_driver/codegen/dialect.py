@@ -1,7 +1,7 @@
 """The words of a C-like target: the one table that a concrete driver writes for its emitter.
 
 What is spelled here is what the target can do: `CDialect.target()` derives the `Target` that legalization works for, so
-a capability can not be claimed without its spelling. Templates are `str.format` templates; their fields are named
+a capability cannot be claimed without its spelling. Templates are `str.format` templates; their fields are named
 beside each table. Operands arrive in brackets or as single words, so a template needs brackets only around its own
 result. The printer evaluates every operand once, also where a template mentions it twice.
 """
@@ -42,7 +42,7 @@ class CDialect:
 
     `types` names every type of registers and memory: at least u8, u16, u32; a bool is a u8 in memory. `literals` spells
     the constants of every type that registers can hold: ``{0}`` is a decimal or hexadecimal number. A float
-    type whose literals can not be written that way maps to the empty text and is written as a bitcast of its bits. NaN
+    type whose literals cannot be written that way maps to the empty text and is written as a bitcast of its bits. NaN
     and infinities always are.
 
     `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `function`

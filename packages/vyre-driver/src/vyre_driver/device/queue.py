@@ -11,7 +11,7 @@ class Queue:
 
     `workers` is how many workgroups run at once. `launch_ns` is what a launch costs beside its work: enqueueing, waking
     who does it, and being woken at its end. `is_interruptible`: the host can stop waiting, so interrupts and timeouts
-    get through; it can not where the caller's own thread does the work.
+    get through; it cannot where the caller's own thread does the work.
     """
 
     name: str

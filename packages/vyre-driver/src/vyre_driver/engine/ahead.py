@@ -34,7 +34,7 @@ def source_ahead(backend: EngineBackend, program: Program, config: DispatchConfi
 
 
 def described(program: Program, lowered: Lowered, unit: SourceUnit) -> bytes:
-    """The text of a unit under what whoever launches it has to know."""
+    """The text of a unit, below what its launcher has to know."""
     head = [f"{program.name!r}, fingerprint {program.fingerprint()}", f"options: {' '.join(unit.options)}"]
     for name, kernel in zip(unit.kernels, lowered.kernels, strict=True):
         buffers = [f"{b.name} ({b.access.value} {b.dtype})" for b in kernel.program.buffers if b.memory.is_bound]

@@ -102,7 +102,7 @@ class CodeCache:
     ) -> None:
         """Make what is nowhere of several programs in as few compilations as may be; `get` finds it then.
 
-        What can not be made together is left to `get`, which also names the program that the compiler refuses.
+        What cannot be made together is left to `get`, which also names the program that the compiler refuses.
         """
         missing = []
         for identity, facts in dict(wanted).items():

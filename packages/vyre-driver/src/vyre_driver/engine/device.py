@@ -195,7 +195,7 @@ class Device:
         return self._entered(Allocation(self.port.in_place(contents.data), contents.nbytes, is_borrowed=True))
 
     def wrap(self, foreign: object, size: int) -> Allocation | None:
-        """Another library's array of `size` bytes as memory of the device; None where it can not be."""
+        """Another library's array of `size` bytes as memory of the device; None where it cannot be."""
         memory = self.port.wrap(foreign)
         return None if memory is None else self._entered(Allocation(memory, max(1, size), is_borrowed=True))
 

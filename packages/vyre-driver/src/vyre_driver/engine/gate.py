@@ -35,7 +35,7 @@ here, so nothing may be called, not even to give the device back: it is kept."""
 
 
 def _leave_behind() -> None:
-    """In a new process: no device that is open belongs to it, and whoever held a lock is not here."""
+    """In a new process: no device that is open belongs to it, and the threads that held locks do not exist here."""
     for gate in tuple(_gates):
         if gate.device is not None:
             _forked.add(gate.backend)
@@ -62,7 +62,7 @@ class Holder(Protocol):
 
 
 class Gate:
-    """Whoever holds `lock` may ask for the device, which is opened by the first who does.
+    """The thread that holds `lock` may ask for the device; the first one that does opens it.
 
     `lost` is why the device went away, if it did. Only the owner of the gate closes it. `is_busy` is a hint that
     somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
@@ -89,7 +89,7 @@ class Gate:
     def turn(self) -> Iterator[None]:
         """The lock for a short dispatch, while others want it too: sleep a little before queueing for it.
 
-        A thread that queues for a lock is handed it when it is given back, also if it can not run yet. If all queue,
+        A thread that queues for a lock is handed it when it is given back, also if it cannot run yet. If all queue,
         every dispatch waits for a switch of threads. Who sleeps lets others go on, for `PATIENCE` seconds at most; who
         has slept so long queues, and sends those to sleep that have just had a turn.
         """

@@ -1,6 +1,7 @@
 """Compilation in a process of its own: a compiler that crashes or hangs there is an error here.
 
-It costs the start of a process, so it is for code that a compiler has already failed to survive, and for whoever asks.
+It costs the start of a process, so it is for code that has ended a compiler before,
+and for users who ask for it.
 The child gets the emitted unit, compiles and runs it once, because some runtimes compile a part then, and gives the
 port's `binary` back. Nothing of the program is optimized, lowered or printed twice.
 """
@@ -85,7 +86,7 @@ class Guard:
         try:
             return pickle.dumps(order)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            reason = f"compiling in a process of its own, which can not open the device ({error})"
+            reason = f"compiling in a process of its own, which cannot open the device ({error})"
             fix = "give EngineBackend a function of a module, such as functools.partial(open_mine, id)"
             raise UnsupportedFeature(reason, backend=self._backend, fix=fix) from error
 

@@ -15,7 +15,7 @@ from vyre_driver.engine.transfer import ARRAYS, BYTES, Args, Form, Targets
 
 
 class Input:
-    """An argument that is an input, used where the caller has it; its bytes are copied where that can not be."""
+    """An argument that is an input, used where the caller has it; its bytes are copied where that cannot be."""
 
     __slots__ = ("_rooms", "position")
 

@@ -66,7 +66,7 @@ class SourceUnit:
     """Emitted source, ready for the target's compiler: one text with all kernels of a `Lowered`.
 
     `kernels` are the names of the entry points in the text, in the order of `Lowered.kernels`. `language` names the
-    dialect for whoever shows the text. `options` are the compiler's flags. A port may subclass it to carry more to
+    dialect for tools that show the text. `options` are the compiler's flags. A port may subclass it to carry more to
     `compile`, such as the statement behind each line.
     """
 
@@ -191,7 +191,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         raise UnsupportedFeature("computing in host memory", backend=type(self).__name__)
 
     def wrap(self, foreign: object) -> MemoryT | None:
-        """The memory of another library's array on this device, without a copy; None where it can not be.
+        """The memory of another library's array on this device, without a copy; None where it cannot be.
 
         `foreign` states its size as `nbytes`. It can be wrapped if its bytes are contiguous, writable, and where the
         device's kernels reach them, as said by whatever protocol the port knows (DLPack, an array interface). The

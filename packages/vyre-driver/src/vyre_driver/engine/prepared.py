@@ -141,7 +141,7 @@ class Prepared:
         return again if transfer.moves else again_over_residents
 
     def run_into(self, inputs: Sequence[Any], targets: Targets) -> list[memoryview | None]:
-        """A dispatch that can not trap, with outputs in memory of the caller where that can be: None for those."""
+        """A dispatch that cannot trap, with outputs in memory of the caller where that can be: None for those."""
         if self.once is None:
             self._wait(self.enqueue(inputs, None, targets, Backlog(self.device)), None)
         else:

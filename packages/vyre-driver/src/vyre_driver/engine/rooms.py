@@ -26,7 +26,7 @@ CAN_COUNT = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class Room:
-    """`size` bytes. `bytes` and `typed` are its views; whoever holds a result holds one of `owner` by it."""
+    """`size` bytes. `bytes` and `typed` are its views; a result that is alive keeps `owner` alive by it."""
 
     __slots__ = ("allocation", "bytes", "memory", "owner", "references", "typed")
 

@@ -15,7 +15,7 @@ Slots = Sequence[memoryview]
 
 
 def writable_slots(slots: OutputBuffers) -> Slots:
-    """All slots as bytes, or `InvalidInput` for one that can not be written to."""
+    """All slots as bytes, or `InvalidInput` for one that cannot be written to."""
     return [host_bytes(f"output slot {n}", slot, writable=True) for n, slot in enumerate(slots)]
 
 

@@ -1,4 +1,4 @@
-"""Watching every call of a backend: who wants to know wraps it, and whoever does not pays nothing.
+"""Watching every call of a backend: a wrapper observes; without one nothing is paid.
 
 An observer is a context manager around each call that compiles, dispatches or moves data. It gets a `Call`, which has
 what is known before; when the context ends, what came out is in it too.

@@ -39,7 +39,7 @@ class Mismatch:
 def first_mismatch(
     program: Program, got: Sequence[memoryview], expected: Sequence[memoryview], ulp_budget: int = 0
 ) -> Mismatch | str | None:
-    """None where the outputs agree; words where they can not be compared.
+    """None where the outputs agree; words where they cannot be compared.
 
     With a budget, floats may differ by so many units in the last place, NaN from NaN by nothing; all else is exact.
     """

@@ -35,7 +35,7 @@ class OnDivergence(Enum):
 class DivergenceEvent:
     """One dispatch whose results differ. `number` counts the dispatches of the shadow from 0.
 
-    `is_proven`: validation has proven that the order of execution can not show. Where it has not, a difference may be
+    `is_proven`: validation has proven that the order of execution cannot show. Where it has not, a difference may be
     the program's own, and is not raised.
     """
 
@@ -67,7 +67,7 @@ class ShadowPolicy:
 
 @dataclass(slots=True)
 class ShadowCounts:
-    """What a shadow did. `unwatched` are calls over resident memory, which the reference can not see."""
+    """What a shadow did. `unwatched` are calls over resident memory, which the reference cannot see."""
 
     dispatches: int = 0
     compared: int = 0
@@ -148,7 +148,7 @@ class Shadow:
         return judge
 
     def pass_by(self) -> None:
-        """Count a call that can not be compared."""
+        """Count a call that cannot be compared."""
         with self._lock:
             self.counts.unwatched += 1
 
@@ -162,7 +162,7 @@ class Shadow:
             with self._lock:
                 self.counts.reference_failed += 1
             log = logging.getLogger("vyre.shadow")
-            log.warning("%s can not judge %r: %s", what.reference, what.program.name, error)
+            log.warning("%s cannot judge %r: %s", what.reference, what.program.name, error)
             return None
 
     def _judge(

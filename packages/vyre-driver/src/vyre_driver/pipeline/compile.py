@@ -73,7 +73,7 @@ class PassthroughPipeline(CompiledPipeline):
 
 
 def pipeline_config(compiled: DispatchConfig, given: DispatchConfig | None) -> DispatchConfig:
-    """The configuration of one dispatch of a pipeline; what is compiled in can not be changed."""
+    """The configuration of one dispatch of a pipeline; what is compiled in cannot be changed."""
     if given is None or given is compiled:
         return compiled
     for field in ("ulp_budget", "workgroup_override"):

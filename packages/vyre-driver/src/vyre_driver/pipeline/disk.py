@@ -43,7 +43,7 @@ class DiskPipelineCache:
         try:
             return Artifact.from_bytes(payload)
         except (ValueError, LookupError, TypeError, WireError) as error:
-            self._store.discard(entry, f"its artifact can not be read: {error}")
+            self._store.discard(entry, f"its artifact cannot be read: {error}")
             return None
 
     def put(self, identity: PipelineCacheIdentity, artifact: Artifact, cost_ns: int) -> bool:

@@ -37,7 +37,7 @@ class DeviceSignatureTable:
         self._store = store
 
     def get(self, signature: DeviceSignature, read: Callable[[bytes], AnswerT]) -> AnswerT | None:
-        """The answer that was kept. What `read` can not read (ValueError, LookupError, TypeError) is thrown away."""
+        """The answer that was kept. What `read` cannot read (ValueError, LookupError, TypeError) is thrown away."""
         entry = signature.entry()
         kept = None if self._store is None else self._store.get(entry)
         if self._store is None or kept is None:
@@ -45,7 +45,7 @@ class DeviceSignatureTable:
         try:
             return read(kept)
         except (ValueError, LookupError, TypeError) as error:
-            self._store.discard(entry, f"its facts can not be read: {error}")
+            self._store.discard(entry, f"its facts cannot be read: {error}")
             return None
 
     def put(self, signature: DeviceSignature, answer: bytes, cost_ns: int = 0) -> None:

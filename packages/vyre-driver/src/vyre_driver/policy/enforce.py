@@ -42,7 +42,7 @@ class EnforceVerdict:
 
 
 class EnforceGate(ABC):
-    """One rule of whoever runs the programs."""
+    """One rule of the operator who runs programs of others."""
 
     @abstractmethod
     def name(self) -> str:
@@ -106,7 +106,7 @@ class DeniedFeatures(EnforceGate):
 
 
 class ProvenDeterminism(EnforceGate):
-    """Only programs of which validation proves that the order of execution can not show."""
+    """Only programs of which validation proves that the order of execution cannot show."""
 
     def name(self) -> str:
         return "proven determinism"

@@ -9,7 +9,7 @@ from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
 
 LONGEST_BLOCKING = 0.1
-"""Seconds that the host may be blocked, by a queue that it can not leave or in a wait that it can not: an interrupt or
+"""Seconds that the host may be blocked, by a queue that it cannot leave or in a wait that it cannot: an interrupt or
 a timeout gets through at the end."""
 WORST_NS_PER_UNIT = 50.0
 """What a unit of work takes at worst: an access that misses every cache, of which each unit is half a one."""

@@ -100,7 +100,7 @@ class OpBackendTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpDef:
-    """One op, whoever defines it. `laws` hold bit for bit for integers; compositions state none, but `lowerings`."""
+    """An op. `laws` hold bit for bit for integers; compositions state none, but `lowerings`."""
 
     id: InternedOpId
     dialect: str

@@ -504,7 +504,7 @@ def below(size: int) -> DispatchConfig:
 
 
 def possible(call: Callable[[], ResultT]) -> ResultT | None:
-    """What `call` gives; None if the backend can not, and says so."""
+    """What `call` gives; None if the backend cannot, and says so."""
     try:
         return call()
     except UnsupportedFeature:

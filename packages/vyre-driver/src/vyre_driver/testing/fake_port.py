@@ -179,7 +179,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         with self._call("copy_in"):
             self._require_range(memory, offset, data.nbytes)
             assert data.format == "B"
-            assert self._recording is None, "a copy can not be recorded"
+            assert self._recording is None, "a copy cannot be recorded"
             contents = bytes(data)
 
             def copy() -> None:
@@ -191,7 +191,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         with self._call("copy_out"):
             self._require_range(memory, offset, into.nbytes)
             assert into.format == "B"
-            assert self._recording is None, "a copy can not be recorded"
+            assert self._recording is None, "a copy cannot be recorded"
             self._work_until(self._enqueued)
             into[:] = memory.contents[offset : offset + into.nbytes]
 

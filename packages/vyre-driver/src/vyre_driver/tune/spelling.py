@@ -86,7 +86,7 @@ class _Function:
 
 
 def _function(dialect: CDialect, variant: Variant, name: str) -> _Function | None:
-    """A function that applies the variant over a workgroup; None where the target can not compose the op."""
+    """A function that applies the variant over a workgroup; None where the target cannot compose the op."""
     key = variant.op, variant.operand
     ops = {row: text for row, text in dialect.ops.items() if row != key}
     table = replace(

@@ -56,7 +56,7 @@ def test_the_sidecar_has_an_element_for_each_trap(dialects, case):
     assert (sidecar.memory, sidecar.count, sidecar.binding) == (Memory.SCRATCH, 2, 2)
 
 
-def test_a_target_without_wide_atomics_can_not_trap(dialects, case):
+def test_a_target_without_wide_atomics_cannot_trap(dialects, case):
     with pytest.raises(
         UnsupportedFeature,
         match=r"^poor does not support traps: they need atomic min or compare-exchange on u64\. Fix: ",

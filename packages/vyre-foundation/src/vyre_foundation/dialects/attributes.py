@@ -63,7 +63,7 @@ class AttrSchema:
     default: AttrValue | None = None
 
     def operand(self, value: AttrValue | None) -> Literal:
-        """The operand for a value, or for the default; `BadAttribute` if that can not be."""
+        """The operand for a value, or for the default; `BadAttribute` if that cannot be."""
         given = self.default if value is None else value
         if given is None:
             raise BadAttribute(f"attribute {self.name!r} is missing", fix=f"state {self.name}= as {self.type}")

@@ -89,7 +89,7 @@ def _manifests(disabled: frozenset[str]) -> Iterator[Found]:
 
 
 def _judge(source: str, found: Dialect, taken: frozenset[str]) -> DialectProblem | None:
-    """Why a dialect can not be used: it is for another language, or its op ids are not its own."""
+    """Why a dialect cannot be used: it is for another language, or its op ids are not its own."""
     if found.language != LANGUAGE:
         newer = "vyre-foundation" if found.language > LANGUAGE else source
         reason = f"it is written for language {found.language}, this vyre-foundation speaks {LANGUAGE}"

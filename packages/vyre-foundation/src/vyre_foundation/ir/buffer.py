@@ -242,7 +242,7 @@ def _check(
         refuse(f"{count} does not size {memory.value} memory", fix)
     if count is RUNTIME and not (memory is Memory.UNIFORM or (memory is Memory.STORAGE and access.reads)):
         refuse(
-            "no input is bound to it, so its length can not come from one",
+            "no input is bound to it, so its length cannot come from one",
             "give a count, or a rule such as `like` another buffer",
         )
     if (data is not None) != (memory is Memory.CONSTANT):
@@ -250,7 +250,7 @@ def _check(
     if data is not None and len(data) != (count if isinstance(count, int) else 0) * dtype.size:
         refuse(f"got {len(data)} bytes of data for {count} elements of {dtype.size} bytes", "make count and data agree")
     if memory in (Memory.UNIFORM, Memory.CONSTANT) and access is not Access.READ:
-        refuse(f"{memory.value} memory can not be written", "declare it as read")
+        refuse(f"{memory.value} memory cannot be written", "declare it as read")
     if (
         memory in (Memory.WORKGROUP, Memory.PRIVATE, Memory.SCRATCH, Memory.PERSISTENT)
         and access is not Access.READ_WRITE

@@ -81,7 +81,7 @@ class Emitter(ABC):
         return value
 
     def inner(self, value: Expr) -> Expr:
-        """Some part of an expression, so that what the rest makes of it can not hide it."""
+        """Some part of an expression, so that what the rest makes of it cannot hide it."""
         parts = [node for node in postorder((value,)) if isinstance(node, (Apply, Cast, Bitcast, Select))]
         return self.rng.choice(parts) if parts else value
 

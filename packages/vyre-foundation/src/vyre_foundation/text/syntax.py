@@ -1,4 +1,4 @@
-"""The words and signs of the text form, shared by printer and parser so that they can not disagree.
+"""The words and signs of the text form, shared by printer and parser so that they cannot disagree.
 
     program xor workgroup(64, 1, 1) {
       read a: u32[] @0;

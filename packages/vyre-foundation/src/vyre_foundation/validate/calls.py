@@ -103,7 +103,7 @@ def _judge(
                 if wrong is not None:
                     return f"calls {node.callee}, which {wrong}"
     except VyreError as error:
-        return f"can not be expanded ({error.message})"
+        return f"cannot be expanded ({error.message})"
     return None
 
 

@@ -1,7 +1,7 @@
 """Ops on 8 and 16 bits in 32-bit registers.
 
 A register holds the value of a narrow type itself: integers with their sign, f16 and bf16 as f32. Results that the
-narrow type can not hold are brought back into it: `wrapped` for integers, `half.rounded` for floats.
+narrow type cannot hold are brought back into it: `wrapped` for integers, `half.rounded` for floats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rounding to odd: an inexact result gets an odd last bit, so that a second rounding to fewer bits can not go wrong.
+"""Rounding to odd: an inexact result gets an odd last bit, so that a second rounding to fewer bits cannot go wrong.
 
 The second format must have at least two bits of precision less (Boldo and Melquiond, "Emulation of FMA and correctly
 rounded sums: proved algorithms using rounding to odd", 2008).

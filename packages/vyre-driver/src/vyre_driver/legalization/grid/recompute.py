@@ -26,7 +26,7 @@ def recomputable(stmts: Iterable[Stmt], counters: Iterable[str]) -> dict[str, Ex
 
 
 def _cost(value: Expr, costs: Mapping[str, int]) -> int:
-    """Operations to compute `value` from nothing; more than allowed where it can not be."""
+    """Operations to compute `value` from nothing; more than allowed where it cannot be."""
     total = 0
     for node in postorder((value,)):
         match node:

@@ -67,7 +67,7 @@ class Extents:
         return self._ranges.of(node).low
 
     def is_fixed(self, root: Expr) -> bool:
-        """Whether the region can not change `root`, and it may be evaluated before the region."""
+        """Whether the region cannot change `root`, and it may be evaluated before the region."""
         if root not in self._fixed:
             for node in postorder((root,), self._judged):
                 self._fixed[node] = self._is_leaf(node) and all(self._fixed[a] for a in node.args)

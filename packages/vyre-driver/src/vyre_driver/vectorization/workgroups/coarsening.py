@@ -1,4 +1,4 @@
-"""Workgroups in a row: a work item runs several of a program that can not tell where one of them ends.
+"""Workgroups in a row: a work item runs several of a program that cannot tell where one of them ends.
 
 A row is one loop over the invocations of all its workgroups. Vectors want loops that are longer than most workgroups,
 and loops around them go through more at once. How many there are in a row is known at the launch: where the grid is

@@ -150,7 +150,7 @@ def test_decompositions_stay_small(op, size, dialects, case):
     assert len(program_expressions(lowered.kernels[0].program)) < size
 
 
-def test_division_by_what_can_not_be_zero_has_no_guard(dialects, case):
+def test_division_by_what_cannot_be_zero_has_no_guard(dialects, case):
     with program("ranges", LANES) as p:
         a = p.read("a", u32)
         i = p.global_id(0)

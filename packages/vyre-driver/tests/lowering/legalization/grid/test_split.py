@@ -306,7 +306,7 @@ def test_homes_are_scratch_of_the_dispatch(dialects, case):
 
 
 def test_a_bound_that_changes_is_no_bound_of_the_host():
-    """What a mutable local holds depends on the place, so a loop with a grid barrier can not count to it."""
+    """What a mutable local holds depends on the place, so a loop with a grid barrier cannot count to it."""
     with program("unknown", 4) as p:
         a = p.read_write("a", u32)
         n = p.var(3, u32)

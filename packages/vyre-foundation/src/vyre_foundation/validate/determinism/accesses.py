@@ -42,7 +42,7 @@ class Access:
     value: Expr | None = None
 
     def commutes_with(self, other: Access) -> bool:
-        """Whether the order of the two does not show, whoever makes them."""
+        """Whether the order of the two does not show, whichever invocations make them."""
         if self.kind not in (Kind.LOAD, Kind.COMMUTES):
             return False
         return self.kind is other.kind and self.op is other.op and self.value is other.value

@@ -91,5 +91,5 @@ def _by_stretch(accesses: Sequence[Access], phases: Phases) -> Mapping[int, Mapp
 
 
 def _commute(cluster: Sequence[Access]) -> bool:
-    """Whether the order of these accesses does not show, whoever makes them."""
+    """Whether the order of these accesses does not show, whichever invocations make them."""
     return all(access.commutes_with(cluster[0]) for access in cluster)

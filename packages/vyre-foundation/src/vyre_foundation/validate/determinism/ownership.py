@@ -2,7 +2,7 @@
 
 Take two accesses to one element, so with equal indices, and subtract one index from the other. What is left are
 differences: of digits, each times its stride, and of the rests. Order them by stride. If everything below a stride
-comes to less than the stride, then the highest difference that is not zero can not be made up for by those below; so
+comes to less than the stride, then the highest difference that is not zero cannot be made up for by those below; so
 all are zero, the digits are equal, and it was one invocation. Rests may lie between digits too, where a number that
 divides all of their strides is greater than everything below. Indices are known modulo a power of two; that is as good
 as exact where no two of them differ by as much.
