@@ -142,7 +142,7 @@ class Unflushed(EngineBackend, contract=1):
 
 _fault = partial(Fault, Layer.ENGINE)
 PREPARED = "vyre_driver.engine.prepared"
-RAISE_TRAP = "vyre_driver.engine.traps:raise_trap"
+RAISE_TRAP = "vyre_driver.engine.prepared:raise_trap"
 BINDING = "vyre_driver.engine.bind:Binding"
 COPIES = "vyre_driver.engine.transfer:Copies.begin"
 
