@@ -13,5 +13,5 @@ def test_a_seed_has_one_program() -> None:
 
 
 def test_many_are_promoted_and_many_are_not() -> None:
-    promoted = sum(PROMOTE.run(made.program.validate()) is not made.program for made in PROGRAMS)
+    promoted = sum(PROMOTE.apply(made.program, made.program.validate()) is not made.program for made in PROGRAMS)
     assert 20 <= promoted <= 80
