@@ -61,6 +61,6 @@ class _Search:
     def _depth(self, index: Expr) -> int:
         """How many loops there are around the innermost local that an integer is made of."""
         for node in postorder((index,), self._seen):
-            own = self._depths[node.name] if isinstance(node, Local) else 0
+            own = self._depths.get(node.name, 0) if isinstance(node, Local) else 0  # a parameter is declared outside
             self._known[node] = max([self._known[a] for a in node.args], default=own)
         return self._known[index]

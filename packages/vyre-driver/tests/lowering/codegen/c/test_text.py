@@ -8,14 +8,15 @@ from itertools import accumulate, pairwise
 
 import pytest
 
+from vyre_driver.codegen.c.carried import carrying_loops
 from vyre_driver.codegen.c.unit import print_unit
 from vyre_driver.codegen.lower import legalize
 from vyre_foundation.build import apply, constant, program, select
 from vyre_foundation.dtype import f32, u32, u64
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, LengthOf, Memory
-from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, literal
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, Local, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Store
+from vyre_foundation.ir.stmt import Let, Store
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize import optimize
 from vyre_foundation.text import parse
@@ -244,3 +245,9 @@ BUFFERS = "uniform n: u32[1] @0; read x: f32[] @1; read_write y: f32[] @2; read_
 def test_loops_that_carry_a_float(text: str, loops: list[str], dialects) -> None:
     assert advised(text, replace(dialects["full"], serial_loop="serial")) == loops
     assert advised(text, dialects["full"]) == []
+
+
+def test_parameters_of_functions_are_declared_outside() -> None:
+    """Rare calls are functions, whose parameters are locals that no statement declares."""
+    body = (Let("sum", Apply(OPS["add"], Local("x0", f32), Local("x1", f32))),)
+    assert carrying_loops(Program("function", (), (1, 1, 1), body)) == frozenset()
