@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import vyre as vy
-from vyre.cli import main
+from vyre.cli import COMMANDS, main
 from vyre_driver import Availability, BackendRegistration
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.testing.mock import MockBackend
@@ -535,3 +535,33 @@ def test_invocations_cover_an_image_and_the_output_has_its_shape(tmp_path: Path)
         result = invoke(*given, "--invocations", wrong)
         assert result.exit_code in (2, 4)
         assert said in result.stderr
+
+
+# ── the list of commands ──
+
+
+def test_help_imports_neither_commands_nor_backends() -> None:
+    source = (
+        "import sys\nfrom vyre.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('vyre')))"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    *listing, modules = done.stdout.splitlines()
+    assert any(line.split()[:1] == ["doctor"] for line in listing)
+    imported = [name for name in modules.split() if not name.startswith("vyre_foundation")]
+    assert set(imported) <= {
+        *("vyre", "vyre.cli", "vyre.cli.exit", "vyre_math", "vyre_math.dialect"),
+        *("vyre_driver", "vyre_driver.observe", "vyre_driver.observe.printable"),
+    }
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_in_the_list_exists(name: str) -> None:
+    assert invoke(name, "--help").exit_code == 0
+    assert f"  {name} " in invoke("--help").stdout
+    assert len(COMMANDS[name].summary) <= 60
+
+
+def test_a_lazy_name_of_the_front_door_is_listed_and_imported() -> None:
+    assert {"run", "check", "VyreBackend", "program", "exp"} <= set(dir(vy))
+    assert all(getattr(vy, name) is not None for name in vy.__all__)

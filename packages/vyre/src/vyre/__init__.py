@@ -11,14 +11,20 @@ with vy.program("xor", workgroup_size=64) as p:
 vy.run(p.build(), a=x, b=y)["out"]
 """
 
-from vyre.run import backend_for, check, grid_for, run
-from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
 from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_foundation.functions import __all__ as _functions
 from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
+
+if TYPE_CHECKING:
+    from vyre.execution import backend_for, check, grid_for, run
+    from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
 
 __version__ = "0.1.0"
 
@@ -34,3 +40,10 @@ __all__ = [
     *_functions,
     *_elementary,
 ]
+
+# The names that run programs are imported on first use: neither recording a program nor `vyre --help` needs them.
+__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"execution": __all__[:7]})
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__[:7]])

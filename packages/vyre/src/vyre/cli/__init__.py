@@ -7,60 +7,74 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
-from rich.console import Console
-from rich.logging import RichHandler
 
 import vyre
-from vyre.cli import machine, program
-from vyre.cli.cache import cache
-from vyre.cli.compile import compile_command
-from vyre.cli.demo import demo
-from vyre.cli.explain import explain
-from vyre.cli.natives import natives
-from vyre.cli.ops import ops
-from vyre.cli.outcome import Exit
-from vyre.cli.replay import replay_command
-from vyre_driver.observe.live import OBSERVE
+from vyre.cli.exit import Exit
 from vyre_driver.observe.printable import degrade
 
+GROUP = "vyre.cli"
+"""The entry point group of commands."""
+
+
+class Command(NamedTuple):
+    """A command of this distribution, imported when it is called."""
+
+    reference: str
+    """``module:attribute``."""
+    summary: str
+    """Its line in `vyre --help`."""
+
+
 COMMANDS = {
-    "backends": machine.backends,
-    "cache": cache,
-    "compile": compile_command,
-    "demo": demo,
-    "devices": machine.devices,
-    "doctor": machine.doctor,
-    "explain": explain,
-    "natives": natives,
-    "ops": ops,
-    "replay": replay_command,
-    "run": program.run,
-    "show": program.show,
-    "validate": program.validate,
+    "backends": Command("vyre.cli.machine:backends", "List the registered backends, most preferred first."),
+    "cache": Command("vyre.cli.cache:cache", "Inspect, verify, prune or clear the compilation cache."),
+    "compile": Command("vyre.cli.compile:compile_command", "Compile a program ahead of time."),
+    "demo": Command("vyre.cli.demo:demo", "Run four jobs on real input and compare every byte."),
+    "devices": Command("vyre.cli.machine:devices", "Show the device of each available backend."),
+    "doctor": Command("vyre.cli.machine:doctor", "Check versions, environment and every backend."),
+    "explain": Command("vyre.cli.explain:explain", "Explain an error code, or an error by name."),
+    "natives": Command("vyre.cli.natives:natives", "Measure a device's own elementary functions."),
+    "ops": Command("vyre.cli.ops:ops", "List the operations, with their types."),
+    "replay": Command("vyre.cli.replay:replay_command", "Run a replay capsule again and compare every byte."),
+    "run": Command("vyre.cli.program:run", "Run a program, or a compiled artifact, over files."),
+    "show": Command("vyre.cli.program:show", "Print a program, its facts, plan, passes or source."),
+    "validate": Command("vyre.cli.program:validate", "Validate a program and print all findings."),
 }
 
 
-ELSEWHERE = {"conform": "vyre-conform"}
-"""Commands of other distributions of this project, which may not be installed."""
+ELSEWHERE = {"conform": Command("vyre-conform", "Prove that backends conform, byte for byte.")}
+"""Commands of other distributions of this project, by the name of the distribution: it may not be installed."""
 
 
 class Commands(click.Group):
-    """The built-in commands, and those of other distributions, which are imported when they are called."""
+    """The built-in commands, and those that other distributions register as entry points."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted({*COMMANDS, *(entry.name for entry in entry_points(group="vyre.cli"))})
+        return sorted({*COMMANDS, *(entry.name for entry in entry_points(group=GROUP))})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
-            return COMMANDS[name]
-        for entry in entry_points(group="vyre.cli", name=name):
+            return _loaded(EntryPoint(name, COMMANDS[name].reference, GROUP))
+        for entry in entry_points(group=GROUP, name=name):
             return _loaded(entry)
         if name in ELSEWHERE:
-            return _failing(name, f"{name!r} is not installed. Fix: pip install {ELSEWHERE[name]}")
+            return _failing(name, f"{name!r} is not installed. Fix: pip install {ELSEWHERE[name].reference}")
         return None
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """As in `click.Group`, without an import of the commands whose summary is known."""
+        known = COMMANDS | ELSEWHERE
+        rows = []
+        for name in self.list_commands(context):
+            if name in known:
+                rows.append((name, known[name].summary))
+            elif command := self.get_command(context, name):
+                rows.append((name, command.get_short_help_str(60)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def main(  # the two overloads of click in one
         self,
@@ -118,8 +132,9 @@ def main() -> None:
     Exit codes: 0 done and agreed, 1 a check failed, 2 wrong usage or input file,
     3 backend or device not available, 4 the dispatch failed.
     """
-    if "log" in os.environ.get(OBSERVE, ""):
-        handler = RichHandler(console=Console(stderr=True), show_path=False, log_time_format="%X.%f")
+    if "log" in os.environ.get("VYRE_OBSERVE", ""):
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-8s %(message)s"))
         logging.getLogger("vyre").addHandler(handler)
         logging.getLogger("vyre").setLevel(logging.DEBUG)
 

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 
 import click
 
-from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
+from vyre.cli.exit import Exit
+from vyre.cli.outcome import Answer, readable_size, readable_time
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.store import Store

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre.run import backend_for
+from vyre.execution import backend_for
 from vyre_driver import EngineBackend, compile_with_telemetry, process
 from vyre_driver.tune.candidate import Candidate
 from vyre_foundation import Program, program, u32

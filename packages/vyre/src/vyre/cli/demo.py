@@ -12,12 +12,13 @@ from rich.box import SIMPLE_HEAD
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
+from vyre.cli.exit import Exit
+from vyre.cli.outcome import Answer, readable_size, readable_time
 from vyre.demo.corpus import Corpus, standard_library
 from vyre.demo.job import Job
 from vyre.demo.jobs import jobs
 from vyre.demo.measure import Measurement, measure
-from vyre.run import backend_for
+from vyre.execution import backend_for
 from vyre_driver import VyreBackend
 
 REFERENCE_BYTES = 4 << 20

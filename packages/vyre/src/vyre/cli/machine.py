@@ -14,7 +14,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
 from vyre.cli.child import ask
-from vyre.cli.outcome import Answer, Exit, readable_size, readable_time
+from vyre.cli.exit import Exit
+from vyre.cli.outcome import Answer, readable_size, readable_time
 from vyre.cli.spellings import print_spellings
 from vyre_driver import availability, backend_problems, registered_backends_by_precedence
 from vyre_driver.pipeline.entry import Kind

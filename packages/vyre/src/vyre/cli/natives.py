@@ -7,7 +7,8 @@ from dataclasses import asdict
 import click
 from rich.progress import Progress, TaskID
 
-from vyre.cli.outcome import Answer, Exit
+from vyre.cli.exit import Exit
+from vyre.cli.outcome import Answer
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import UnsupportedFeature

@@ -1,13 +1,4 @@
-"""How commands answer: tables for people, one JSON document for programs, an exit code for shells.
-
-| code | means |
-|---|---|
-| 0 | done, and everything agreed |
-| 1 | what was checked failed: an invalid program, backends that disagree |
-| 2 | the command line, or a file that it names, is wrong |
-| 3 | a backend or device that was asked for is not available |
-| 4 | a dispatch failed: it trapped, timed out, or the device refused it |
-"""
+"""How commands answer: tables for people, one JSON document for programs, an exit code for shells."""
 
 from __future__ import annotations
 
@@ -15,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import IntEnum
 from typing import Any
 
 import click
@@ -24,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vyre.cli.exit import Exit
 from vyre_driver.errors import (
     BackendError,
     BackendUnavailable,
@@ -36,16 +27,6 @@ from vyre_driver.observe.diagnostics import Diagnostic, Part, Severity, Source, 
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
 from vyre_reference.errors import EvaluationError
-
-
-class Exit(IntEnum):
-    """The documented exit codes."""
-
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    UNAVAILABLE = 3
-    DISPATCH = 4
 
 
 def exit_code(error: VyreError) -> Exit:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from vyre.cli.outcome import Answer
-from vyre.run import backend_for
+from vyre.execution import backend_for
 from vyre_driver import (
     DispatchConfig,
     EngineBackend,

@@ -21,7 +21,7 @@ from vyre.cli.source import (
     specialized,
     write_array,
 )
-from vyre.run import backend_for, launch_of
+from vyre.execution import backend_for, launch_of
 from vyre_driver import (
     DispatchConfig,
     EngineBackend,

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from vyre.cli.outcome import Answer, Exit
+from vyre.cli.exit import Exit
+from vyre.cli.outcome import Answer
 from vyre_driver.observe.capsule import read_capsule
 from vyre_driver.observe.replay import Replay, replay
 from vyre_driver.registry.backends import acquire

@@ -6,7 +6,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vyre_driver import DispatchConfig, VyreBackend, acquire, acquire_preferred_dispatch_backend
+from vyre_driver import (
+    DispatchConfig,
+    VyreBackend,
+    acquire,
+    acquire_preferred_dispatch_backend,
+    registered_backends_by_precedence as registered_backends_by_precedence,
+)
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.observe.live import by_profile
