@@ -71,7 +71,7 @@ def test_a_command_is_added_as_its_recipe_says(copy: Path) -> None:
     (package / "greet.py").write_text(
         'import click\n\n\n@click.command()\ndef greet() -> None:\n    """Greet."""\n    click.echo("hello")\n'
     )
-    edit(package / "__init__.py", "from vyre.cli.natives", "from vyre.cli.greet import greet\nfrom vyre.cli.natives")
-    edit(package / "__init__.py", '    "natives": natives,\n', '    "greet": greet,\n    "natives": natives,\n')
+    row = '    "greet": Command("vyre.cli.greet:greet", "Greet."),\n'
+    edit(package / "__init__.py", '    "natives": Command(', f'{row}    "natives": Command(')
     done = run(copy, "-c", "from vyre.cli import main; main(['greet'])")
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr

@@ -11,8 +11,6 @@ with vy.program("xor", workgroup_size=64) as p:
 vy.run(p.build(), a=x, b=y)["out"]
 """
 
-from typing import TYPE_CHECKING
-
 import lazy_loader
 
 from vyre_foundation import *  # noqa: F403
@@ -22,13 +20,9 @@ from vyre_foundation.functions import __all__ as _functions
 from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
 
-if TYPE_CHECKING:
-    from vyre.execution import backend_for, check, grid_for, run
-    from vyre_driver import DispatchConfig, VyreBackend, registered_backends_by_precedence
-
 __version__ = "0.1.0"
 
-__all__ = [
+_running = [
     "DispatchConfig",
     "VyreBackend",
     "backend_for",
@@ -36,14 +30,13 @@ __all__ = [
     "grid_for",
     "registered_backends_by_precedence",
     "run",
-    *_language,
-    *_functions,
-    *_elementary,
 ]
 
+__all__ = [*_running, *_language, *_functions, *_elementary]
+
 # The names that run programs are imported on first use: neither recording a program nor `vyre --help` needs them.
-__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"execution": __all__[:7]})
+__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"execution": _running})
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__[:7]])
+    return sorted({*globals(), *_running})
