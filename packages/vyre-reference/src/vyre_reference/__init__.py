@@ -1,28 +1,8 @@
-"""The evaluators that define what a vyre program means, and the reference backend."""
+"""The evaluators that define what a vyre program means, and the reference backend.
 
-from vyre_reference import scalar, vector
-from vyre_reference._version import __version__
-from vyre_reference.backend import ReferenceBackend
-from vyre_reference.budget import Budget
-from vyre_reference.errors import DataRace, DivergentBarrier, EvaluationError, OutOfFuel, UndefinedBehaviour
-from vyre_reference.launch import detect_races, run
-from vyre_reference.registrations import registration, scalar_registration
-from vyre_reference.scalar.races import Races
+The stub beside this file lists the public names. Each is imported on its first use.
+"""
 
-__all__ = [
-    "Budget",
-    "DataRace",
-    "DivergentBarrier",
-    "EvaluationError",
-    "OutOfFuel",
-    "Races",
-    "ReferenceBackend",
-    "UndefinedBehaviour",
-    "__version__",
-    "detect_races",
-    "registration",
-    "run",
-    "scalar",
-    "scalar_registration",
-    "vector",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -2,14 +2,21 @@
 
 from functools import partial
 
+from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
-from vyre_reference.backend import Evaluation, ReferenceBackend
+
+
+def _backend(id: str) -> VyreBackend:
+    from vyre_reference.backend import Evaluation, ReferenceBackend  # for those who acquire it
+
+    return ReferenceBackend(Evaluation(id))
+
 
 registration = BackendRegistration(
     id="reference",
     precedence=900,
     contract=1,
-    factory=partial(ReferenceBackend, Evaluation.VECTOR),
+    factory=partial(_backend, "reference"),
     probe=Availability.available,
     selection=Selection.BY_NAME,
     summary="the language's meaning, evaluated in NumPy",
@@ -19,7 +26,7 @@ scalar_registration = BackendRegistration(
     id="reference-scalar",
     precedence=901,
     contract=1,
-    factory=partial(ReferenceBackend, Evaluation.SCALAR),
+    factory=partial(_backend, "reference-scalar"),
     probe=Availability.available,
     selection=Selection.BY_NAME,
     summary="the language's meaning, one invocation at a time",

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import vyre_reference
 from vyre_driver import (
     DispatchConfig,
     VyreBackend,
@@ -93,10 +94,8 @@ def check(
     Returns: the outputs, as `run` does.
     Raises: `DataRace`, which names both invocations, the buffer, the index and the lines; what `run` raises.
     """
-    from vyre_reference import detect_races  # for those who ask
-
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return detect_races(program, named, options)
+    return vyre_reference.detect_races(program, named, options)
 
 
 def grid_for(

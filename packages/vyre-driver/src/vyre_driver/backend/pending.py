@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from asyncio import sleep
 from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import lazy_loader
 
 from vyre_driver.backend.results import OutputBuffers, Outputs, replace_output_buffers_preserving_slots
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    # Its import takes longer than the rest of this package, and only callers who await need it.
+    asyncio = lazy_loader.load("asyncio")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 2e-5, 2e-3
 """Seconds between two looks at a dispatch that is awaited."""
@@ -36,7 +44,7 @@ class PendingDispatch(ABC):
         """Let the event loop of asyncio go on until the outputs are there. It is asked less and less often."""
         pause = 0.0
         while not self.is_ready():
-            yield from sleep(pause).__await__()
+            yield from asyncio.sleep(pause).__await__()
             pause = min(2 * pause + SHORTEST_PAUSE, LONGEST_PAUSE)
         return self.await_result()
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
+import vyre_reference
 from vyre.cli.compile import load, read_compiled
 from vyre.cli.outcome import Answer, coloured, readable_time
 from vyre.cli.plan import show_plan
@@ -202,11 +203,9 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
 
 def _without_races(answer: Answer, program: Program, arrays: dict[str, Any], config: DispatchConfig) -> dict[str, Any]:
     """The outputs by name; a race says which lines of the file its two accesses are."""
-    from vyre_reference import DataRace, detect_races  # for those who ask
-
     try:
-        return detect_races(program, arrays, config)
-    except DataRace as race:
+        return vyre_reference.detect_races(program, arrays, config)
+    except vyre_reference.DataRace as race:
         source = None if answer.source is None else answer.source()
         for invocation, does, path in (race.fields["first"], race.fields["second"]):
             line = None if source is None else source.place_of(path)
