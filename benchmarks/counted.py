@@ -26,7 +26,7 @@ from vyre_foundation.optimize import optimize
 Counts = dict[str, int]
 
 FORMS = {
-    "loops": replace(generous_target(), groups=Groups.LOOPS, wide_indices=True, versions=True),
+    "loops": replace(generous_target(), groups=Groups.LOOPS, wide_indices=True, loop_versioning=True),
     "work items": generous_target(),
 }
 """One work item runs a workgroup, or one invocation."""

@@ -50,7 +50,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         subgroup_sizes=proven.subgroup_sizes,
         groups=_groups(reported),
         wide_indices=reported.is_cpu,
-        versions=reported.is_cpu,
+        loop_versioning=reported.is_cpu,
         passes=(HIDE_SIGNS, HIDE_NEGATIONS, HIDE_SINGLE_IDS) if _groups(reported) is Groups.MIXED else (),
         markings=(Marking(UNVECTORIZED, spelling.NO_VECTORS, must_stay_scalar),)
         if _groups(reported) is Groups.MIXED

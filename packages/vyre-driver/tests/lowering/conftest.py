@@ -138,7 +138,7 @@ SHUFFLING = replace(
 )
 """Two shuffles, and no other collective."""
 
-VECTORS = replace(FULL, name="vectors", wide_indices=True, versions=True)
+VECTORS = replace(FULL, name="vectors", wide_indices=True, loop_versioning=True)
 """What has no checks is made vectors of."""
 
 LOOPS = replace(VECTORS, name="loops", groups=Groups.LOOPS)

@@ -146,9 +146,9 @@ def test_names_labels_and_tags_are_texts(text: Any) -> None:
 
 def test_trip_counts_are_not_bounded_by_the_machine() -> None:
     most = For("i", literal(u64, 0), literal(u64, 2**64 - 1), 1, ())
-    assert most.rounds == 2**64 - 1
-    assert For("i", literal(u64, 0), literal(u64, 2**64 - 1), 3, ()).rounds == (2**64 - 1) // 3
-    assert For("i", literal(u64, 5), literal(u64, 5), 3, ()).rounds == 0
-    assert For("i", literal(u64, 7), literal(u64, 5), 3, ()).rounds == 0
-    assert For("i", literal(u64, 5), literal(u64, 9), 3, ()).rounds == 2
-    assert For("i", Id(IdKind.GLOBAL_ID), literal(u32, 9), 3, ()).rounds is None
+    assert most.trip_count == 2**64 - 1
+    assert For("i", literal(u64, 0), literal(u64, 2**64 - 1), 3, ()).trip_count == (2**64 - 1) // 3
+    assert For("i", literal(u64, 5), literal(u64, 5), 3, ()).trip_count == 0
+    assert For("i", literal(u64, 7), literal(u64, 5), 3, ()).trip_count == 0
+    assert For("i", literal(u64, 5), literal(u64, 9), 3, ()).trip_count == 2
+    assert For("i", Id(IdKind.GLOBAL_ID), literal(u32, 9), 3, ()).trip_count is None

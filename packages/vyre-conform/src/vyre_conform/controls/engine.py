@@ -151,7 +151,7 @@ def sparse_target() -> Target:
 @cache
 def looping_target() -> Target:
     """One work item runs a workgroup, kernels have versions without checks, and addresses are wide."""
-    return replace(generous_target(), name="looping", groups=Groups.LOOPS, versions=True, wide_indices=True)
+    return replace(generous_target(), name="looping", groups=Groups.LOOPS, loop_versioning=True, wide_indices=True)
 
 
 TARGETS = (generous_target, sparse_target, looping_target)

@@ -71,8 +71,8 @@ class CDialect:
     through workgroup memory.
 
     `groups` is how a workgroup runs. `wide_indices`: indices are u64 where they can be, so that compilers know that
-    they do not wrap. `versions`: compilers make vectors of code without checks, so loops and kernels are written twice
-    where one comparison decides which of the two runs. `passes` lower programs last, and `markings` stand before
+    they do not wrap. `loop_versioning`: compilers vectorize code without checks, so loops and kernels have
+    two versions where one comparison chooses between them. `passes` lower programs last, and `markings` stand before
     kernels: workarounds for flaws of the compiler. `begin` is the line that every kernel's body begins with.
     `rare_loop` is a line before loops that are not worth much of a compiler's time, `short_loop` one before loops that
     are better written out, `serial_loop` one before loops that carry a float, whose iterations compilers must not
@@ -110,7 +110,7 @@ class CDialect:
     subgroup_sizes: frozenset[int] = frozenset()
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
-    versions: bool = False
+    loop_versioning: bool = False
     passes: tuple[Pass[Any], ...] = ()
     markings: tuple[Marking, ...] = ()
     begin: str = ""
@@ -137,7 +137,7 @@ class CDialect:
             grid_barrier=Scope.GRID in self.barriers,
             groups=self.groups,
             wide_indices=self.wide_indices,
-            versions=self.versions,
+            loop_versioning=self.loop_versioning,
             functions=bool(self.function),
             passes=self.passes,
         )

@@ -25,8 +25,8 @@ from vyre_driver.legalization.target import Arrangement, Groups, Target
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver.legalization.traps import lower_traps, trap_tags
 from vyre_driver.legalization.zero_fill import fill_with_zeros
-from vyre_driver.vectorization.index_set_splitting import cut_loops
-from vyre_driver.vectorization.versioning.regions import decide_before
+from vyre_driver.vectorization.index_set_splitting import split_index_sets
+from vyre_driver.vectorization.versioning.regions import version_regions
 from vyre_driver.vectorization.wide_indices import widen_indices
 from vyre_driver.vectorization.workgroups.as_loops import arranged
 from vyre_driver.vectorization.workgroups.coarsening import runs_buffer
@@ -84,9 +84,9 @@ KERNEL_PASSES: tuple[Pass[Context], ...] = (
     Pass("zero-fill", "Clear workgroup memory that may be read before it is written",
          lambda p, c: fill_with_zeros(p, c.source)),
     Pass("split-index-sets", "Cut loops at the iterations where a condition changes",
-         lambda p, c: cut_loops(p, c.ranges, c.target)),
+         lambda p, c: split_index_sets(p, c.ranges, c.target)),
     Pass("version-regions", "Write regions twice, without the checks that one comparison before them decides",
-         lambda p, c: decide_before(p, c.ranges, c.target)),
+         lambda p, c: version_regions(p, c.ranges, c.target)),
     Pass("compose-atomics", "Compose atomics that the target lacks of its compare-exchange",
          lambda p, c: compose_atomics(p, c.target)),
     Pass("widen-indices", "Compute indices in the width of an address, where they do not wrap",

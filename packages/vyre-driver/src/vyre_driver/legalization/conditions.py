@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vyre_foundation.ir.expr import Apply, Expr
 
 
-def parts(condition: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
+def conjuncts(condition: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
     """Where `condition` is `truth`, each of these is what it is listed with: without `not`, `and` and `or` around."""
     stack = [(condition, truth)]
     while stack:

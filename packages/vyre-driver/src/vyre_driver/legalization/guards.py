@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from vyre_driver.legalization.conditions import parts
+from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.legalization.ranges import Ranges
 from vyre_foundation.ir.buffer import Access, Buffer, LengthOf
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local
@@ -45,7 +45,7 @@ class Guards:
     def holds(self, condition: Expr, truth: bool) -> Known:
         """What `condition` being `truth` proves."""
         known: set[tuple[Expr, Expr, int]] = set()
-        for node, wanted in parts(condition, truth):
+        for node, wanted in conjuncts(condition, truth):
             match node:
                 case Apply(op, (x, y)) if x.dtype.is_integer:
                     known.update(self._relations(op.id if wanted else _NEGATED.get(op.id, ""), x, y))

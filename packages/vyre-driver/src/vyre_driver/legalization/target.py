@@ -64,9 +64,9 @@ class Target:
     is what dialects may state texts in, empty if kernels are not printed in one. `atomics`
     and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
-    runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `versions`: code without checks is so
-    much faster that it is worth to be there twice. `functions`: calls of rare ops are better calls of functions than
-    what those are composed of. `passes` run last: workarounds for flaws of the target's compiler.
+    runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `loop_versioning`: code without checks
+    is so much faster that a second copy is worth its size.
+    `functions`: rare ops are better called than inlined. `passes` run last: workarounds for flaws of the target's compiler.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Target:
     grid_barrier: bool = False
     groups: Groups = Groups.ITEMS
     wide_indices: bool = False
-    versions: bool = False
+    loop_versioning: bool = False
     functions: bool = False
     passes: tuple[Pass[Any], ...] = ()
 

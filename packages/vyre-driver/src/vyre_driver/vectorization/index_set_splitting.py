@@ -1,8 +1,6 @@
-"""Loops that go out of bounds, or do something once, at a round that is known: they are cut there, and nothing is asked
-in the parts.
+"""Index-set splitting: loops are cut at the iterations where the outcome of a bounds check or a condition changes.
 
-In a sum of everything before, every invocation looks at one that is further down, and the first few find none. The last
-one has the sum of all.
+In a scan every invocation reads an element at a fixed distance; the first few are out of bounds.
 """
 
 from __future__ import annotations
@@ -37,27 +35,27 @@ from vyre_foundation.ir.walk import expressions, postorder, rewrite_body, statem
 from vyre_foundation.validate.declared import declared_locals
 
 MAX_NODES = 500
-"""Loops of more operations stay whole."""
+"""Loops of more operations are not split."""
 _MAX_CUTS = 2
 _LEAST = 8
-"""Loops of fewer rounds stay whole: compilers write them out."""
+"""Loops of fewer iterations are not split: compilers unroll them."""
 
 
-def cut_loops(program: Program, ranges: Ranges, target: Target) -> Program:
+def split_index_sets(program: Program, ranges: Ranges, target: Target) -> Program:
     """``for l in 0..256: x = w[l - 4]``  →  ``for l in 0..4: x = 0; for l in 4..256: x = w[l - 4] (unchecked)``"""
-    if not target.versions:
+    if not target.loop_versioning:
         return program
     fresh = Fresh(program)
 
     def cut(stmt: Stmt) -> Stmt | Body:
-        return _parts(stmt, ranges, fresh) if isinstance(stmt, For) else stmt
+        return _split(stmt, ranges, fresh) if isinstance(stmt, For) else stmt
 
     return declare(program, rewrite_body(program.body, cut))
 
 
-def _parts(loop: For, ranges: Ranges, fresh: Fresh) -> Stmt | Body:
+def _split(loop: For, ranges: Ranges, fresh: Fresh) -> Stmt | Body:
     start, stop = loop.start, loop.stop
-    if not (isinstance(start, Literal) and isinstance(stop, Literal)) or loop.step != 1 or not _can_be_cut(loop):
+    if not (isinstance(start, Literal) and isinstance(stop, Literal)) or loop.step != 1 or not _can_be_split(loop):
         return loop
     low, high = int(start.value), int(stop.value)
     nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
@@ -65,38 +63,40 @@ def _parts(loop: For, ranges: Ranges, fresh: Fresh) -> Stmt | Body:
         return loop
     loads = _within(loop, high, nodes)
     for known in ({**loads, **_once(loop)}, loads):
-        cuts = sorted({n for rounds in known.values() for n in (rounds.start, rounds.stop) if low < n < high})
+        cuts = sorted(
+            {n for iterations in known.values() for n in (iterations.start, iterations.stop) if low < n < high}
+        )
         if 0 < len(cuts) <= _MAX_CUTS:
-            return tuple([_Part(loop, *ends, known, ranges, fresh).loop() for ends in pairwise([low, *cuts, high])])
+            return tuple([_Piece(loop, *ends, known, ranges, fresh).loop() for ends in pairwise([low, *cuts, high])])
     return loop
 
 
 def _within(loop: For, high: int, nodes: Iterable[Expr]) -> dict[Expr, range]:
-    """The rounds in which a checked load is within bounds, for those that are `counter + number`.
+    """The iterations in which a checked load is within bounds, for indices that are `counter + number`.
 
     Counters and lengths are less than half of what their type holds, so that what wraps is out of bounds.
     """
     counter, half = Local(loop.name, loop.start.dtype), 1 << (loop.start.dtype.bits - 1)
-    found: dict[Expr, range] = {}
+    matches: dict[Expr, range] = {}
     for node in nodes if high <= half else ():
         if isinstance(node, Load) and node.checked and isinstance(node.buffer.count, int):
             distance = _distance(node.index, counter)
             if distance is not None and node.buffer.count <= half:
-                found[node] = range(-distance, node.buffer.count - distance)
-    return found
+                matches[node] = range(-distance, node.buffer.count - distance)
+    return matches
 
 
 def _once(loop: For) -> dict[Expr, range]:
-    """The round in which the counter is a number, for conditions of statements that ask for it."""
+    """The iteration in which the counter equals a literal, for conditions that compare them."""
     counter = Local(loop.name, loop.start.dtype)
-    found: dict[Expr, range] = {}
+    matches: dict[Expr, range] = {}
     for stmt in statements(loop.body):
         match stmt:
             case If(Apply(op, (x, Literal() as y)) as condition) if op.id == "eq" and x is counter:
-                found[condition] = range(int(y.value), int(y.value) + 1)
+                matches[condition] = range(int(y.value), int(y.value) + 1)
             case _:
                 pass
-    return found
+    return matches
 
 
 def _distance(index: Expr, counter: Local) -> int | None:
@@ -112,13 +112,13 @@ def _distance(index: Expr, counter: Local) -> int | None:
             return None
 
 
-def _can_be_cut(loop: For) -> bool:
+def _can_be_split(loop: For) -> bool:
     jumps = (Break, Continue, Return, Barrier)
     return not any(isinstance(s, jumps) for s in statements(loop.body))
 
 
-class _Part:
-    """The rounds from `low` to `high` of a loop, under other names."""
+class _Piece:
+    """The iterations from `low` to `high` of a loop, with renamed locals."""
 
     def __init__(
         self, loop: For, low: int, high: int, within: Mapping[Expr, range], ranges: Ranges, fresh: Fresh

@@ -25,7 +25,7 @@ from vyre_foundation.ir.interrupt import STRIDE
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import statements
 
-LOOPING = replace(generous_target(), name="looping", groups=Groups.LOOPS, versions=True, wide_indices=True)
+LOOPING = replace(generous_target(), name="looping", groups=Groups.LOOPS, loop_versioning=True, wide_indices=True)
 
 
 def nested(depth: int, level: str) -> Program:

@@ -71,7 +71,7 @@ class For:
             object.__setattr__(self, "step", integer(f"for {self.name!r}", "step", self.step))
 
     @property
-    def rounds(self) -> int | None:
+    def trip_count(self) -> int | None:
         """How many there are, where both bounds are literals."""
         if isinstance(self.start, Literal) and isinstance(self.stop, Literal):
             return trip_count(int(self.start.value), int(self.stop.value), self.step)

@@ -49,9 +49,9 @@ _FLEETING = (Memory.SCRATCH, Memory.WORKGROUP, Memory.PRIVATE)
 
 def remove_dead_code(program: Program, facts: Facts) -> Program:
     """The program without what has no effect."""
-    body = _Sweep(program.body).kept()
+    body = _Sweep(program.body).live()
     while (ending := _without_last_jumps(body, Return)) is not body:
-        body = _Sweep(ending).kept()
+        body = _Sweep(ending).live()
     return program if body is program.body else replace(program, body=body)
 
 
@@ -84,7 +84,7 @@ class _Sweep:
             if _is_effect(entry.stmt) and not _is_idle(entry.stmt):
                 self._need(number)
         while self._work:
-            self._need_parts(self._work.pop())
+            self._need_operands(self._work.pop())
 
     def _enter(self, body: Body, parent: int, loop: int) -> None:
         for stmt in body:
@@ -113,7 +113,7 @@ class _Sweep:
             self._needed[number] = True
             self._work.append(number)
 
-    def _need_parts(self, number: int) -> None:
+    def _need_operands(self, number: int) -> None:
         """What a needed statement needs: that around it, jumps inside a loop, locals and memory that it reads."""
         stmt, parent, _ = self._entries[number]
         self._need(parent)
@@ -145,16 +145,16 @@ class _Sweep:
 
     # ── dropping ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def kept(self) -> Body:
+    def live(self) -> Body:
         """The body with what is needed; the same object if that is all."""
         numbers = iter(range(len(self._entries)))
-        return self._kept(self._body, numbers)
+        return self._live(self._body, numbers)
 
-    def _kept(self, body: Body, numbers: Iterator[int]) -> Body:
+    def _live(self, body: Body, numbers: Iterator[int]) -> Body:
         out: list[Stmt] = []
         for stmt in body:
             number = next(numbers)
-            new = with_bodies(stmt, lambda nested: self._kept(nested, numbers))
+            new = with_bodies(stmt, lambda nested: self._live(nested, numbers))
             if not self._needed[number]:
                 continue
             if isinstance(new, Atomic) and new.result is not None and number not in self._results:

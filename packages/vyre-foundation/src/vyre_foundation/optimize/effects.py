@@ -31,7 +31,7 @@ class EffectsOf:
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
     def __call__(self, body: Body) -> Effects:
-        return _together([self.of(stmt) for stmt in body])
+        return _union([self.of(stmt) for stmt in body])
 
     def of(self, stmt: Stmt) -> Effects:
         match stmt:
@@ -47,16 +47,16 @@ class EffectsOf:
         if not inside:
             return NO_EFFECTS
         if id(stmt) not in self._known:
-            found = _together([self(body) for body in inside])
+            found = _union([self(body) for body in inside])
             if isinstance(stmt, For):
                 found = replace(found, leaves=found.returns)
             self._known[id(stmt)] = stmt, found
         return self._known[id(stmt)][1]
 
 
-def _together(parts: Sequence[Effects]) -> Effects:
-    changes = frozenset().union(*(part.changes for part in parts)) if parts else frozenset()
+def _union(effects: Sequence[Effects]) -> Effects:
+    changes = frozenset().union(*(effect.changes for effect in effects)) if effects else frozenset()
     barrier, returns, leaves = (
-        any(getattr(part, field) for part in parts) for field in ("barrier", "returns", "leaves")
+        any(getattr(effect, field) for effect in effects) for field in ("barrier", "returns", "leaves")
     )
     return Effects(changes, barrier, returns, leaves)

@@ -96,7 +96,7 @@ class _State:
     def copy(self) -> _State:
         return _State(dict(self.locals), dict(self.elements))
 
-    def keep_common(self, others: list[_State]) -> None:
+    def meet(self, others: list[_State]) -> None:
         """Forget what is not the same in all of the others."""
         self.locals = {k: v for k, v in self.locals.items() if all(o.locals.get(k) is v for o in others)}
         self.elements = {k: v for k, v in self.elements.items() if all(o.elements.get(k) is v for o in others)}
@@ -177,19 +177,21 @@ class _Forward:
         states = state.copy(), state.copy()
         then, orelse = self.body(stmt.then, states[0]), self.body(stmt.orelse, states[1])
         arms = zip((then, orelse), states, strict=True)
-        state.keep_common([end for body, end in arms if not (body and leaves(body[-1]))])
+        state.meet([end for body, end in arms if not (body and leaves(body[-1]))])
         return stmt if then is stmt.then and orelse is stmt.orelse else replace(stmt, then=then, orelse=orelse)
 
     def _store(self, stmt: Store, state: _State, name: Callable[[], Expr]) -> None:
         buffer, index, value = stmt.buffer, stmt.index, stmt.value
         bounds = self._ranges.of(index)
         stored = _Content(value if self._is_short(value) else None, name)
-        is_kept = isinstance(buffer.count, int) and bounds.low >= 0 and bounds.high < buffer.count
-        is_kept = is_kept and self._dependences.are_disjoint(index, {buffer})  # else it is another index from now on
-        if is_kept and isinstance(value, Load) and value.buffer in self._dependences.written:
+        is_cached = isinstance(buffer.count, int) and bounds.low >= 0 and bounds.high < buffer.count
+        is_cached = is_cached and self._dependences.are_disjoint(
+            index, {buffer}
+        )  # else it is another index from now on
+        if is_cached and isinstance(value, Load) and value.buffer in self._dependences.written:
             state.remember((value.buffer, value.index), _Value(stored, self._ranges.of(value.index)))
         self._write(buffer, index, state)
-        if is_kept:
+        if is_cached:
             state.remember((buffer, index), _Value(stored, bounds))
 
     def _naming(self, value: Expr, place: int, names: dict[int, Local]) -> Callable[[], Expr]:
@@ -264,8 +266,8 @@ class _Forward:
                     stack += todo
                     continue
                 args = tuple([images.get(a, a) for a in node.args])
-                made = node if args == node.args else node.rebuild(args)
-                images[node] = folded(made) or self._known(made, state)
+                node_image = node if args == node.args else node.rebuild(args)
+                images[node] = folded(node_image) or self._known(node_image, state)
             stack.pop()
         self._visits -= len(images)
         return images[root]
@@ -293,11 +295,11 @@ def are_apart(x: Expr, x_bounds: Interval, y: Expr, y_bounds: Interval) -> bool:
     """Whether two indices are never the same."""
     if x_bounds.high < y_bounds.low or y_bounds.high < x_bounds.low:
         return True
-    (x_base, x_offset), (y_base, y_offset) = _parts(x), _parts(y)
+    (x_base, x_offset), (y_base, y_offset) = _base_and_offset(x), _base_and_offset(y)
     return x_base is y_base and x_offset != y_offset
 
 
-def _parts(index: Expr) -> tuple[Expr | None, int]:
+def _base_and_offset(index: Expr) -> tuple[Expr | None, int]:
     """``x + 7``  →  ``x, 7``"""
     match index:
         case Literal():

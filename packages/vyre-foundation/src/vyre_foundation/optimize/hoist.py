@@ -82,11 +82,13 @@ class _Hoist:
         effects = self._effects(loop.body)
         if effects.barrier:
             return (loop,)
-        has_round = self._has_round(loop)
-        invariants = _Invariants(self._dependences, self._places, loop.name, effects.changes, has_round=has_round)
+        has_iteration = self._has_iteration(loop)
+        invariants = _Invariants(
+            self._dependences, self._places, loop.name, effects.changes, has_iteration=has_iteration
+        )
         moved: dict[str, Let] = {}
         loads: dict[Expr, Let] = {}
-        for stmt in self._in_each_round(loop.body):
+        for stmt in self._unconditional(loop.body):
             if isinstance(stmt, Let) and invariants.holds(stmt.value):
                 moved[stmt.name] = stmt
                 invariants.leaves(stmt.name)
@@ -116,17 +118,17 @@ class _Hoist:
             memo = dict(loads)
         return with_bodies(stmt, lambda nested: self._renamed(nested, loads, memo))
 
-    def _in_each_round(self, body: Body) -> Iterator[Stmt]:
+    def _unconditional(self, body: Body) -> Iterator[Stmt]:
         """The statements that every round comes to: those not in a branch or another loop, up to the first way out."""
         for stmt in body:
             if isinstance(stmt, Region):
-                yield from self._in_each_round(stmt.body)
+                yield from self._unconditional(stmt.body)
             else:
                 yield stmt
             if self._effects.of(stmt).leaves:
                 return
 
-    def _has_round(self, loop: For) -> bool:
+    def _has_iteration(self, loop: For) -> bool:
         ranges = self._facts.ranges
         return loop.start in ranges and loop.stop in ranges and ranges[loop.start].high < ranges[loop.stop].low
 
@@ -170,9 +172,9 @@ class _Invariants:
         loop: str,
         changes: AbstractSet[Changing],
         *,
-        has_round: bool,
+        has_iteration: bool,
     ) -> None:
-        self._dependences, self._changes, self._has_round = dependences, changes, has_round
+        self._dependences, self._changes, self._has_iteration = dependences, changes, has_iteration
         self._places, self._loop = places, loop
         self._known: dict[Expr, bool] = {}
         self._seen: set[Expr] = set()
@@ -205,7 +207,7 @@ class _Invariants:
             case Local(name):
                 return not self._places.is_inside(name, self._loop) and name not in self._changes
             case Load(buffer) if buffer in self._dependences.written:
-                return buffer not in self._changes and (self._has_round or buffer.memory is Memory.PRIVATE)
+                return buffer not in self._changes and (self._has_iteration or buffer.memory is Memory.PRIVATE)
             case _:
                 return True
 

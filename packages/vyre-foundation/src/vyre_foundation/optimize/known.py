@@ -15,7 +15,7 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.validate.facts import Interval
 
-MAX_PARTS = 32
+MAX_TERMS = 32
 """How many parts of one condition are looked at."""
 
 MAX_KNOWN = 256
@@ -49,7 +49,7 @@ class Knowledge:
             return known
         truths, bounds = dict(known.truths), dict(known.bounds)
         work = [(condition, holds)]
-        for _ in range(MAX_PARTS):
+        for _ in range(MAX_TERMS):
             if not work:
                 break
             node, truth = work.pop()
@@ -61,7 +61,7 @@ class Knowledge:
             elif node.op.id == "not":
                 work.append((node.args[0], not truth))
             elif node.op.id == ("and" if truth else "or"):
-                work += [(part, truth) for part in node.args]
+                work += [(term, truth) for term in node.args]
         return Known(truths, bounds)
 
     def _compare(self, node: Apply, truth: bool, truths: dict[Expr, bool], bounds: dict[Expr, Interval]) -> None:
@@ -104,9 +104,9 @@ class Knowledge:
 
     def reduced(self, known: Known, condition: Expr) -> Expr:
         """`condition` without those of its parts that are known: a literal if all of it is."""
-        parts = _parts(condition)
+        terms = _terms(condition)
         images: dict[Expr, Expr] = {}
-        for node in reversed(parts):
+        for node in reversed(terms):
             images[node] = self._reduced(known, node, images)
         return images[condition]
 
@@ -159,11 +159,11 @@ def compared(op: str, x: Interval, y: Interval) -> bool | None:
             return (apart if op == "ne" else same) if apart or same else None
 
 
-def _parts(condition: Expr) -> list[Expr]:
+def _terms(condition: Expr) -> list[Expr]:
     """The condition and what it is made of by `and`, `or` and `not`, parents before children."""
     found = [condition]
     for node in found:
-        if len(found) > MAX_PARTS:
+        if len(found) > MAX_TERMS:
             break
         if _is_connective(node):
             found += node.args

@@ -24,13 +24,13 @@ class Rulebook:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules: dict[Any, list[Rule]] = {}
-        self._rows: dict[Any, list[_Row]] = {}
+        self._entries: dict[Any, list[_Entry]] = {}
         self._heads: dict[Any, frozenset[Any]] = {}
-        self._sorts: dict[Sort, tuple[_Row, ...]] = {}
+        self._sorts: dict[Sort, tuple[_Entry, ...]] = {}
         for rule in rules:
             self._rules.setdefault(rule.left.symbol, []).append(rule)
 
-    def about(self, node: Any) -> tuple[_Row, ...]:
+    def about(self, node: Any) -> tuple[_Entry, ...]:
         """The rules that may apply to `node`, each with its left side in an order of the operands."""
         symbol = node.op if node.__class__ is Apply else node.__class__
         named = self._heads.get(symbol)
@@ -52,20 +52,20 @@ class Rulebook:
         sort = (symbol, first.dtype.kind, same, *heads)
         found = self._sorts.get(sort)
         if found is None:
-            rows = self._rows[symbol]
-            found = self._sorts[sort] = tuple(row for row in rows if row.allows(first.dtype.kind, same, heads))
+            entries = self._entries[symbol]
+            found = self._sorts[sort] = tuple(entry for entry in entries if entry.allows(first.dtype.kind, same, heads))
         return found
 
     def _open(self, symbol: Any) -> frozenset[Any]:
         """Read the rules about a symbol, at the first node that has it; the heads for which they ask."""
-        rows = [_Row(rule, left) for rule in self._rules.get(symbol, ()) for left in rule.lefts]
-        wanted = [heads for row in rows for heads in row.heads if heads is not None]
-        self._rows[symbol] = rows
-        self._heads[symbol] = frozenset((Literal,)).union(*wanted) if rows else frozenset()
+        entries = [_Entry(rule, left) for rule in self._rules.get(symbol, ()) for left in rule.lefts]
+        wanted = [heads for entry in entries for heads in entry.heads if heads is not None]
+        self._entries[symbol] = entries
+        self._heads[symbol] = frozenset((Literal,)).union(*wanted) if entries else frozenset()
         return self._heads[symbol]
 
 
-class _Row:
+class _Entry:
     """One order of the left side of a rule, and the sorts of nodes that may have its shape."""
 
     __slots__ = ("_kinds", "_same", "heads", "left", "rule")

@@ -135,18 +135,18 @@ class Sweep:
         for node in postorder(roots, self._seen):
             for operand in node.args:
                 if image[operand] is not operand:
-                    made = self._over_normal(node)
-                    known = image.get(made)
-                    image[node] = self._settled(made) if known is None else known
+                    rebuilt = self._over_normal(node)
+                    known = image.get(rebuilt)
+                    image[node] = self._settled(rebuilt) if known is None else known
                     break
             else:
                 image[node] = self._settled(node)
 
     def _over_normal(self, node: Expr) -> Expr:
         """The node over the normal forms of its operands."""
-        made = node.rebuild(tuple([self._image[operand] for operand in node.args]))
-        self._ranges.carry(node, made)
-        return made
+        rebuilt = node.rebuild(tuple([self._image[operand] for operand in node.args]))
+        self._ranges.carry(node, rebuilt)
+        return rebuilt
 
     def _settled(self, node: Expr) -> Expr:
         """The normal form of a node whose operands are in normal form."""
@@ -200,8 +200,8 @@ class Sweep:
         value = folded(node)
         if value is not None:
             return value
-        for row in _BOOK.about(node):
-            found = applied(row.rule, row.left, node, self._ranges.of)
+        for entry in _BOOK.about(node):
+            found = applied(entry.rule, entry.left, node, self._ranges.of)
             if found is not None:
                 self._ranges.carry(node, found)
                 return found

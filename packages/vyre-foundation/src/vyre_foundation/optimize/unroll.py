@@ -49,7 +49,7 @@ from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.declared import declared_locals
 from vyre_foundation.validate.facts import Facts
 
-MAX_ROUNDS = 64
+MAX_ITERATIONS = 64
 MAX_NODES = 1024
 """How many statements and expressions the rounds of one loop may come to."""
 
@@ -85,9 +85,9 @@ class _Unroll:
         """Outer loops first, because their rounds decide about the loops inside."""
         out: list[Stmt] = []
         for stmt in body:
-            if isinstance(stmt, For) and (rounds := self._rounds(stmt)) is not None:
-                for number, value in enumerate(rounds):
-                    out += self.body(self._round(stmt, number, value))
+            if isinstance(stmt, For) and (iterations := self._iterations(stmt)) is not None:
+                for number, value in enumerate(iterations):
+                    out += self.body(self._iteration(stmt, number, value))
             else:
                 out.append(self._inside(stmt))
         return same_body(body, _reached(out))
@@ -103,59 +103,61 @@ class _Unroll:
             case _:
                 return stmt
 
-    def _round(self, loop: For, number: int, value: int) -> Body:
+    def _iteration(self, loop: For, number: int, value: int) -> Body:
         names = {name: self._fresh(name) for name in declared_locals(loop.body)} if number else {}
         self._counters |= {new for name, new in names.items() if name in self._counters}
         dtype = loop.start.dtype
         return renamed(loop.body, names, {loop.name: Literal(dtype, value & ((1 << dtype.bits) - 1))})
 
-    def _rounds(self, loop: For) -> range | None:
+    def _iterations(self, loop: For) -> range | None:
         """The values of the counter if the loop is to be unrolled; the budget is then used."""
         if not (isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)):
             return None
-        if trip_count(int(loop.start.value), int(loop.stop.value), loop.step) > MAX_ROUNDS or _is_left_early(loop.body):
+        if trip_count(int(loop.start.value), int(loop.stop.value), loop.step) > MAX_ITERATIONS or _is_left_early(
+            loop.body
+        ):
             return None
-        rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
-        if len(rounds) > 1:
-            most = min(MAX_NODES // len(rounds), (MAX_PROGRAM - self._size) // (len(rounds) - 1))
+        iterations = range(int(loop.start.value), int(loop.stop.value), loop.step)
+        if len(iterations) > 1:
+            most = min(MAX_NODES // len(iterations), (MAX_PROGRAM - self._size) // (len(iterations) - 1))
             if next(islice(statements(loop.body), max(0, most), None), None) is not None:
                 return None  # in time that does not depend on how large the loop is
             size = _size(loop.body)
-            added = size * (len(rounds) - 1)
+            added = size * (len(iterations) - 1)
             if size > most:
                 return None
             if _is_single(loop.body) or not self._decides(loop):
                 return None
             self._size += added
-        return rounds
+        return iterations
 
     def _decides(self, loop: For) -> bool:
         """Whether phases, operands or elements are known where the counter is."""
         inside = list(statements(loop.body))
         if any(isinstance(s, Barrier) for s in inside):
             return True
-        made_of: dict[Expr, _MadeOf] = {}
+        operands: dict[Expr, _Operands] = {}
         for node in postorder(root for stmt in inside for root in expressions(stmt)):
-            made_of[node] = self._made_of(node, made_of, loop.name)
-            if _is_decided(node, made_of):
+            operands[node] = self._operands(node, operands, loop.name)
+            if _is_decided(node, operands):
                 return True
         bounds = [bound for stmt in inside if isinstance(stmt, For) for bound in (stmt.start, stmt.stop)]
         elements = [s.index for s in inside if isinstance(s, Store) and s.buffer.memory in _IN_REGISTERS]
-        return any(made_of[x] is _MadeOf.COUNTER for x in (*bounds, *elements))
+        return any(operands[x] is _Operands.COUNTER for x in (*bounds, *elements))
 
-    def _made_of(self, node: Expr, made_of: Mapping[Expr, _MadeOf], counter: str) -> _MadeOf:
+    def _operands(self, node: Expr, operands: Mapping[Expr, _Operands], counter: str) -> _Operands:
         match node:
             case Literal():
-                return _MadeOf.NUMBERS
+                return _Operands.NUMBERS
             case Local(name) if name in self._counters:
-                return _MadeOf.COUNTER if name == counter else _MadeOf.NUMBERS
+                return _Operands.COUNTER if name == counter else _Operands.NUMBERS
             case Apply():
-                return max(made_of[a] for a in node.args)
+                return max(operands[a] for a in node.args)
             case _:
-                return _MadeOf.OTHERS
+                return _Operands.OTHERS
 
 
-class _MadeOf(IntEnum):
+class _Operands(IntEnum):
     """What an expression is made of: counters of other loops are as good as numbers, because these may unroll too."""
 
     NUMBERS = 0
@@ -163,15 +165,15 @@ class _MadeOf(IntEnum):
     OTHERS = 2
 
 
-def _is_decided(node: Expr, made_of: Mapping[Expr, _MadeOf]) -> bool:
+def _is_decided(node: Expr, operands: Mapping[Expr, _Operands]) -> bool:
     """Whether the counter makes an op cheaper, or an element of memory a value."""
     match node:
         case Load():
-            return node.buffer.memory in _IN_REGISTERS and made_of[node.index] is _MadeOf.COUNTER
+            return node.buffer.memory in _IN_REGISTERS and operands[node.index] is _Operands.COUNTER
         case Apply(op, args) if op.id in _BY_COUNTS:
-            return made_of[args[1]] is _MadeOf.COUNTER or made_of[node] is _MadeOf.COUNTER
+            return operands[args[1]] is _Operands.COUNTER or operands[node] is _Operands.COUNTER
         case Apply(op) if op.id in _COMPARISONS:
-            return made_of[node] is _MadeOf.COUNTER
+            return operands[node] is _Operands.COUNTER
         case _:
             return False
 

@@ -71,12 +71,12 @@ class Blocks(Meetings):
         if not self.scope.assignable():
             self.var(place)
         dtype = self.rng.choice(self.exprs.integers)
-        start, stop, step, rounds = self._bounds(dtype, level)
+        start, stop, step, iterations = self._bounds(dtype, level)
         name = self.scope.fresh("i")
         at_top = level is LAUNCH and place.at_top
         inner = Place(
             nesting=place.nesting + 1,
-            rounds=place.rounds * rounds,
+            iterations=place.iterations * iterations,
             in_loop=not (at_top and self.grid_barriers),
             breaks=level,
             at_top=at_top,

@@ -27,7 +27,7 @@ class Place:
     """What is legal here beside what the scope says. `holds` are those a `continue` or `break` must find, if any."""
 
     nesting: int = 0
-    rounds: int = 1
+    iterations: int = 1
     in_loop: bool = False
     breaks: Uniformity = NONE
     """How uniform the condition of a `break` or `continue` must be."""

@@ -8,7 +8,7 @@ from vyre_foundation.testing.blocks import Blocks
 from vyre_foundation.testing.emitter import Place
 from vyre_foundation.testing.expressions import WORKGROUP
 
-_MAX_ROUNDS = 48
+_MAX_ITERATIONS = 48
 """Rounds of all loops around a statement together."""
 
 
@@ -29,10 +29,10 @@ class Statements(Blocks):
         # fmt: off
         optional: list[tuple[bool, Callable[[Place], None], int]] = [
             (bool(self.scope.assignable()),                                self.assign,       4),
-            (bool(self.scope.assignable()) and place.rounds > 1,           self.accumulate,   6),
+            (bool(self.scope.assignable()) and place.iterations > 1,       self.accumulate,   6),
             (bool(self.scope.private),                                     self.store_private, 3),
             (profile.branches and nests,                                   self.branch,       4),
-            (profile.loops and nests and place.rounds < _MAX_ROUNDS,       self.loop,         4),
+            (profile.loops and nests and place.iterations < _MAX_ITERATIONS, self.loop,         4),
             (profile.regions and nests,                                    self.region,       1),
             (profile.atomics,                                              self.atomic,       4),
             (profile.traps,                                                self.trap,         1),

@@ -232,8 +232,8 @@ class _Statements:
 
 def _is_short(loop: For) -> bool:
     """Whether a loop does so little so few times that its text is better written out."""
-    if loop.rounds is None:
+    if loop.trip_count is None:
         return False
     stmts = list(statements(loop.body))
     is_plain = not any(isinstance(s, (For, If, Barrier)) for s in stmts)
-    return is_plain and loop.rounds * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT
+    return is_plain and loop.trip_count * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT

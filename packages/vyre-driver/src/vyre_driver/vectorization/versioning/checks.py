@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from vyre_driver.legalization.conditions import parts
+from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number
 from vyre_driver.vectorization.versioning.extents import Extent, Extents
 from vyre_foundation.dtype import u64
@@ -43,19 +43,19 @@ def find_checks(body: Body, extents: Extents, *, arms: bool = False) -> Checks:
     """What of `body` can be decided before it. `arms`: conditions of selects too, where they could hold."""
     finder = _Finder(extents, arms=arms)
     finder.body(body, at_end=True)
-    return finder.found
+    return finder.checks
 
 
 class _Finder:
     def __init__(self, extents: Extents, *, arms: bool) -> None:
-        self.found = Checks()
+        self.checks = Checks()
         self._extents, self._arms = extents, arms
         self._seen: set[Expr] = set()
 
     def body(self, body: Body, *, at_end: bool) -> None:
         """`at_end`: nothing follows `body` in its round of the region."""
         for position, stmt in enumerate(body):
-            before = len(self.found.loads) + len(self.found.decided)
+            before = len(self.checks.loads) + len(self.checks.decided)
             self._values(stmt)
             is_last = at_end and position == len(body) - 1
             match stmt:
@@ -72,8 +72,8 @@ class _Finder:
                         self._decide(condition, False, is_needed=False)
                 case _:
                     pass
-            if len(self.found.loads) + len(self.found.decided) > before:
-                self.found.places.append(stmt)
+            if len(self.checks.loads) + len(self.checks.decided) > before:
+                self.checks.places.append(stmt)
             for inner in bodies(stmt):
                 self.body(inner, at_end=is_last or isinstance(stmt, For))
 
@@ -87,8 +87,8 @@ class _Finder:
                 claims = self._within(node.index, node.buffer)
                 if claims is not None:
                     self._accept(claims)
-                    self.found.loads.add(node)
-                    self.found.exact.add(node.index)
+                    self.checks.loads.add(node)
+                    self.checks.exact.add(node.index)
 
     def _within(self, index: Expr, buffer: Buffer) -> list[Less] | None:
         extent = self._extents.exact(index)
@@ -97,7 +97,7 @@ class _Finder:
         return _possible([*extent.needs, at_least(extent.low, 0), Less(extent.high, _length(buffer))])
 
     def _accept(self, claims: list[Less]) -> None:
-        self.found.claims += claims
+        self.checks.claims += claims
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -120,8 +120,8 @@ class _Finder:
             claims = _possible([*a.needs, *b.needs, _always(op, a, b)])
             if claims is not None:
                 self._accept(claims)
-                self.found.decided[node] = wanted
-                self.found.exact |= {x, y}
+                self.checks.decided[node] = wanted
+                self.checks.exact |= {x, y}
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,10 +129,10 @@ class _Finder:
         start, stop = self._start(loop.start), self._stop(loop.stop)
         if start is None or stop is None:
             return None
-        last = self._before(stop.high, self._extents.least(self.found.ends.get(loop.stop, loop.stop)))
+        last = self._before(stop.high, self._extents.least(self.checks.ends.get(loop.stop, loop.stop)))
         if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
-            rounds = range(int(loop.start.value), int(loop.stop.value), loop.step)
-            last = number(rounds[-1]) if rounds else last
+            iterations = range(int(loop.start.value), int(loop.stop.value), loop.step)
+            last = number(iterations[-1]) if iterations else last
         return Extent(start.low, last, (*start.needs, *stop.needs))
 
     def _start(self, start: Expr) -> Extent | None:
@@ -164,7 +164,7 @@ class _Finder:
 
     def _settle(self, bound: Expr, value: Expr, extent: Extent, claims: list[Less]) -> Extent:
         self._accept(claims)
-        self.found.ends[bound] = value
+        self.checks.ends[bound] = value
         return Extent(extent.low, extent.high)
 
 
@@ -184,7 +184,7 @@ def _only_leaves(body: Body) -> bool:
 
 def _comparisons(condition: Expr, truth: bool) -> Iterator[tuple[Apply, bool]]:
     """The comparisons that all have to give what they are listed with."""
-    for node, wanted in parts(condition, truth):
+    for node, wanted in conjuncts(condition, truth):
         if isinstance(node, Apply) and node.op.id in _NEGATED:
             yield node, wanted
 

@@ -89,12 +89,12 @@ class Extents:
     # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _of(self, node: Expr) -> Extent | None:
-        extent = self._made(node)
+        extent = self._computed(node)
         if extent is not None and len(extent.needs) <= _MOST_NEEDS:
             return extent
         return self._leaf(node) or self._few(node)
 
-    def _made(self, node: Expr) -> Extent | None:
+    def _computed(self, node: Expr) -> Extent | None:
         match node:
             case Literal():
                 value = number(nearest_to_zero(node))

@@ -1,7 +1,7 @@
-"""Where a long loop is inside of its borders: the rounds in which all conditions are what they are nearly everywhere.
+"""Loop peeling: the iterations of a long loop in which all conditions have their usual outcome.
 
-Conditions of selects that move with the counter hold from one round to another. Those two rounds are found before the
-loop, and it is gone through in three parts.
+Conditions of selects that depend on the counter hold from one iteration to another. Those two iterations are computed
+before the loop, which is peeled at both ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vyre_foundation.ops import OPS
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The rounds from `start` to before `stop`, u32 locals: all claims about a loop over them hold, or it is empty."""
+    """The iterations from `start` to before `stop`, u32 locals: all claims about them hold, or there are none."""
 
     start: Local
     stop: Local
@@ -48,7 +48,7 @@ class Inside:
                 continue
             if _names(self, (*left, *right)):
                 return None
-        if any(_names(self, _parts(claim)) for claim in rest):
+        if any(_names(self, _operands(claim)) for claim in rest):
             return None
         holds = conjunction(rest)
         first = Select(holds, _extreme("max", least or [literal(u64, 0)]), Cast(u64, end))
@@ -85,7 +85,7 @@ def _extreme(op: str, values: Iterable[Expr]) -> Expr:
     return reduce(lambda a, b: Apply(OPS[op], a, b), dict.fromkeys(values))
 
 
-def _parts(claim: Less) -> Iterator[Expr]:
+def _operands(claim: Less) -> Iterator[Expr]:
     bounds = (claim.left, claim.right)
     return (x for bound in bounds for x in (bound.plus, bound.minus) if x is not None)
 

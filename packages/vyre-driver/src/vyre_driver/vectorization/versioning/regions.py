@@ -1,7 +1,7 @@
-"""Checks that one comparison decides for many: a region in two versions, one of which need not check.
+"""Loop versioning: a region with and without checks, and one comparison that chooses.
 
-Nearly every workgroup is within all bounds, and compilers make vectors of loops that do not ask. The region is a loop
-or, where invocations are work items, the whole kernel; the comparison is the same for the workgroup in that case.
+Nearly every workgroup is within all bounds, and compilers vectorize loops without checks. The region is a loop or,
+where invocations are work items, the whole kernel; the comparison is then uniform in the workgroup.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from vyre_foundation.ops import OPS
 MAX_NODES = 8000
 """Regions of more operations stay as they are: twice that is more to compile than checks are worth."""
 MAX_ARMS = 500
-"""Loops of more operations are not there three times."""
+"""Loops of more operations are not peeled."""
 MAX_WORK = 16
 """Regions together come to this many times the operations of a kernel at most, counted when they are looked at and when
 they are copied: loops in loops in loops make it grow with the square of the depth otherwise."""
 _MANY = 64
-"""So many rounds are worth a comparison of their own."""
+"""Loops with at least this trip count are worth a comparison of their own."""
 
 
-def decide_before(program: Program, ranges: Ranges, target: Target) -> Program:
+def version_regions(program: Program, ranges: Ranges, target: Target) -> Program:
     """``for l: a[i + l]``  →  ``if i + 255 < length(a): for l: a[i + l] (unchecked) else: for l: a[i + l]``
 
     Nothing wraps in 64 bits, so it takes a target that has them.
     """
-    if not target.versions or u64 not in target.arithmetic:
+    if not target.loop_versioning or u64 not in target.arithmetic:
         return program
     versioner = _Versioner(program, ranges, target)
     if program.workgroup_volume == 1:
@@ -90,8 +90,8 @@ class _Versioner:
         if not checks.places:
             return (with_bodies(loop, self.loops),)
         if _only_in_long_loops(fixed, checks, self._ranges):
-            parts: Body = (with_bodies(loop, self.loops),)
-            return self._with_one_arm(loop, checks, parts) if _is_nest(loop) and not setup else parts
+            loops: Body = (with_bodies(loop, self.loops),)
+            return self._with_one_arm(loop, checks, loops) if _is_nest(loop) and not setup else loops
         (fast,) = self._unchecked((fixed,), checks, extents)
         fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),))
         return (*setup, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
@@ -99,8 +99,8 @@ class _Versioner:
     def _with_one_arm(self, loop: For, checks: Checks, other: Body) -> Body:
         """``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
 
-        Of a loop whose loads are proven, or of a nest with all that there is to decide: a border is in few places, and
-        vectors of conditions are dear. `other` is the loop as it is elsewhere.
+        Of a loop whose loads are proven, or of a nest with all that there is to decide: borders are in few places, and
+        vectors of conditions are expensive. `other` is the loop as it is elsewhere.
         """
         if not self._affords((loop,), MAX_ARMS):
             return other
@@ -108,13 +108,13 @@ class _Versioner:
         found = find_checks((loop,), extents, arms=True)
         if found.decided.keys() == checks.decided.keys():
             return other
-        parts = self._in_three_parts(loop, checks, other) if _is_row(loop, self._ranges) else None
-        if parts is not None:
-            return parts
+        loops = self._peeled(loop, checks, other) if _is_long_loop(loop, self._ranges) else None
+        if loops is not None:
+            return loops
         inside = self._unchecked((loop,), found, extents)
         return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
 
-    def _in_three_parts(self, loop: For, checks: Checks, other: Body) -> Body | None:
+    def _peeled(self, loop: For, checks: Checks, other: Body) -> Body | None:
         """``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
         ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is."""
         (slow,) = rechecked(other, self._ranges)
@@ -197,11 +197,11 @@ def _may_break(body: Body) -> bool:
     return any(isinstance(s, Break) or (not isinstance(s, For) and any(map(_may_break, bodies(s)))) for s in body)
 
 
-def _is_row(loop: For, ranges: Ranges) -> bool:
+def _is_long_loop(loop: For, ranges: Ranges) -> bool:
     """Whether a loop begins at 0, is long, and comes to its end."""
     begins = isinstance(loop.start, Literal) and not loop.start.bits and loop.step == 1 and loop.start.dtype is u32
     is_simple = not any(isinstance(s, (For, Break, Return)) for s in statements(loop.body))
-    return begins and is_simple and _rounds(loop, ranges) >= _MANY
+    return begins and is_simple and _known_iterations(loop, ranges) >= _MANY
 
 
 def _is_nest(loop: For) -> bool:
@@ -211,9 +211,9 @@ def _is_nest(loop: For) -> bool:
 
 
 def work(loop: For, ranges: Ranges) -> int:
-    """How many rounds a loop and one in it have as a rule."""
+    """How many iterations a loop and one in it usually have."""
     nested = [work(inner, ranges) for inner in _loops_in(loop.body)]
-    return _rounds(loop, ranges) * max(nested, default=1)
+    return _known_iterations(loop, ranges) * max(nested, default=1)
 
 
 def _loops_in(body: Body) -> Iterator[For]:
@@ -226,7 +226,7 @@ def _loops_in(body: Body) -> Iterator[For]:
                 yield from _loops_in(inner)
 
 
-def _rounds(loop: For, ranges: Ranges) -> int:
+def _known_iterations(loop: For, ranges: Ranges) -> int:
     """As far as is known, of a loop that does not end early."""
     stop = loop.stop
     ends = stop.args if isinstance(stop, Apply) and stop.op.id == "min" else (stop,)

@@ -108,7 +108,7 @@ class Unchecked:
         stack = [index]
         while stack:
             node = stack[-1]
-            parts = self._parts(node)
+            parts = self._operands(node)
             if todo := [part for part in parts if part not in order]:
                 stack.extend(todo)
                 continue
@@ -117,11 +117,11 @@ class Unchecked:
             order[stack.pop()] = None
         return tuple(order) if len(order) > 1 else ()
 
-    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+    def _operands(self, node: Expr) -> tuple[Expr, ...]:
         match node:
             case Apply(op, args) if op.id in RING and node.dtype is u32:
                 return args
-            case Local(name) if name in self._lets and self._parts(self._lets[name]) and self._is_steady(node):
+            case Local(name) if name in self._lets and self._operands(self._lets[name]) and self._is_steady(node):
                 return (self._lets[name],)
             case _:
                 return ()
@@ -151,7 +151,7 @@ class Unchecked:
                 return Apply(op, self._wide[x], literal(u64, int(y.value) % u32.bits))
             case Apply(op, args) if op.id in RING:
                 return Apply(op, *[self._wide[x] for x in args])
-            case Local(name) if self._parts(node):
+            case Local(name) if self._operands(node):
                 return self._wide[self._lets[name]]
             case _:
                 return Cast(u64, self._expr(node))

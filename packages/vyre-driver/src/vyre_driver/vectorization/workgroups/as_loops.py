@@ -16,13 +16,13 @@ from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Arrangement, Groups, Target, unsupported
-from vyre_driver.vectorization.workgroups.coarsening import Row, most_in_a_row
+from vyre_driver.vectorization.workgroups.coarsening import Batch, coarsening_limit
 from vyre_driver.vectorization.workgroups.crossing import (
     crossing_locals,
-    made_again,
+    has_early_return,
     named_locals,
     phases,
-    someone_leaves,
+    recomputed,
 )
 from vyre_driver.vectorization.workgroups.invocation import Invocation, Workgroup
 from vyre_driver.vectorization.workgroups.lanes import Limit, end_of_loop, split_guard
@@ -32,12 +32,12 @@ from vyre_driver.vectorization.workgroups.returns import without_returns
 from vyre_driver.vectorization.workgroups.structure import (
     Choice,
     Limited,
+    LockstepLoop,
     Node,
     Once,
     Phase,
-    Rarely,
-    Rounds,
-    Together,
+    RareBranch,
+    UniformLoop,
     has_barrier,
     structure,
 )
@@ -63,10 +63,10 @@ from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expr
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
-IN_STEP = 64
-"""How many invocations go through a loop together that each may leave."""
-FEW = 4
-"""So many take longer together than one after the other."""
+STRIP = 64
+"""How many invocations run a loop with divergent exits in lockstep."""
+MIN_ACTIVE = 4
+"""With at most this many active invocations, lockstep is slower than one after the other."""
 
 
 def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
@@ -93,8 +93,8 @@ def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangeme
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Neighbours on an axis of the workgroup: `extent` of them, or what is left behind `first`."""
+class Strip:
+    """Adjacent invocations on an axis of the workgroup: `extent` of them, or the rest behind `first`."""
 
     first: Local
     extent: int
@@ -142,22 +142,22 @@ class _Grouper:
         self._mutable = mutable_locals(everything)
         self._crossing = crossing_locals(self._nodes, self._group.names)
         self._places = {name: place for place, name in enumerate(self._crossing)}
-        self._again = made_again(self._crossing, self._lets, self._group)
-        self._gone = self._fresh("gone") if someone_leaves(self._nodes) else None
+        self._recomputed = recomputed(self._crossing, self._lets, self._group)
+        self._gone = self._fresh("gone") if has_early_return(self._nodes) else None
         types = declared_locals(everything)
-        kept = {name: types[name] for name in self._crossing if name not in self._again}
-        kept = kept if self._gone is None else {**kept, self._gone: bool_}
-        self.most = most_in_a_row(program, self._nodes, kept.values())
+        spilled = {name: types[name] for name in self._crossing if name not in self._recomputed}
+        spilled = spilled if self._gone is None else {**spilled, self._gone: bool_}
+        self.most = coarsening_limit(program, self._nodes, spilled.values())
         x, y, z = program.workgroup_size
         self._program = replace(program, workgroup_size=(x * self.most, y, z))
-        self.memory = GroupMemory(self._program, kept, self._fresh)
+        self.memory = GroupMemory(self._program, spilled, self._fresh)
         self._axes = [axis for axis in (2, 1, 0) if program.workgroup_size[axis] > 1]
-        self._orders = Orders(everything, self._axes, is_free=not self.memory.keeps_lanes)
+        self._orders = Orders(everything, self._axes, is_free=not self.memory.has_lane_arrays)
         self._limits: tuple[Limit, ...] = ()
-        self._part = dict[int, Part]()
+        self._strip = dict[int, Strip]()
         self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
-        self._row = Row.of(program, self._first[0], self._fresh, ranges, self.most) if self.most > 1 else None
-        images = {} if self._row is None else self._row.images
+        self._batch = Batch.of(program, self._first[0], self._fresh, ranges, self.most) if self.most > 1 else None
+        images = {} if self._batch is None else self._batch.images
         self._workgroup = Workgroup(self.memory, ranges, self._fresh, self._first, images)
         zeros = dict.fromkeys(range(3), literal(u32, 0))
         self._at_group = Invocation(self._workgroup, zeros, literal(u32, 0), {}).expr
@@ -165,15 +165,15 @@ class _Grouper:
     def program(self) -> Program:
         body = (*self._first_ids(), *self._emit(self._nodes))
         shared = [b for b in self._program.buffers if b not in self.memory.arrays]
-        if self._row is not None:
-            shared.insert(sum(b.binding is not None for b in shared), self._row.buffer)
+        if self._batch is not None:
+            shared.insert(sum(b.binding is not None for b in shared), self._batch.buffer)
         return replace(self._program, workgroup_size=(1, 1, 1), buffers=(*shared, *self.memory.buffers), body=body)
 
     def _first_ids(self) -> Iterator[Stmt]:
         """The global ids of the first invocation of the workgroup."""
         for axis, first in self._first.items():
-            if axis == 0 and self._row is not None:
-                yield from self._row.lets()
+            if axis == 0 and self._batch is not None:
+                yield from self._batch.lets()
                 continue
             size = self._program.workgroup_size[axis]
             self._ranges.learn(first, 0, u32.highest + 1 - size)  # the ids of all others are numbers, too
@@ -191,13 +191,13 @@ class _Grouper:
                     yield jump
                 case Choice(condition, then, orelse):
                     yield If(self._at_group(condition), tuple(self._emit(then)), tuple(self._emit(orelse)))
-                case Rounds(stmt, inner):
+                case UniformLoop(stmt, inner):
                     start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
                     yield For(stmt.name, start, stop, stmt.step, tuple(self._emit(inner)))
-                case Together():
-                    yield from self._in_parts(partial(self._in_step, node))
-                case Rarely():
-                    yield from self._in_parts(partial(self._rarely, node))
+                case LockstepLoop():
+                    yield from self._strips(partial(self._lockstep, node))
+                case RareBranch():
+                    yield from self._strips(partial(self._rare_branch, node))
                 case Limited(limits, inner):
                     outer, self._limits = self._limits, (*self._limits, *limits)
                     yield from self._emit(inner)
@@ -227,7 +227,7 @@ class _Grouper:
         """The one that the counters of a loop stand at."""
         ids: dict[int, Expr] = dict.fromkeys(range(3), literal(u32, 0))
         for axis, counter in counters.items():
-            ids[axis] = add(self._part[axis].first, counter) if axis in self._part else counter
+            ids[axis] = add(self._strip[axis].first, counter) if axis in self._strip else counter
             self._ranges.learn(counter, 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn_whole(add(self._first[axis], ids[axis]))
@@ -240,24 +240,24 @@ class _Grouper:
         limits: tuple[Limit, ...] = (),
         axes: Sequence[int] | None = None,
     ) -> Body:
-        """Loops over the invocations, or over a part of them, for which there are no other limits; on `axes` from the
+        """Loops over the invocations, or over a strip of them without other limits; on `axes` from the
         outermost to the innermost."""
         for axis in reversed(axes or self._axes):
-            end = self._part[axis].count if axis in self._part else self._end(axis, limits)
+            end = self._strip[axis].count if axis in self._strip else self._end(axis, limits)
             stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts),)
         return stmts
 
     def _end(self, axis: int, limits: tuple[Limit, ...] = ()) -> Expr:
         whole: Expr = literal(u32, self._program.workgroup_size[axis])
-        if axis == 0 and self._row is not None:
-            whole = self._row.end
+        if axis == 0 and self._batch is not None:
+            whole = self._batch.end
         return end_of_loop((*self._limits, *limits), axis, whole, self._first[axis], self._at_group)
 
-    # ── parts of a workgroup ──────────────────────────────────────────────────────────────────────────────────────────
+    # ── strips of a workgroup ────────────────────────────────────────────────────────────────────────────────────────
 
-    def _in_parts(self, stmts_of_part: Callable[[], Iterable[Stmt]]) -> Iterator[Stmt]:
-        """What neighbours do together, part by part of the workgroup: one that goes on for long holds up few others."""
-        left, ends = IN_STEP, dict[int, Expr]()
+    def _strips(self, stmts_of_strip: Callable[[], Iterable[Stmt]]) -> Iterator[Stmt]:
+        """Statements for each strip of the workgroup: an invocation with many iterations delays only its strip."""
+        left, ends = STRIP, dict[int, Expr]()
         for axis in reversed(self._axes):
             size = self._program.workgroup_size[axis]
             extent = min(size, left)
@@ -268,23 +268,23 @@ class _Grouper:
                     known = Local(self._fresh(f"end_{'xyz'[axis]}"), u32)
                     yield Let(known.name, end)
                     end = known
-                ends[axis], self._part[axis] = end, self._new_part(axis, end, extent)
-        stmts: Body = tuple(stmts_of_part())
+                ends[axis], self._strip[axis] = end, self._new_strip(axis, end, extent)
+        stmts: Body = tuple(stmts_of_strip())
         for axis, end in ends.items():
-            part = self._part.pop(axis)
-            stmts = (For(part.first.name, literal(u32, 0), end, part.extent, stmts),)
+            strip = self._strip.pop(axis)
+            stmts = (For(strip.first.name, literal(u32, 0), end, strip.extent, stmts),)
         yield from stmts
 
-    def _new_part(self, axis: int, end: Expr, extent: int) -> Part:
+    def _new_strip(self, axis: int, end: Expr, extent: int) -> Strip:
         first = Local(self._fresh(f"part_{'xyz'[axis]}"), u32)
         self._ranges.learn(first, 0, self._program.workgroup_size[axis] - 1)
         count: Expr = literal(u32, extent)
         if not isinstance(end, Literal) or end.bits % extent:
             count = Apply(OPS["min"], count, Apply(OPS["sub"], end, first))
-        return Part(first, extent, count)
+        return Strip(first, extent, count)
 
-    def _in_step(self, loop: Together) -> Iterator[Stmt]:
-        """Rounds for a part of the workgroup, as long as more than a few go on; these do so one after the other."""
+    def _lockstep(self, loop: LockstepLoop) -> Iterator[Stmt]:
+        """Masked iterations for a strip while more than `MIN_ACTIVE` invocations are active, then one by one."""
         stmt = loop.stmt
         counter = Local(stmt.name, stmt.start.dtype)
         start, stop = self._at_group(stmt.start), self._at_group(stmt.stop)
@@ -299,17 +299,17 @@ class _Grouper:
         body = (
             *self._phase(loop.body.body, is_last=False),
             Var(count.name, literal(u32, 0)),
-            *self._gathered(count, "add", loop.going),
-            If(Apply(OPS["le"], count, literal(u32, FEW)), (go_on, Break())),
+            *self._gathered(count, "add", loop.active),
+            If(Apply(OPS["le"], count, literal(u32, MIN_ACTIVE)), (go_on, Break())),
         )
         yield For(stmt.name, start, stop, stmt.step, body)
         alone = replace(stmt, start=rest, stop=stop)
-        is_going = Apply(OPS["ne"], loop.going, literal(u32, 0))
-        one_by_one = self._phase((If(is_going, (alone,)),), is_last=False, anew=True)
+        is_active = Apply(OPS["ne"], loop.active, literal(u32, 0))
+        one_by_one = self._phase((If(is_active, (alone,)),), is_last=False, anew=True)
         yield If(Apply(OPS["lt"], rest, stop), (Region(RARE, one_by_one),))
 
-    def _rarely(self, branch: Rarely) -> Iterator[Stmt]:
-        """A branch for all of a part if one of them takes it: then it is a loop over arrays, without branches."""
+    def _rare_branch(self, branch: RareBranch) -> Iterator[Stmt]:
+        """A branch for all of a strip if one invocation takes it: a loop over arrays, without branches."""
         count = Local(self._fresh("count"), u32)
         yield Var(count.name, literal(u32, 0))
         yield from self._gathered(count, "add", branch.taken)
@@ -338,22 +338,22 @@ class _Grouper:
 
     def _farewell(self, invocation: Invocation, is_last: bool) -> Body:
         """What an invocation leaves behind that ends early: later phases pass it over."""
-        return () if is_last or self._gone is None else (invocation.keep(self._gone, literal(bool_, 1)),)
+        return () if is_last or self._gone is None else (invocation.spill(self._gone, literal(bool_, 1)),)
 
     def _take(self, invocation: Invocation, taken: dict[str, str]) -> Iterator[Stmt]:
         """The locals of other phases, under the names that they have in this one."""
         if self._gone is not None:
-            yield If(invocation.kept(self._gone), (Continue(),))
+            yield If(invocation.spilled(self._gone), (Continue(),))
         for name, here in taken.items():
             kind = Var if name in self._mutable else Let
             yield kind(here, self._here(invocation, name))
 
     def _here(self, invocation: Invocation, name: str) -> Expr:
         """A local of another phase, for an invocation."""
-        return invocation.expr(self._again[name]) if name in self._again else invocation.kept(name)
+        return invocation.expr(self._recomputed[name]) if name in self._recomputed else invocation.spilled(name)
 
     def _leave(self, invocation: Invocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
         """What other phases may look at, as it is now."""
         changed = declared_locals(body).keys() | {s.name for s in statements(body) if isinstance(s, Assign)}
-        for name in sorted(changed & self.memory.kept.keys(), key=self._places.__getitem__):
-            yield invocation.keep(name, Local(names[name], self.memory.kept[name].dtype))
+        for name in sorted(changed & self.memory.spilled.keys(), key=self._places.__getitem__):
+            yield invocation.spill(name, Local(names[name], self.memory.spilled[name].dtype))

@@ -1,8 +1,8 @@
-"""Workgroups in a row: a work item runs several of a program that cannot tell where one of them ends.
+"""Coarsening: a work item runs a batch of workgroups, for programs that cannot observe where a workgroup ends.
 
-A row is one loop over the invocations of all its workgroups. Vectors want loops that are longer than most workgroups,
-and loops around them go through more at once. How many there are in a row is known at the launch: where the grid is
-small every worker should have some.
+A batch is one loop over the invocations of all its workgroups. Vectors want loops that are longer than most workgroups,
+and loops around them cover more at once. The size of a batch is chosen at the launch: where the grid is small every
+worker should have some.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vyre_driver.legalization.declare import next_binding
 from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RUNS
 from vyre_driver.legalization.ranges import Ranges
-from vyre_driver.vectorization.workgroups.structure import Choice, Limited, Node, Phase, Rounds, Together
+from vyre_driver.vectorization.workgroups.structure import Choice, Limited, LockstepLoop, Node, Phase, UniformLoop
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, Local, literal
@@ -25,37 +25,37 @@ from vyre_foundation.ir.walk import statements
 from vyre_foundation.ops import OPS
 
 _MOST_INVOCATIONS = 4096
-"""Of a row on x."""
+"""In a batch, on x."""
 _MOST_BYTES = 16 * 1024
-"""Of what the invocations of a row keep, which should stay in the fastest memory."""
+"""Of the spilled locals of a batch, which should stay in the fastest memory."""
 _FIRST, _GROUPS = (Id(kind, 0) for kind in (IdKind.WORKGROUP_ID, IdKind.NUM_WORKGROUPS))
 
 
-def most_in_a_row(program: Program, nodes: Iterable[Node], kept: Iterable[DType]) -> int:
-    """How many workgroups a work item may run; 1 where the program can tell them apart, or it would not be faster.
+def coarsening_limit(program: Program, nodes: Iterable[Node], spilled: Iterable[DType]) -> int:
+    """The most workgroups in a batch; 1 where the program can observe their borders, or a batch would not be faster.
 
-    `kept` are the types of the locals that live in memory.
+    `spilled` are the types of the locals that live in memory.
     """
     size = program.workgroup_size[0]
     shared = any(b.memory is Memory.WORKGROUP for b in program.buffers)
     if size == 1 or shared or _tells_groups_apart(program) or any(map(_is_no_vector, nodes)):
         return 1
     private = sum(b.dtype.size * b.count for b in program.buffers if _is_private(b) and isinstance(b.count, int))
-    each = (private + sum(dtype.size for dtype in kept)) * program.workgroup_volume
+    each = (private + sum(dtype.size for dtype in spilled)) * program.workgroup_volume
     return max(1, min(_MOST_INVOCATIONS // size, _MOST_BYTES // max(1, each)))
 
 
 def _is_no_vector(node: Node) -> bool:
     """Whether a loop stays inside of the loop over invocations, or has parts of its own."""
     match node:
-        case Together():
+        case LockstepLoop():
             return True
-        case Rounds(_, inner) | Limited(_, inner):
+        case UniformLoop(_, inner) | Limited(_, inner):
             return any(map(_is_no_vector, inner))
         case Choice(_, then, orelse):
             return any(map(_is_no_vector, (*then, *orelse)))
         case Phase(body):
-            return any(isinstance(s, Break) or (isinstance(s, For) and s.rounds is None) for s in statements(body))
+            return any(isinstance(s, Break) or (isinstance(s, For) and s.trip_count is None) for s in statements(body))
         case _:
             return False
 
@@ -77,7 +77,7 @@ def runs_buffer(binding: int) -> Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Batch:
     """The workgroups of one work item: `first` is the global id on x of its first invocation, `end` their number."""
 
     buffer: Buffer
@@ -87,7 +87,7 @@ class Row:
     size: int
 
     @classmethod
-    def of(cls, program: Program, first: Local, fresh: Fresh, ranges: Ranges, most: int) -> Row:
+    def of(cls, program: Program, first: Local, fresh: Fresh, ranges: Ranges, most: int) -> Batch:
         """Of `program`, whose workgroups are as they were written."""
         group, end = Local(fresh("first_group"), u32), Local(fresh("end_x"), u32)
         size = program.workgroup_size[0]
@@ -97,7 +97,7 @@ class Row:
 
     def lets(self) -> Iterator[Let]:
         width = literal(u32, self.size)
-        run, groups = self._word(0), self._word(1)
+        run, groups = self._launch_word(0), self._launch_word(1)
         left = Apply(OPS["sub"], groups, self.group)
         yield Let(self.group.name, multiply(_FIRST, run))
         yield Let(self.first.name, multiply(self.group, width))
@@ -106,7 +106,7 @@ class Row:
     @property
     def images(self) -> dict[Expr, Expr]:
         """What the launch is to the program."""
-        return {_GROUPS: self._word(1)}
+        return {_GROUPS: self._launch_word(1)}
 
-    def _word(self, index: int) -> Expr:
+    def _launch_word(self, index: int) -> Expr:
         return Load(self.buffer, literal(u32, index), checked=False)

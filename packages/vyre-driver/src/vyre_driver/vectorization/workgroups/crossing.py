@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from vyre_driver.vectorization.workgroups.structure import Choice, Limited, Node, Once, Phase, Rarely, Rounds, Together
+from vyre_driver.vectorization.workgroups.structure import (
+    Choice,
+    Limited,
+    LockstepLoop,
+    Node,
+    Once,
+    Phase,
+    RareBranch,
+    UniformLoop,
+)
 from vyre_driver.vectorization.workgroups.values import GroupValues
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, Length, Literal, Load, Local
 from vyre_foundation.ir.stmt import Assign, Body, Let, Return
@@ -33,16 +42,16 @@ def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, No
     return {n: None for n, place in declared.items() if n not in of_group and named.get(n, set()) - {place}}
 
 
-def made_again(crossing: Iterable[str], lets: Mapping[str, Expr], group: GroupValues) -> dict[str, Expr]:
-    """Of locals that cross, what each phase had better compute for itself: sums of ids are cheaper than memory, and
-    show how memory is walked. Of a sum that names another such local, that is a part."""
-    again: dict[str, Expr] = {}
+def recomputed(crossing: Iterable[str], lets: Mapping[str, Expr], group: GroupValues) -> dict[str, Expr]:
+    """Locals that cross phases and are cheaper to recompute in each phase than to spill: sums of ids, which also show
+    the strides of accesses. Images contain no other such local."""
+    images: dict[str, Expr] = {}
     for name in crossing:
         if name in lets:
-            value = rewrite(lets[name], lambda e: again.get(e.name, e) if isinstance(e, Local) else e, {})
+            value = rewrite(lets[name], lambda e: images.get(e.name, e) if isinstance(e, Local) else e, {})
             if _is_cheap(value, group):
-                again[name] = value
-    return again
+                images[name] = value
+    return images
 
 
 def _is_cheap(value: Expr, group: GroupValues) -> bool:
@@ -71,7 +80,7 @@ def named_locals(body: Body) -> set[str]:
     return names | {s.name for s in statements(body) if isinstance(s, Assign)}
 
 
-def someone_leaves(nodes: tuple[Node, ...]) -> bool:
+def has_early_return(nodes: tuple[Node, ...]) -> bool:
     """Whether an invocation may end in a phase that is not the last."""
     return any(
         isinstance(s, Return) for phase in phases(nodes) if phase is not nodes[-1] for s in statements(phase.body)
@@ -99,13 +108,13 @@ def _places(nodes: tuple[Node, ...]) -> Iterator[Phase | tuple[Expr, ...]]:
                 yield (condition,)
                 yield from _places(then)
                 yield from _places(orelse)
-            case Rounds(stmt, inner):
+            case UniformLoop(stmt, inner):
                 yield (stmt.start, stmt.stop)
                 yield from _places(inner)
-            case Together(stmt, phase):
+            case LockstepLoop(stmt, phase):
                 yield (stmt.start,)
                 yield phase
-            case Rarely(_, phase):
+            case RareBranch(_, phase):
                 yield phase
             case Limited(_, inner):
                 yield from _places(inner)

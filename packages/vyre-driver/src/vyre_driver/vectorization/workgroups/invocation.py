@@ -66,20 +66,20 @@ class Invocation:
                 return add(Cast(u64, self._workgroup.first[axis]), Cast(u64, self._ids[axis]))  # ids do not wrap
             case Local(name, dtype) if name in self._names:
                 return Local(self._names[name], dtype)
-            case Local(name) if name in self._memory.kept:
-                return self.kept(name)
+            case Local(name) if name in self._memory.spilled:
+                return self.spilled(name)
             case Load(buffer) if buffer in self._memory.arrays:
                 return self._memory.load(node, args[0], self._lane)
             case _:
                 return rebuilt(node, args)
 
-    def kept(self, name: str) -> Expr:
+    def spilled(self, name: str) -> Expr:
         """The local `name`, as another phase has left it."""
-        return Load(self._memory.kept[name], self._lane, checked=False)
+        return Load(self._memory.spilled[name], self._lane, checked=False)
 
-    def keep(self, name: str, value: Expr) -> Stmt:
+    def spill(self, name: str, value: Expr) -> Stmt:
         """Leave the local `name` to other phases."""
-        return Store(self._memory.kept[name], self._lane, value, checked=False)
+        return Store(self._memory.spilled[name], self._lane, value, checked=False)
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
 

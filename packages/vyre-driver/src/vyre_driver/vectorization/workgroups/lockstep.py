@@ -1,8 +1,8 @@
-"""Loops that each invocation leaves at a round of its own, as loops that invocations go through together.
+"""Masked lockstep loops: loops with divergent exits whose invocations iterate together.
 
     for k in 0..50 { if x > y { break; } x = f(x); }
 
-becomes rounds in which an invocation that has left changes nothing any more:
+becomes a loop of masked iterations, in which an invocation that has left changes nothing:
 
     for k in 0..50 { let on = going != 0; let left = on and x > y; going = select(left, 0, going);
                      let stays = on and not (x > y); x = select(stays, f(x), x); }
@@ -24,10 +24,10 @@ from vyre_foundation.ops import OPS
 
 _KINDS = (Let, Var, Assign, If, Break, Continue)
 _MOST = 500
-"""Operations in a body that is still run for those who have left."""
+"""Operations in a body that also runs for invocations that have left."""
 
 
-def can_go_in_step(loop: For) -> bool:
+def can_mask(loop: For) -> bool:
     """Whether the body is arithmetic and branches, of a kind that vectors have."""
     if not all(isinstance(stmt, _KINDS) for stmt in statements(loop.body)):
         return False
@@ -46,16 +46,16 @@ def _is_alone(node: Expr) -> bool:
             return False
 
 
-def masked(body: Body, going: Local, fresh: Fresh) -> Body:
-    """The body of a loop for all invocations; `going` is the flag (u32) of those that have not left."""
-    masker = _Masker(going, fresh)
-    masker.run(body, masker.let("on", Apply(OPS["ne"], going, literal(u32, 0))))
+def masked(body: Body, active: Local, fresh: Fresh) -> Body:
+    """The body of a loop for all invocations; `active` is the flag (u32) of those that have not left."""
+    masker = _Masker(active, fresh)
+    masker.run(body, masker.let("on", Apply(OPS["ne"], active, literal(u32, 0))))
     return tuple(masker.out)
 
 
 class _Masker:
-    def __init__(self, going: Local, fresh: Fresh) -> None:
-        self._going, self._fresh = going, fresh
+    def __init__(self, active: Local, fresh: Fresh) -> None:
+        self._active, self._fresh = active, fresh
         self.out: list[Stmt] = []
 
     def run(self, body: Sequence[Stmt], mask: Expr) -> Expr | None:
@@ -67,7 +67,7 @@ class _Masker:
                 case Assign(name, value):
                     self._assign(Local(name, value.dtype), value, mask)
                 case Break():
-                    self._assign(self._going, literal(u32, 0), mask)
+                    self._assign(self._active, literal(u32, 0), mask)
                     return None
                 case Continue():
                     return None

@@ -21,21 +21,21 @@ MAX_BYTES = 1024 * 1024
 
 
 class GroupMemory:
-    """`arrays` are what workgroup and private memory become, by their declarations; `kept` what locals live in."""
+    """`arrays` are what workgroup and private memory become, by their declarations; `spilled` what locals live in."""
 
-    def __init__(self, program: Program, kept: Mapping[str, DType], fresh: Fresh) -> None:
+    def __init__(self, program: Program, spilled: Mapping[str, DType], fresh: Fresh) -> None:
         self._volume = program.workgroup_volume
         self.arrays = {b: self._array(b) for b in program.buffers if b.memory in (Memory.WORKGROUP, Memory.PRIVATE)}
-        self.kept = {name: _private(fresh(f"{name}_kept"), dtype, self._volume) for name, dtype in kept.items()}
+        self.spilled = {name: _private(fresh(f"{name}_kept"), dtype, self._volume) for name, dtype in spilled.items()}
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        return (*self.arrays.values(), *self.kept.values())
+        return (*self.arrays.values(), *self.spilled.values())
 
     @property
-    def keeps_lanes(self) -> bool:
+    def has_lane_arrays(self) -> bool:
         """Whether there is something for each invocation, in the order of their numbers."""
-        return bool(self.kept) or any(b.memory is Memory.PRIVATE for b in self.arrays)
+        return bool(self.spilled) or any(b.memory is Memory.PRIVATE for b in self.arrays)
 
     @property
     def bytes(self) -> int:

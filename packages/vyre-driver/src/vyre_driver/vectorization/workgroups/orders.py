@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vyre_driver.vectorization.workgroups.structure import IN_A_ROW, shared_indices
+from vyre_driver.vectorization.workgroups.structure import MAX_STRIDE, shared_indices
 from vyre_driver.vectorization.workgroups.values import Strides
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import statements
@@ -34,4 +34,4 @@ class Orders:
 
 
 def _is_near(stride: int | None) -> bool:
-    return stride is not None and abs(stride) <= IN_A_ROW
+    return stride is not None and abs(stride) <= MAX_STRIDE

@@ -3,7 +3,7 @@
 A barrier ends a phase. Control flow around barriers is the same for all invocations, so the workgroup takes it as one.
 So it does with loops over plain memory whose bounds are the same for all: their invocations then walk through memory
 side by side, and compilers turn the inner loop over invocations into vectors. And so it does with loops of arithmetic
-that invocations leave at rounds of their own (`in_step`).
+that invocations leave at different iterations (`lockstep`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RARELY
 from vyre_driver.legalization.rare import as_selections, is_rare_branch
 from vyre_driver.vectorization.workgroups.lanes import Limit, split_guard
-from vyre_driver.vectorization.workgroups.lockstep import can_go_in_step, masked
+from vyre_driver.vectorization.workgroups.lockstep import can_mask, masked
 from vyre_driver.vectorization.workgroups.values import FAR, GroupValues, Strides
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
@@ -39,9 +39,9 @@ from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.ops import OPS
 
 _UNROLLED = 4
-"""Loops of so few rounds stay inside: compilers unroll them."""
-IN_A_ROW = 4
-"""Neighbours whose elements are no further apart walk through memory side by side: each takes some in a row."""
+"""Loops with at most this trip count stay inside: compilers unroll them."""
+MAX_STRIDE = 4
+"""Invocations whose elements are at most this far apart access memory side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +61,31 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """A loop that the workgroup goes through as one."""
+class UniformLoop:
+    """A loop whose trip count is the same for all invocations of the workgroup."""
 
     stmt: For
     body: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """A loop that invocations leave at rounds of their own, and that some of them go through together.
+class LockstepLoop:
+    """A loop with divergent exits that a strip of invocations runs in lockstep.
 
-    `body` is a round for all of them, in which `going` becomes 0 for those that leave. `limit` is where the loop ends
-    for an invocation, None where it ends for all at once.
+    `body` is a masked iteration: `active` becomes 0 for invocations that leave. `limit` is where the loop ends for an
+    invocation, None where it ends for all at once.
     """
 
     stmt: For
     body: Phase
-    going: Local
+    active: Local
     limit: Local | None
 
 
 @dataclass(frozen=True, slots=True)
-class Rarely:
-    """A branch that hardly any invocation takes. `body` is what all of some neighbours do if one of them takes it:
-    `taken` says which do."""
+class RareBranch:
+    """A branch that hardly any invocation takes. All invocations of a strip run `body` if one of them takes the
+    branch, masked by `taken`."""
 
     taken: Local
     body: Phase
@@ -106,14 +106,14 @@ class Once:
     stmt: Let | Return | Break | Continue
 
 
-Node = Phase | Choice | Rounds | Together | Rarely | Limited | Once
+Node = Phase | Choice | UniformLoop | LockstepLoop | RareBranch | Limited | Once
 
 
 def structure(body: Body, fresh: Fresh) -> tuple[tuple[Node, ...], GroupValues]:
     """The nodes of a kernel, and the locals that are one for a workgroup."""
     lets = {s.name: s.value for s in statements(body) if isinstance(s, Let)}
     builder = _Structure(Strides(statements(body)), lets, fresh)
-    return builder.nodes(flattened(body), in_rounds=False, barrier_later=False), builder.group
+    return builder.nodes(flattened(body), in_loop=False, barrier_later=False), builder.group
 
 
 def flattened(body: Body) -> Body:
@@ -139,8 +139,8 @@ class _Structure:
         self._has_returned = False
         """Whether some invocations may be gone at this place."""
 
-    def nodes(self, body: Body, *, in_rounds: bool, barrier_later: bool) -> tuple[Node, ...]:
-        """`in_rounds`: a jump here belongs to a loop of the workgroup. `barrier_later`: a barrier may follow `body`."""
+    def nodes(self, body: Body, *, in_loop: bool, barrier_later: bool) -> tuple[Node, ...]:
+        """`in_loop`: a jump here belongs to a loop of the workgroup. `barrier_later`: a barrier may follow `body`."""
         out: list[Node] = []
         open: list[Stmt] = []
         last_barrier = max((n for n, s in enumerate(body) if has_barrier(s)), default=-1)
@@ -150,8 +150,8 @@ class _Structure:
                 self.group.names.add(stmt.name)
                 out.append(Once(stmt))  # before the phase that is still open: nothing there can change it
                 continue
-            node = self._of_group(stmt, in_rounds, later)
-            if isinstance(node, Together):
+            node = self._of_group(stmt, in_loop, later)
+            if isinstance(node, LockstepLoop):
                 open += _before(node)
             if node is None:
                 self._has_returned |= _contains(stmt, Return)
@@ -163,71 +163,71 @@ class _Structure:
                 out.append(node)
         return (*out, Phase(tuple(open))) if open else tuple(out)
 
-    def _of_group(self, stmt: Stmt, in_rounds: bool, later: bool) -> Node | Barrier | None:
+    def _of_group(self, stmt: Stmt, in_loop: bool, later: bool) -> Node | Barrier | None:
         """`stmt` as the workgroup takes it, if it does so as one."""
         match stmt:
             case Barrier():
                 return stmt
-            case Return() | Break() | Continue() if later or in_rounds:
+            case Return() | Break() | Continue() if later or in_loop:
                 return Once(stmt)
-            case If() if has_barrier(stmt) or (in_rounds and _jumps_out(stmt)) or (later and _contains(stmt, Return)):
-                then = self.nodes(stmt.then, in_rounds=in_rounds, barrier_later=later)
-                orelse = self.nodes(stmt.orelse, in_rounds=in_rounds, barrier_later=later)
+            case If() if has_barrier(stmt) or (in_loop and _jumps_out(stmt)) or (later and _contains(stmt, Return)):
+                then = self.nodes(stmt.then, in_loop=in_loop, barrier_later=later)
+                orelse = self.nodes(stmt.orelse, in_loop=in_loop, barrier_later=later)
                 return Choice(stmt.condition, then, orelse)
-            case If() if any(self._has_parts(s) for s in stmt.then):
+            case If() if any(self._runs_in_strips(s) for s in stmt.then):
                 guard = split_guard((stmt,), self.group, self._lets, frozenset())
                 if guard.limits and guard.body == stmt.then:
-                    return Limited(guard.limits, self.nodes(stmt.then, in_rounds=False, barrier_later=later))
+                    return Limited(guard.limits, self.nodes(stmt.then, in_loop=False, barrier_later=later))
             case If(Local() as taken) if is_rare_branch(stmt) and not (self._has_returned or self.group.holds(taken)):
-                return Rarely(taken, Phase(as_selections(stmt)))
+                return RareBranch(taken, Phase(as_selections(stmt)))
             case For():
-                together = has_barrier(stmt) or (later and _contains(stmt, Return))
-                if together or self._goes_outside(stmt):
+                as_one = has_barrier(stmt) or (later and _contains(stmt, Return))
+                if as_one or self._goes_outside(stmt):
                     self.group.names.add(stmt.name)
-                    return Rounds(stmt, self.nodes(stmt.body, in_rounds=together, barrier_later=together or later))
-                if self._goes_in_step(stmt):
-                    return self._together(stmt)
+                    return UniformLoop(stmt, self.nodes(stmt.body, in_loop=as_one, barrier_later=as_one or later))
+                if self._is_lockstep(stmt):
+                    return self._lockstep_loop(stmt)
         return None
 
-    def _has_parts(self, stmt: Stmt) -> bool:
-        """Whether invocations should go through `stmt` some at a time."""
-        return is_rare_branch(stmt) or (isinstance(stmt, For) and self._goes_in_step(stmt))
+    def _runs_in_strips(self, stmt: Stmt) -> bool:
+        """Whether `stmt` runs strip by strip."""
+        return is_rare_branch(stmt) or (isinstance(stmt, For) and self._is_lockstep(stmt))
 
     def _goes_outside(self, loop: For) -> bool:
         """Whether the workgroup should go through a loop without barriers as one."""
-        inside = [s for s in loop.body if not (isinstance(s, For) and self._goes_in_step(s))]
+        inside = [s for s in loop.body if not (isinstance(s, For) and self._is_lockstep(s))]
         if self._has_returned or any(_contains(s, Return, Break, Continue) for s in inside):
             return False
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
         strides = [self._strides.of(index) for index in shared_indices(loop.body)]
-        # A sum in memory waits for its own store in every round; neighbours at least wait together.
+        # A sum in memory waits for its own store in every iteration; in lockstep the waits overlap.
         if FAR in strides and _contains(loop, Store, Atomic):
             strides = [stride for stride in strides if stride != FAR]
-        return all(stride is None or abs(stride) <= IN_A_ROW for stride in strides)
+        return all(stride is None or abs(stride) <= MAX_STRIDE for stride in strides)
 
-    def _goes_in_step(self, loop: For) -> bool:
-        """Whether invocations should go through a loop together although not all come to its end."""
+    def _is_lockstep(self, loop: For) -> bool:
+        """Whether a loop with divergent exits is worth running in lockstep."""
         if self._has_returned or not self.group.holds(loop.start) or _is_unrolled(loop):
             return False
         ends_for_all = self.group.holds(loop.stop)
         if ends_for_all and not _contains(loop, Break, Continue):
             return False
-        return (ends_for_all or loop.step == 1) and can_go_in_step(loop)
+        return (ends_for_all or loop.step == 1) and can_mask(loop)
 
-    def _together(self, loop: For) -> Together:
-        going, limit = Local(self._fresh("going"), u32), None
+    def _lockstep_loop(self, loop: For) -> LockstepLoop:
+        active, limit = Local(self._fresh("going"), u32), None
         if not self.group.holds(loop.stop):
             limit = Local(self._fresh("limit"), loop.stop.dtype)
             is_over = Apply(OPS["ge"], Local(loop.name, limit.dtype), limit)
             loop = replace(loop, body=(If(is_over, (Break(),)), *loop.body))
         self.group.names.add(loop.name)
-        return Together(loop, Phase(masked(loop.body, going, self._fresh)), going, limit)
+        return LockstepLoop(loop, Phase(masked(loop.body, active, self._fresh)), active, limit)
 
 
-def _before(loop: Together) -> Iterator[Stmt]:
+def _before(loop: LockstepLoop) -> Iterator[Stmt]:
     """What every invocation does before the loop."""
-    yield Var(loop.going.name, literal(u32, 1))
+    yield Var(loop.active.name, literal(u32, 1))
     if loop.limit is not None:
         yield Let(loop.limit.name, loop.stmt.stop)
 
@@ -248,8 +248,8 @@ def _jumps_out(stmt: Stmt) -> bool:
 
 
 def _is_unrolled(loop: For) -> bool:
-    """Whether there are so few rounds that compilers write them out."""
-    return loop.rounds is not None and loop.rounds <= _UNROLLED
+    """Whether compilers unroll the loop."""
+    return loop.trip_count is not None and loop.trip_count <= _UNROLLED
 
 
 def shared_indices(body: Body) -> list[Expr]:

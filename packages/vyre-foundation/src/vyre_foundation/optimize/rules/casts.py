@@ -55,7 +55,7 @@ FITTING      = Types("A, B integers", "A B C", lambda a, b, c: _integers(a, b))
 FITTING_BITS = Types("A, B integers", "A B C", lambda a, b, c: _integers(a, b) and _same_bits(a, b))
 LOW_BITS     = Types("C not wider", "A B C", lambda a, b, c: _integers(a, b, c) and a.bits == b.bits >= c.bits)
 WRAPPED      = Types("B, C integers", "A B C", lambda a, b, c: not a.is_float and _integers(b, c) and _same_bits(b, c))
-KEPT         = Types("B holds A", "A B", lambda a, b: {a, b}.issubset(NUMBERS) and a is not b and holds(b, a))
+EXACT        = Types("B holds A", "A B", lambda a, b: {a, b}.issubset(NUMBERS) and a is not b and holds(b, a))
 BOTH         = Types("integers", "A B", _integers)
 WIDER        = Types("integers, B not narrower", "A B", lambda a, b: _integers(a, b) and b.bits >= a.bits)
 INTO_FLOAT   = Types("from integers to floats", "A B", lambda a, b: not a.is_float and b.is_float)
@@ -66,11 +66,11 @@ FLOATS_BOTH  = Types("floats", "A B", lambda a, b: a.is_float and b.is_float)
 def _compared() -> Iterator[Rule]:
     """Values are compared in the type in which they are, not in one that only holds them."""
     for id in ("eq", "ne", "lt", "le"):
-        yield rule(KEPT, op(id, cast("B", a), cast("B", b)), op(id, a, b))
-        yield rule(KEPT, op(id, cast("B", a), c_B), op(id, a, cast("A", c_B)), Survives(c_B, "A"))
+        yield rule(EXACT, op(id, cast("B", a), cast("B", b)), op(id, a, b))
+        yield rule(EXACT, op(id, cast("B", a), c_B), op(id, a, cast("A", c_B)), Survives(c_B, "A"))
         yield rule(BOTH, op(id, cast("B", a), cast("B", b)), op(id, a, b), Fits(a, "B"), Fits(b, "B"))
         if id in ("lt", "le"):
-            yield rule(KEPT, op(id, c_B, cast("B", a)), op(id, cast("A", c_B), a), Survives(c_B, "A"))
+            yield rule(EXACT, op(id, c_B, cast("B", a)), op(id, cast("A", c_B), a), Survives(c_B, "A"))
 
 
 def _narrow() -> Iterator[Rule]:

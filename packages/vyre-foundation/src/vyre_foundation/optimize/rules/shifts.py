@@ -14,7 +14,7 @@ def _is_not_below_width(dtype: DType, value: Scalar) -> bool:
 
 OUTSIDE = Test("is not below the width", c, _is_not_below_width)
 COUNTS = (c >= 0, c <= "width - 1", d >= 0, d <= "width - 1")
-TOGETHER = (*COUNTS, c + d <= "width - 1")
+COMBINED = (*COUNTS, c + d <= "width - 1")
 BEYOND = (*COUNTS, c + d > "width - 1")
 
 # fmt: off
@@ -25,9 +25,9 @@ RULES = (
     rule(INTEGER, op("rotl", x, c), op("rotl", x, c & "width - 1"),     OUTSIDE),
     rule(INTEGER, op("rotr", x, c), op("rotr", x, c & "width - 1"),     OUTSIDE),
     # One shift for two.
-    rule(INTEGER,          (x << c) << d,  x << (c + d),                *TOGETHER),
+    rule(INTEGER,          (x << c) << d,  x << (c + d),                *COMBINED),
     rule(INTEGER,          (x << c) << d,  0,                           *BEYOND),
-    rule(INTEGER,          (x >> c) >> d,  x >> (c + d),                *TOGETHER),
+    rule(INTEGER,          (x >> c) >> d,  x >> (c + d),                *COMBINED),
     rule(UNSIGNED_INTEGER, (x >> c) >> d,  0,                           *BEYOND),
     rule(SIGNED_INTEGER,   (x >> c) >> d,  x >> "width - 1",            *BEYOND),
     rule(INTEGER, op("rotl", op("rotl", x, c), d), op("rotl", x, c + d)),
