@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -20,6 +21,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.testing.target import generous_target
 from vyre_foundation import DType, bf16, constant, f16, f32, f64, program, u32
 from vyre_foundation.dialects import SignatureMismatch, lookup
+from vyre_foundation.testing.stubs import check_stub
 from vyre_math.dialect import FUNCTIONS, WIDE, rows
 
 UNARY = [name for name in FUNCTIONS if name not in BINARY]
@@ -88,13 +90,24 @@ def test_every_function_has_a_docstring(name: str) -> None:
     function = getattr(vyre_math, name)
     text = inspect.getdoc(function)
     assert text is not None
-    assert text.lower().startswith(f"{FUNCTIONS[name].summary.lower()}.\n\nparameters: `")
-    assert all(f"`{parameter}`" in text for parameter in inspect.signature(function).parameters)
-    assert f"less than {FUNCTIONS[name].bound} units in the last\nplace" in text
-    assert "correctly rounded" in text
+    assert text.startswith(f"Compute {FUNCTIONS[name].summary}, correctly rounded for f32.\n\nDomain: ")
+    assert all(f"\n    {parameter}: " in text for parameter in inspect.signature(function).parameters)
+    assert f"f64: below {FUNCTIONS[name].bound}," in text
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
+def test_the_stub_says_what_the_functions_say() -> None:
+    head = "# ruff: noqa: RUF022\n\nfrom vyre_foundation.build import Operand, Value\n\n__version__: str"
+    check_stub(vyre_math, head, accept=os.environ.get("VYRE_ACCEPT") == "1")
+
+
+def test_calls_take_the_operands_that_the_signature_names() -> None:
+    x = constant(f32, 0.5)
+    assert repr(vyre_math.atan2(x=x, y=1.0)) == repr(vyre_math.atan2(1.0, x))
+    with pytest.raises(TypeError, match=r"^atan2\(\) missing a required argument: 'x'$"):
+        vyre_math.atan2(x)
+
+
 def test_summaries_say_what_is_computed() -> None:
-    assert lookup("math.log1p").summary == "natural logarithm of 1 + x"
+    assert lookup("math.log1p").summary == "the natural logarithm of 1 + x"
     assert all(row.summary for row in rows())

@@ -16,7 +16,7 @@ def test_all_names_are_there() -> None:
 
 
 def test_there_is_nothing_else() -> None:
-    with pytest.raises(AttributeError, match="'vyre' has no attribute 'rnu'"):
+    with pytest.raises(AttributeError, match="vyre attribute rnu"):
         vyre.rnu  # noqa: B018
 
 
@@ -31,14 +31,11 @@ def test_every_name_says_what_it_is(name: str) -> None:
     summary = text.split("\n\n")[0].replace("\n", " ")
     assert summary.endswith((".", ":")), summary
     if inspect.isfunction(value) and inspect.signature(value).parameters:
-        assert "Parameters: " in text or any(f"`{name}`" in text for name in inspect.signature(value).parameters), text
+        assert "Args:\n" in text or any(f"`{name}`" in text for name in inspect.signature(value).parameters), text
 
 
 def test_elementary_functions_say_what_the_table_of_the_dialect_says() -> None:
     for name, function in FUNCTIONS.items():
         text = inspect.getdoc(getattr(vyre, name))
         assert text is not None
-        words = set(function.summary.lower().replace(",", "").split())
-        assert words <= set(text.split("\n")[0].lower().replace(",", "").replace(";", "").replace(".", "").split()) | {
-            "in", "of", "angle", "(x", "y)"
-        }, (name, text)  # fmt: skip
+        assert text.startswith(f"Compute {function.summary}, "), name

@@ -258,5 +258,5 @@ def test_every_method_and_function_says_what_it_does(name: str, member: object) 
     assert text, name
     assert re.match(r"[^\n]{4,}[.:]$", text.split("\n\n")[0].replace("\n", " ")), text
     parameters = inspect.signature(member).parameters if callable(member) else {}
-    if any(p != "self" for p in parameters) and "converted as" not in text and "read as" not in text:
-        assert "Parameters" in text, text
+    if any(p != "self" for p in parameters) and "Value.cast` does" not in text and "Value.bitcast` does" not in text:
+        assert "Args:" in text, text

@@ -21,7 +21,7 @@ from vyre_foundation import (
     apply,
     call,
     constant,
-    dialect,
+    dialects,
     encode,
     print_program,
     program,
@@ -509,17 +509,17 @@ def scale() -> object:
     def expand(x: Expr, n: Expr) -> Expr:
         return Apply(OPS["mul"], x, Cast(f32, n))
 
-    dialect.register([Composition("test.scale", {(f32, u32): f32}, expand, "x * n")])
+    dialects.register([Composition("test.scale", {(f32, u32): f32}, expand, "x * n")])
     yield
-    dialect.unregister(["test.scale"])
+    dialects.unregister(["test.scale"])
 
 
 def test_calls_take_operands_of_their_own_types(p: ProgramBuilder, scale: object) -> None:
     x, n = p.read("x", f32)[0], p.read("n", u32)[0]
     assert repr(call("test.scale", x, n).expr) == "call<f32> test.scale(x[0], n[0])"
-    with pytest.raises(dialect.SignatureMismatch, match=r"test\.scale got \(u32, u32\), expected \(f32, u32\)"):
+    with pytest.raises(dialects.SignatureMismatch, match=r"test\.scale got \(u32, u32\), expected \(f32, u32\)"):
         call("test.scale", n, n)
-    with pytest.raises(dialect.UnknownCallee, match=r"no installed dialect defines 'test\.scales'"):
+    with pytest.raises(dialects.UnknownCallee, match=r"no installed dialect defines 'test\.scales'"):
         call("test.scales", x)
 
 

@@ -31,12 +31,19 @@ _lock = threading.Lock()
 
 
 def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
-    """The backend with an id, opened once per process and kept.
+    """Open the backend with an id, once per process.
 
-    Parameters: `backend`, an id that `vyre backends` lists; None or "auto" for the most preferred one that is
-    available, which is never the reference; a backend is returned as it is.
-    Returns: the backend.
-    Raises: `UnknownBackend`, `BackendUnavailable`; `InvalidLaunch` for what is neither.
+    Args:
+        backend: An id that `vyre backends` lists; None or "auto" for the most preferred available one, which is never
+            the reference; a backend is returned as it is.
+
+    Returns:
+        The backend; later calls with the same id return the same object.
+
+    Raises:
+        UnknownBackend: No installed package registers the id.
+        BackendUnavailable: The backend cannot be opened on this machine.
+        InvalidLaunch: The argument is neither an id nor a backend.
     """
     if isinstance(backend, VyreBackend):
         return backend
@@ -61,15 +68,26 @@ def run(
 ) -> dict[str, npt.NDArray[Any]]:
     """Run a program once over arrays.
 
-    Parameters: `program`, what `build()` returned. The inputs by buffer name, as keywords or as a mapping (for names
-    that keywords cannot have): NumPy arrays of the declared types, what exports DLPack or the array interface, and
-    numbers for uniforms of one element. `backend`, as for `backend_for`. `invocations`, at least so many on x, (x, y)
-    or (x, y, z): without it there are as many on x as the longest output has elements. `config`, options of the
-    dispatch; the profile ``shadow`` (``shadow:16``: one run in sixteen) compares the outputs with the reference's.
-    Returns: the outputs by buffer name, in the declared types. One that is declared `like` an input has the shape of
-    the array that came for it; the others are one-dimensional.
-    Raises: `InvalidInput`, which names the buffer; `InvalidLaunch`, which names the argument; `Trapped`; the other
-    errors of a dispatch (docs/codes.md).
+    Args:
+        program: What `build()` returned.
+        inputs: The inputs by buffer name, for names that keywords cannot have.
+        backend: As for `backend_for`.
+        config: The options of the dispatch. The profile ``shadow`` compares the outputs with the reference's,
+            ``shadow:16`` does so for one run in sixteen.
+        invocations: The least number of invocations on x, (x, y) or (x, y, z). By default there are as many on x as the
+            longest output has elements.
+        **arrays: The inputs by buffer name: NumPy arrays of the declared types and any shape, objects that export
+            DLPack or the array interface, and numbers for uniforms of one element.
+
+    Returns:
+        The outputs by buffer name, in the declared types. An output that is declared `like` an input has the shape of
+        the array that was passed for it; the others have one dimension.
+
+    Raises:
+        InvalidInput: A buffer, which the error names, is missing, unknown or of another type.
+        InvalidLaunch: An argument, which the error names, is of another kind.
+        Trapped: The program recorded a failure.
+        VyreError: The dispatch failed otherwise (docs/codes.md).
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
     return _profiled(backend_for(backend), options).dispatch_arrays(program, named, options)
@@ -90,9 +108,20 @@ def check(
     error on a device (docs/language.md, "Memory"). One run finds a race of these inputs on this grid if there is any,
     unless old values of atomics decide which elements are used.
 
-    Parameters: as for `run`. Each operation of each invocation takes some microseconds here: choose a small input.
-    Returns: the outputs, as `run` does.
-    Raises: `DataRace`, which names both invocations, the buffer, the index and the lines; what `run` raises.
+    Args:
+        program: What `build()` returned.
+        inputs: The inputs by buffer name, as for `run`. Each operation of each invocation takes some microseconds here:
+            choose a small input.
+        config: The options of the dispatch.
+        invocations: The least number of invocations, as for `run`.
+        **arrays: The inputs by buffer name, as for `run`.
+
+    Returns:
+        The outputs, as `run` does.
+
+    Raises:
+        DataRace: The program has a race; the error names both invocations, the buffer, the index and the lines.
+        VyreError: What `run` raises.
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
     return vyre_reference.detect_races(program, named, options)
@@ -101,12 +130,19 @@ def check(
 def grid_for(
     program: Program, invocations: int | Sequence[int], config: DispatchConfig | None = None
 ) -> tuple[int, int, int]:
-    """Workgroups on each axis for at least so many invocations, for `DispatchConfig.grid_override`.
+    """Compute the grid for a number of invocations, for `DispatchConfig.grid_override`.
 
-    Parameters: `invocations` on x, (x, y) or (x, y, z): of an image (width, height), where its array has the shape
-    (height, width). `config`, for a workgroup size that replaces the program's.
-    Returns: the grid, (x, y, z).
-    Raises: `InvalidLaunch` for what is no program or no number of invocations.
+    Args:
+        program: What `build()` returned.
+        invocations: The least number on x, (x, y) or (x, y, z): of an image (width, height), where its array has the
+            shape (height, width).
+        config: May have a workgroup size that replaces the program's.
+
+    Returns:
+        Workgroups on each axis, (x, y, z).
+
+    Raises:
+        InvalidLaunch: The program is none, or the number of invocations is none.
     """
     _require(program, Program, "program", "pass what build() returned")
     return grid_of_invocations(program, invocations, DEFAULT_CONFIG if config is None else config)

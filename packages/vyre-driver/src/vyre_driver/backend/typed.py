@@ -36,12 +36,19 @@ class TypedDispatchExt(ABC):
     ) -> dict[str, Array]:
         """Run `program` over arrays by buffer name.
 
-        Parameters: `arrays`, one for each input, of the declared type and any shape: NumPy arrays, or what exports
-        DLPack, the array interface or the buffer protocol. A uniform of one element also takes a number of Python;
-        other numbers and lists are refused: they carry no type. `config`, options of the dispatch.
-        Returns: the outputs by name, in the declared types. An output that is declared `like` an input, or that is one,
-        has the shape of the array that came for it; the others are one-dimensional.
-        Raises: `InvalidInput`, which names the buffer that is missing, unknown, or of another type.
+        Args:
+            program: A valid program.
+            arrays: One for each input, of the declared type and any shape: NumPy arrays, or objects that export DLPack,
+                the array interface or the buffer protocol. A uniform of one element also takes a number of Python;
+                other numbers and lists are refused, because they carry no type.
+            config: The options of the dispatch.
+
+        Returns:
+            The outputs by name, in the declared types. An output that is declared `like` an input, or that is one, has
+            the shape of the array that was passed for it; the others have one dimension.
+
+        Raises:
+            InvalidInput: A buffer, which the error names, is missing, unknown, or of another type.
         """
         require_whole_elements(program)
         outputs = as_arrays(program, self.dispatch(program, ordered_inputs(program, arrays), config))

@@ -37,7 +37,8 @@ class Row:
 class Spent:
     """An observer for `observed`, which adds up the calls that it sees; those of other threads blur its counts.
 
-    Parameters: `backend`, whose counters say what a call has done.
+    Args:
+        backend: Its counters say what a call has done.
     """
 
     def __init__(self, backend: VyreBackend) -> None:

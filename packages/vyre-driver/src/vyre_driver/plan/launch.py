@@ -147,12 +147,19 @@ def infer_dispatch_grid_for_count(count: int, workgroup_size: Extent) -> Extent:
 def grid_of_invocations(
     program: Program, invocations: int | Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
 ) -> Extent:
-    """Workgroups on each axis for at least so many invocations.
+    """Compute the workgroups on each axis for a number of invocations.
 
-    Parameters: `invocations` on x, or on (x, y) or (x, y, z): the width of an image comes first, unlike in the shape of
-    its array. `config`, for a workgroup size that replaces the program's.
-    Returns: the grid, for `DispatchConfig.grid_override`.
-    Raises: `InvalidLaunch` for what is no number of invocations.
+    Args:
+        program: Has the workgroup size.
+        invocations: The least number on x, or on (x, y) or (x, y, z): the width of an image comes first, unlike in the
+            shape of its array.
+        config: May have a workgroup size that replaces the program's.
+
+    Returns:
+        The grid, for `DispatchConfig.grid_override`.
+
+    Raises:
+        InvalidLaunch: The number of invocations is none.
     """
     given: object = (invocations,) if isinstance(invocations, SupportsIndex) else invocations
     if not isinstance(given, (tuple, list)) or not 1 <= len(given) <= 3 or not all(map(_is_count, given)):

@@ -29,7 +29,7 @@ def _assigned(compute: Callable[[Any, Any], Any]) -> Callable[[Mutable, Operand]
 
 
 class Mutable(Operators):
-    """A mutable local, made by `ProgramBuilder.var`. Use it like a value; every use reads it where the line stands.
+    """A mutable local, made by `ProgramBuilder.var`. Each use reads it at that point of the program.
 
     `set` and the augmented assignments, as in ``count += 1``, give it another value. A plain assignment of Python,
     ``count = …``, gives the Python name something else and changes nothing in the program.
@@ -50,9 +50,10 @@ class Mutable(Operators):
         return f"<mutable {self.dtype} {self._local.name}>"
 
     def get(self) -> Value:
-        """The value at this point of the program.
+        """Read the variable at this point of the program.
 
-        Returns: a value that stays what it is when the variable changes.
+        Returns:
+            A value that stays what it is when the variable changes.
         """
         return self._builder._bind(self._local)
 
@@ -64,8 +65,13 @@ class Mutable(Operators):
     def set(self, value: Operand) -> None:
         """Give the variable another value at this point of the program.
 
-        Parameters: `value`, a value of the variable's type, or a number that the type can hold.
-        Raises: `TypeMismatch` for a value of another type, `LiteralOutOfRange`, `BuildError` for what is no value.
+        Args:
+            value: A value of the variable's type, or a number that the type can hold.
+
+        Raises:
+            TypeMismatch: The value is of another type.
+            LiteralOutOfRange: The type cannot hold the number.
+            BuildError: The operand is no value.
         """
         self._builder._emit(Assign(self._local.name, operand(value, self._local.dtype)))
         self._is_set = True
@@ -189,14 +195,21 @@ class Array:
 _RULES = """
 
         The element is read, combined and written indivisibly; in which order atomics meet on one element is not
-        fixed. Out of bounds nothing is done (docs/language.md, "Memory").
+        fixed. Out of bounds nothing is done (docs/language.md, "Memory"). `build` refuses atomics on types other than
+        u32, i32, u64 and i64, and on memory that cannot be written (V032, V035).
 
-        Parameters: `index`, of an integer type;{expected} `value`, of the buffer's type. Numbers take that type.
-        Returns: the old element, 0 out of bounds.
-        Raises: `BuildError` for what is no value, `TypeMismatch` for a value of another type. `build` refuses atomics
-        on types other than u32, i32, u64 and i64, and on memory that cannot be written (V032, V035).
+        Args:
+            index: A value of an integer type, or an integer.
+{expected}            value: A value of the buffer's type, or a number.
+
+        Returns:
+            The old element; 0 out of bounds.
+
+        Raises:
+            BuildError: An operand is no value.
+            TypeMismatch: A value is of another type.
 """
 for _op in AtomicOp:
     _method = getattr(Array, f"atomic_{_op.value}")
-    _expected = " `expected` and" if _op is AtomicOp.COMPARE_EXCHANGE else ""
+    _expected = " " * 12 + "expected: As `value`.\n" if _op is AtomicOp.COMPARE_EXCHANGE else ""
     _method.__doc__ = f"{_method.__doc__}{_RULES.format(expected=_expected)}"

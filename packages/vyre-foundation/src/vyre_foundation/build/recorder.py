@@ -91,11 +91,18 @@ class ProgramBuilder:
     ) -> Array:
         """Declare an input.
 
-        Parameters: `name`, by which a launch binds it; `dtype`, the type of the elements; `count`, how many elements it
-        has, a number or a rule; `like`, another buffer that is as long. Without either the launch decides.
-        Returns: the buffer. It can be loaded from.
-        Raises: `BuildError` for a name that is taken and for arguments of other kinds, `DeclarationError` for a
-        declaration that contradicts itself.
+        Args:
+            name: The name by which a launch binds it.
+            dtype: The type of the elements.
+            count: The number of elements, or a rule. Without `count` and `like` the launch decides.
+            like: Another buffer of the same length.
+
+        Returns:
+            The buffer, which can be loaded from.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ, Memory.STORAGE, count, like)
 
@@ -110,10 +117,19 @@ class ProgramBuilder:
     ) -> Array:
         """Declare an output, zero before the dispatch.
 
-        Parameters: as for `read`; one of `count` and `like` is needed. With `like` the output takes the shape of the
-        array that is passed for that buffer. `output_range`, the bytes start … stop that the host receives.
-        Returns: the buffer. It can be stored to.
-        Raises: as `read`.
+        Args:
+            name: The name under which a launch returns it.
+            dtype: The type of the elements.
+            count: The number of elements, or a rule. One of `count` and `like` is needed.
+            like: Another buffer of the same length; the output takes the shape of the array that is passed for it.
+            output_range: The bytes start … stop that the host receives; all of them by default.
+
+        Returns:
+            The buffer, which can be stored to.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.WRITE, Memory.STORAGE, count, like, output_range)
 
@@ -126,29 +142,56 @@ class ProgramBuilder:
         like: Array | None = None,
         output_range: tuple[int, int] | None = None,
     ) -> Array:
-        """Declare an input that is also an output; the array that a caller passes stays as it is.
+        """Declare an input that is also an output. The array that a caller passes is not changed.
 
-        Parameters: as for `read` and `write`.
-        Returns: the buffer. It can be loaded from and stored to, and allows atomics.
-        Raises: as `read`.
+        Args:
+            name: The name by which a launch binds and returns it.
+            dtype: The type of the elements.
+            count: The number of elements, or a rule. Without `count` and `like` the launch decides.
+            like: Another buffer of the same length.
+            output_range: The bytes start … stop that the host receives; all of them by default.
+
+        Returns:
+            The buffer, which can be loaded from and stored to, and allows atomics.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.STORAGE, count, like, output_range)
 
     def uniform(self, name: str, dtype: DTypeLike, count: int | None = None) -> Array:
         """Declare a small input that is the same for all invocations.
 
-        Parameters: as for `read`. A uniform of one element also takes a number in `vyre.run`.
-        Returns: the buffer. It can be loaded from.
-        Raises: as `read`.
+        Args:
+            name: The name by which a launch binds it.
+            dtype: The type of the elements.
+            count: The number of elements; by default the launch decides. For a single element, `vyre.run` takes a
+                number.
+
+        Returns:
+            The buffer, which can be loaded from.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ, Memory.UNIFORM, count, None)
 
     def constant(self, name: str, dtype: DTypeLike, values: npt.ArrayLike) -> Array:
         """Declare a table that is embedded in the program.
 
-        Parameters: `values`, numbers: floats are rounded, integers and bools must fit the type.
-        Returns: the buffer. It can be loaded from.
-        Raises: `BuildError` for values that are no numbers or do not fit; as `read`.
+        Args:
+            name: Its name in the text form and in messages.
+            dtype: The type of the elements.
+            values: Numbers, of any shape: floats are rounded, integers and bools must fit the type.
+
+        Returns:
+            The buffer, which can be loaded from.
+
+        Raises:
+            BuildError: The name is taken, or the values are no numbers or do not fit.
+            DeclarationError: The declaration contradicts itself.
         """
         name, type_ = arguments.text(name, "the name of a buffer"), arguments.dtype_of(dtype)
         table = arguments.table_of(type_, values, name)
@@ -157,87 +200,153 @@ class ProgramBuilder:
     def workgroup(self, name: str, dtype: DTypeLike, count: int) -> Array:
         """Declare memory that the invocations of a workgroup share, zero when the workgroup starts.
 
-        Parameters: as for `read`; `count` is needed. All workgroup memory of a program is at most 32 KiB (V012).
-        Returns: the buffer. It can be loaded from and stored to, and allows atomics.
-        Raises: as `read`.
+        Args:
+            name: Its name in the text form and in messages.
+            dtype: The type of the elements.
+            count: The number of elements. All workgroup memory of a program is at most 32 KiB (V012).
+
+        Returns:
+            The buffer, which can be loaded from and stored to, and allows atomics.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.WORKGROUP, count, None)
 
     def private(self, name: str, dtype: DTypeLike, count: int) -> Array:
         """Declare a small array of each invocation, zero at first.
 
-        Parameters: as for `read`; `count` is needed. All private memory of a program is at most 16 KiB (V012).
-        Returns: the buffer. It can be loaded from and stored to.
-        Raises: as `read`.
+        Args:
+            name: Its name in the text form and in messages.
+            dtype: The type of the elements.
+            count: The number of elements. All private memory of a program is at most 16 KiB (V012).
+
+        Returns:
+            The buffer, which can be loaded from and stored to.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.PRIVATE, count, None)
 
     def scratch(self, name: str, dtype: DTypeLike, count: Count | None = None, *, like: Array | None = None) -> Array:
         """Declare memory of the dispatch that the host does not see, zero at first.
 
-        Parameters: as for `write`; `count` may be `PerLaunch`, elements for each workgroup or invocation.
-        Returns: the buffer. It can be loaded from and stored to, and allows atomics.
-        Raises: as `read`.
+        Args:
+            name: Its name in the text form and in messages.
+            dtype: The type of the elements.
+            count: The number of elements, or a rule, such as `PerLaunch` for elements of each workgroup or invocation.
+            like: Another buffer of the same length.
+
+        Returns:
+            The buffer, which can be loaded from and stored to, and allows atomics.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.SCRATCH, count, like)
 
     def persistent(
         self, name: str, dtype: DTypeLike, count: int | LengthOf | None = None, *, like: Array | None = None
     ) -> Array:
-        """Declare memory that a compiled pipeline keeps on the device between dispatches, zero at first.
+        """Declare memory that a compiled pipeline retains on the device between dispatches, zero at first.
 
-        Parameters: as for `write`.
-        Returns: the buffer. It can be loaded from and stored to, and allows atomics.
-        Raises: as `read`.
+        Args:
+            name: Its name in the text form and in messages.
+            dtype: The type of the elements.
+            count: The number of elements, or a rule. One of `count` and `like` is needed.
+            like: Another buffer of the same length.
+
+        Returns:
+            The buffer, which can be loaded from and stored to, and allows atomics.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+            DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.PERSISTENT, count, like)
 
     # ── where am I ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def global_id(self, axis: int = 0) -> Value:
-        """The number of this invocation in the launch, on one axis.
+        """Give the number of this invocation in the launch, on one axis.
 
         It is ``workgroup_id * workgroup_size + local_id`` (docs/language.md, "Launches"). The grid has whole
         workgroups, so it may lie beyond the end of an output: such stores do nothing.
 
-        Parameters: `axis`, 0, 1 or 2 for x, y or z. For y and z a launch says `invocations`, or the grid.
-        Returns: a value of u32.
-        Raises: `TypeMismatch` for another axis, `BuildError` for what is no integer.
+        Args:
+            axis: 0, 1 or 2 for x, y or z. Launches of programs that use y or z need `invocations`, or the grid.
+
+        Returns:
+            A value of u32.
+
+        Raises:
+            TypeMismatch: There is no such axis.
+            BuildError: The axis is no integer.
         """
         return Value(Id(IdKind.GLOBAL_ID, arguments.axis(axis)))
 
     def local_id(self, axis: int = 0) -> Value:
-        """The number of this invocation in its workgroup, on one axis: 0 … size of the workgroup - 1.
+        """Give the number of this invocation in its workgroup, on one axis: 0 … size of the workgroup - 1.
 
-        Parameters, returns, raises: as `global_id`.
+        Args:
+            axis: 0, 1 or 2 for x, y or z.
+
+        Returns:
+            A value of u32.
+
+        Raises:
+            TypeMismatch: There is no such axis.
+            BuildError: The axis is no integer.
         """
         return Value(Id(IdKind.LOCAL_ID, arguments.axis(axis)))
 
     def workgroup_id(self, axis: int = 0) -> Value:
-        """The number of this workgroup in the grid, on one axis.
+        """Give the number of this workgroup in the grid, on one axis.
 
-        Parameters, returns, raises: as `global_id`.
+        Args:
+            axis: 0, 1 or 2 for x, y or z.
+
+        Returns:
+            A value of u32.
+
+        Raises:
+            TypeMismatch: There is no such axis.
+            BuildError: The axis is no integer.
         """
         return Value(Id(IdKind.WORKGROUP_ID, arguments.axis(axis)))
 
     def num_workgroups(self, axis: int = 0) -> Value:
-        """How many workgroups the grid has, on one axis.
+        """Give the number of workgroups in the grid, on one axis.
 
-        Parameters, returns, raises: as `global_id`.
+        Args:
+            axis: 0, 1 or 2 for x, y or z.
+
+        Returns:
+            A value of u32.
+
+        Raises:
+            TypeMismatch: There is no such axis.
+            BuildError: The axis is no integer.
         """
         return Value(Id(IdKind.NUM_WORKGROUPS, arguments.axis(axis)))
 
     def subgroup_lane(self) -> Value:
-        """The number of this invocation in its subgroup. The program declares a `subgroup_size`.
+        """Give the number of this invocation in its subgroup. The program must declare a `subgroup_size`.
 
-        Returns: a value of u32.
+        Returns:
+            A value of u32, below the size of the subgroup.
         """
         return Value(Id(IdKind.SUBGROUP_LANE))
 
     def subgroup_size_(self) -> Value:
-        """How many invocations a subgroup has: the `subgroup_size` of the program.
+        """Give the number of invocations in a subgroup: the `subgroup_size` of the program.
 
-        Returns: a value of u32.
+        Returns:
+            A value of u32.
         """
         return Value(Id(IdKind.SUBGROUP_SIZE))
 
@@ -246,20 +355,36 @@ class ProgramBuilder:
     def let(self, value: Operand, dtype: DTypeLike | None = None, name: str = "t") -> Value:
         """Compute a value here, once.
 
-        Parameters: `value`; `dtype`, its type, needed for a number; `name`, how the local's name begins.
-        Returns: the value, which stays what it is.
-        Raises: `BuildError` for what is no value, or for a number without a type; `TypeMismatch` for another type.
+        Args:
+            value: A value, or a number.
+            dtype: Its type, needed for a number.
+            name: How the local's name begins.
+
+        Returns:
+            The value, which does not change when a variable or buffer that it was read from does.
+
+        Raises:
+            BuildError: The operand is no value, or a number without a type.
+            TypeMismatch: The value is of another type.
         """
         fresh, expr = self._local(value, dtype, name)
         self._emit(Let(fresh, expr))
         return Value(Local(fresh, expr.dtype))
 
     def var(self, value: Operand, dtype: DTypeLike | None = None, name: str = "v") -> Mutable:
-        """Make a mutable local.
+        """Make a mutable local. `build` refuses one that is never set: use `let` for what does not change.
 
-        Parameters: `value`, its first value; `dtype`, its type, needed for a number; `name`, how its name begins.
-        Returns: the variable, which `Mutable.set` and augmented assignments change.
-        Raises: as `let`. `build` refuses a variable that is never set: `let` makes what does not change.
+        Args:
+            value: Its first value.
+            dtype: Its type, needed for a number.
+            name: How its name begins.
+
+        Returns:
+            The variable, which `Mutable.set` and augmented assignments change.
+
+        Raises:
+            BuildError: The operand is no value, or a number without a type.
+            TypeMismatch: The value is of another type.
         """
         fresh, expr = self._local(value, dtype, name)
         self._emit(Var(fresh, expr))
@@ -268,20 +393,29 @@ class ProgramBuilder:
         return made
 
     def if_(self, condition: Operand) -> Block[None]:
-        """A block of statements that run where a condition holds: ``with p.if_(x > 0):``. `else_` may follow.
+        """Open a block of statements that run where a condition holds: ``with p.if_(x > 0):``. `else_` may follow.
 
-        Parameters: `condition`, a bool.
-        Returns: the block, for a `with` statement. `build` refuses one that no `with` statement has opened.
-        Raises: `TypeMismatch` for a condition that is no bool, `BuildError` for what is no value.
+        Args:
+            condition: A value of bool.
+
+        Returns:
+            The block, for a `with` statement. `build` refuses one that no `with` statement has opened.
+
+        Raises:
+            TypeMismatch: The condition is no bool.
+            BuildError: The condition is no value.
         """
         test = operand(condition, bool_)
         return Block(self, "p.if_(…)", lambda body: If(test, body), _nothing)
 
     def else_(self) -> Block[None]:
-        """A block of statements that run where the condition of the `if_` block right before does not hold.
+        """Open a block of statements that run where the condition of the `if_` block right before does not hold.
 
-        Returns: the block, for a `with` statement.
-        Raises: `BuildError` where no `if_` block stands before, or one that has an `else_` block.
+        Returns:
+            The block, for a `with` statement.
+
+        Raises:
+            BuildError: No `if_` block stands right before, or it has an `else_` block already.
         """
 
         def condition() -> If:
@@ -306,13 +440,24 @@ class ProgramBuilder:
         dtype: DTypeLike | None = None,
         name: str = "i",
     ) -> Block[Value]:
-        """A loop: ``with p.range(n) as k:`` counts from 0 while below `n`, ``p.range(start, stop, step)`` as Python.
+        """Open a loop: ``with p.range(n) as k:`` counts from 0 while below `n`, ``p.range(start, stop, step)`` as in
+        Python.
 
-        Parameters: `start` and `stop`, integers, read once; a single bound is `stop`. `step`, a positive integer.
-        `dtype`, the counter's type: that of the bounds, or u32 for numbers. `name`, how the counter's name begins.
-        Returns: the block, for a `with` statement, which gives the counter.
-        Raises: `BuildError` for a step that is no integer, or for bounds that are no values; `TypeMismatch`,
-        `LiteralOutOfRange`. `build` refuses a step below 1 (V042).
+        Args:
+            start: The first value of the counter, an integer read once; with a single bound that is `stop`, and `start`
+                is 0.
+            stop: The counter stays below it; read once.
+            step: A positive integer, known while the program is built.
+            dtype: The counter's type: by default that of the bounds, or u32 where both are numbers.
+            name: How the counter's name begins.
+
+        Returns:
+            The block, for a `with` statement, which gives the counter.
+
+        Raises:
+            BuildError: The step is no integer, or a bound is no value. `build` refuses a step below 1 (V042).
+            TypeMismatch: The bounds have different types.
+            LiteralOutOfRange: The type cannot hold a bound.
         """
         first, last = (0, start) if stop is None else (start, stop)
         known = [x.dtype for x in (first, last) if isinstance(x, (Value, Mutable))]
@@ -329,11 +474,16 @@ class ProgramBuilder:
         )
 
     def region(self, label: str) -> Block[None]:
-        """A block whose label says where its statements come from; it changes nothing else.
+        """Open a block whose label says where its statements come from; it changes nothing else.
 
-        Parameters: `label`, any text of at most 1024 bytes.
-        Returns: the block, for a `with` statement.
-        Raises: `BuildError` for a label that is no string.
+        Args:
+            label: A text of at most 1024 bytes.
+
+        Returns:
+            The block, for a `with` statement.
+
+        Raises:
+            BuildError: The label is no string.
         """
         text = arguments.text(label, "the label of a region")
         return Block(self, "p.region(…)", lambda body: Region(text, body), _nothing, is_transparent=True)
@@ -365,20 +515,32 @@ class ProgramBuilder:
         self._emit(Barrier(Scope.GRID))
 
     def trap(self, code: Operand, tag: str) -> None:
-        """Record a failure and go on: the dispatch raises `Trapped` and gives no outputs.
+        """Record a failure and continue: the dispatch raises `Trapped` and returns no outputs.
 
-        Parameters: `code`, u32; `tag`, a text that says what failed.
-        Raises: `BuildError` for what is no value or no text, `TypeMismatch` for another type.
+        Args:
+            code: A value of u32, which the error reports.
+            tag: A text that says what failed.
+
+        Raises:
+            BuildError: The code is no value, or the tag is no text.
+            TypeMismatch: The code is of another type.
         """
         self._emit(Trap(operand(code, u32), arguments.text(tag, "the tag of a trap")))
 
     def subgroup(self, op: SubgroupOp | str, value: Operand, lane: Operand | None = None) -> Value:
-        """A collective over the subgroup, which all its invocations reach.
+        """Compute a collective over the subgroup, which all its invocations must reach.
 
-        Parameters: `op`, its name, such as ``"reduce_add"``, ``"shuffle_xor"`` or ``"ballot"``; `value`, the operand;
-        `lane`, u32, for broadcast, shuffle and shuffle_xor. docs/language.md, "Subgroups", has the table.
-        Returns: what this invocation gets.
-        Raises: `BuildError` for another name, which lists them, or for what is no value; `TypeMismatch`.
+        Args:
+            op: Its name, such as ``"reduce_add"``, ``"shuffle_xor"`` or ``"ballot"`` (docs/language.md, "Subgroups").
+            value: The operand of this invocation.
+            lane: A value of u32, for broadcast, shuffle and shuffle_xor.
+
+        Returns:
+            The result of this invocation.
+
+        Raises:
+            BuildError: There is no such collective, or an operand is no value.
+            TypeMismatch: An operand is of a type that the collective does not take.
         """
         chosen = arguments.subgroup_op(op)
         of_bools = chosen in (SubgroupOp.BALLOT, SubgroupOp.ANY, SubgroupOp.ALL)
@@ -390,8 +552,12 @@ class ProgramBuilder:
     def indirect_dispatch(self, buffer: Array, offset: int = 0) -> None:
         """Take the grid from three u32 elements of an input.
 
-        Parameters: `buffer`, an input of u32; `offset`, the index of the first of the elements.
-        Raises: `BuildError` for what is no buffer, or no integer.
+        Args:
+            buffer: An input of u32.
+            offset: The index of the first of the elements.
+
+        Raises:
+            BuildError: The buffer is none, or the offset is no integer.
         """
         first = arguments.integer(offset, "the offset of the grid")
         self._emit(IndirectDispatch(_array(buffer, "the buffer of the grid").decl, first))
@@ -399,11 +565,14 @@ class ProgramBuilder:
     # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def build(self) -> Program:
-        """The program, validated.
+        """Give the program, validated.
 
-        Returns: the program, which is immutable.
-        Raises: `InvalidProgram`, which lists every finding with the line that wrote it; `BuildError` for lines that
-        have no effect: a block that no `with` statement has opened, a variable that is never set.
+        Returns:
+            The program, which is immutable.
+
+        Raises:
+            InvalidProgram: The program breaks a rule; the error lists every finding with the line that wrote it.
+            BuildError: A line has no effect: no `with` statement opens a block, or a variable is never set.
         """
         self._refuse_without_effect()
         result = self.build_unchecked()
@@ -411,9 +580,13 @@ class ProgramBuilder:
         return result
 
     def build_unchecked(self) -> Program:
-        """The program, not validated.
+        """Give the program without validating it.
 
-        Raises: `BuildError` inside of a block.
+        Returns:
+            The program, which `validate` may refuse.
+
+        Raises:
+            BuildError: A block is open.
         """
         if len(self._bodies) != 1:
             raise BuildError("a block is still open", fix="build after the `with` block has ended")
@@ -498,12 +671,18 @@ class ProgramBuilder:
 
 
 def program(name: str, workgroup_size: int | Sequence[int] = 64, subgroup_size: int | None = None) -> ProgramBuilder:
-    """Begin a program: ``with program("xor", workgroup_size=64) as p:``.
+    """Begin a program, as in ``with program("xor", workgroup_size=64) as p``.
 
-    Parameters: `name`, any text; `workgroup_size`, invocations per workgroup on (x, y, z), or fewer axes, or x alone;
-    `subgroup_size`, a power of two in 1 … 64 that divides them, for programs with collectives.
-    Returns: the builder.
-    Raises: `BuildError` for arguments of other kinds. `build` checks the limits (V010, V011).
+    Args:
+        name: Any text.
+        workgroup_size: Invocations per workgroup on (x, y, z), on fewer axes, or on x alone (V010, V011).
+        subgroup_size: A power of two in 1 … 64 that divides them, for programs with collectives.
+
+    Returns:
+        The builder.
+
+    Raises:
+        BuildError: An argument is of another kind.
     """
     return ProgramBuilder(name, workgroup_size, subgroup_size)
 

@@ -167,9 +167,9 @@ _REFLECTED = {
 
 
 class Value(Operators):
-    """An expression with Python's operators. It is immutable: an operator gives another value.
+    """An immutable expression with Python's operators, each of which gives another value.
 
-    Reading a buffer, computing with values and the functions of vyre make values; `dtype` is the type.
+    Reading a buffer, computing with values and the functions of vyre make values.
     """
 
     __slots__ = ("_born", "expr")
@@ -203,24 +203,35 @@ class Value(Operators):
     __imod__ = _augmented(operator.mod)
 
     def cast(self, dtype: DTypeLike) -> Value:
-        """This value converted to another type.
+        """Convert this value to another type.
 
         Integers wrap, floats to integers truncate and saturate, NaN gives 0, floats are rounded to nearest with ties to
-        even; the table is in docs/language.md, "Conversions".
+        even (docs/language.md, "Conversions").
 
-        Parameters: `dtype`, a type such as `u32`, or NumPy's, as in ``np.uint32``.
-        Returns: a value of that type; this one if it has it already.
-        Raises: `BuildError` if `dtype` is no type.
+        Args:
+            dtype: A type such as `u32`, or NumPy's, as in ``np.uint32``.
+
+        Returns:
+            A value of that type; this one if it has it already.
+
+        Raises:
+            BuildError: `dtype` is no type.
         """
         wanted = arguments.dtype_of(dtype)
         return self if wanted is self.dtype else Value(Cast(wanted, self.expr))
 
     def bitcast(self, dtype: DTypeLike) -> Value:
-        """The bits of this value read as another type of the same width. A NaN shows its canonical bits.
+        """Read the bits of this value as another type of the same width. A NaN shows its canonical bits.
 
-        Parameters: `dtype`, a type of as many bits.
-        Returns: a value of that type; this one if it has it already.
-        Raises: `TypeMismatch` if the widths differ, `BuildError` if `dtype` is no type.
+        Args:
+            dtype: A type of as many bits.
+
+        Returns:
+            A value of that type; this one if it has it already.
+
+        Raises:
+            TypeMismatch: The widths differ.
+            BuildError: `dtype` is no type.
         """
         wanted = arguments.dtype_of(dtype)
         return self if wanted is self.dtype else Value(Bitcast(wanted, self.expr))
@@ -257,15 +268,19 @@ def _renamed(old: Operators, new: Value, frame: int) -> Value:
 
 
 def apply(op: Op | str, *operands: Operand) -> Value:
-    """A row of the op table applied to operands.
+    """Apply a row of the op table to operands.
 
-    Parameters: `op`, a row or its id, as in ``"div"``; `operands`, of which at least one is a value: numbers take its
-    type.
-    Returns: a value of the type that the row gives for its operands.
-    Raises: `BuildError` for an unknown op and for operands that are no values, `TypeMismatch` for operands of types
-    that the op does not take, `LiteralOutOfRange` for a number that the type cannot hold.
+    Args:
+        op: A row or its id, as in ``"div"`` (docs/language.md, "Ops"; `vyre ops` lists them).
+        *operands: At least one is a value; numbers take its type.
 
-    The rows are in docs/language.md, "Ops"; `vyre ops` lists them.
+    Returns:
+        A value of the type that the row gives for its operands.
+
+    Raises:
+        BuildError: There is no such op, or an operand is no value.
+        TypeMismatch: The op does not take the types of the operands.
+        LiteralOutOfRange: The type cannot hold a number.
     """
     row = arguments.op_of(op)
     dtype = common_dtype(operands)
@@ -273,32 +288,56 @@ def apply(op: Op | str, *operands: Operand) -> Value:
 
 
 def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
-    """One of two values, by a condition. Both are evaluated, which cannot be observed.
+    """Choose one of two values by a condition. Both are evaluated, which cannot be observed.
 
-    Parameters: `condition`, a bool; `if_true` and `if_false`, of one type; at least one of them is a value.
-    Returns: `if_true` where `condition` holds, else `if_false`.
-    Raises: `TypeMismatch` for a condition that is no bool, or for two types; `BuildError` if neither arm has a type.
+    Args:
+        condition: A value of bool.
+        if_true: The result where the condition holds.
+        if_false: The result elsewhere, of the same type; at least one of the two is a value.
+
+    Returns:
+        A value of the type of the two.
+
+    Raises:
+        TypeMismatch: The condition is no bool, or the two have different types.
+        BuildError: Neither of the two has a type.
     """
     dtype = common_dtype((if_true, if_false))
     return Value(SelectExpr(operand(condition, bool_), operand(if_true, dtype), operand(if_false, dtype)))
 
 
 def constant(dtype: DTypeLike, value: Number) -> Value:
-    """A number as a value of a type.
+    """Make a number a value of a type.
 
-    Parameters: `dtype`, the type; `value`, a number: floats are rounded to nearest, integers must fit.
-    Returns: the literal.
-    Raises: `LiteralOutOfRange` if the type cannot hold the number, `BuildError` for what is no number or no type.
+    Args:
+        dtype: The type.
+        value: A number: floats are rounded to nearest, integers must fit.
+
+    Returns:
+        The literal.
+
+    Raises:
+        LiteralOutOfRange: The type cannot hold the number.
+        BuildError: One of the arguments is no number or no type.
     """
     return Value(operand(value, arguments.dtype_of(dtype)))
 
 
 def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
-    """An op of a registered dialect, such as ``"math.exp"``.
+    """Call an op of a registered dialect, such as ``"math.exp"``.
 
-    Parameters: `callee`, the id; `operands`, of which at least one is a value; `attrs`, attributes by name.
-    Returns: a value of the type that the op's signature gives.
-    Raises: `UnknownCallee` if no dialect defines it, `SignatureMismatch` for operands of other types, `BadAttribute`.
+    Args:
+        callee: The id of the op.
+        *operands: At least one is a value; numbers take its type.
+        **attrs: The attributes of the op by name.
+
+    Returns:
+        A value of the type that the op's signature gives.
+
+    Raises:
+        UnknownCallee: No dialect defines the op.
+        SignatureMismatch: The op has no signature for the types of the operands.
+        BadAttribute: An attribute is missing, unknown, or of another kind.
     """
 
     dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
@@ -321,6 +360,11 @@ def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
 
 
 def common_dtype(operands: Sequence[Operand]) -> DType:
+    """Give the type of the first operand that has one.
+
+    Raises:
+        BuildError: None has, or one is neither a value nor a number.
+    """
     for x in operands:
         if isinstance(x, Operators):
             return x.dtype  # type: ignore[attr-defined, no-any-return]

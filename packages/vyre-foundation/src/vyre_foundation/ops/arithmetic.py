@@ -112,11 +112,11 @@ REM = Op("rem", 5, 2, INTEGERS, _SAME, remainder, "x - (x / y) * y; x % 0 = 0, M
 NEG = Op("neg", 6, 1, NUMBERS, _SAME, lambda t, x: -x, "-x; wraps at MIN",
          laws=Laws(involution=True), float_laws=Laws(involution=True),
          witnesses=at(i32, (-2**31, -2**31), (5, -5)) + at(u8, (1, 255)) + at(f32, (0.0, -0.0), (INF, -INF)))
-ABS = Op("abs", 7, 1, NUMBERS, _SAME, lambda t, x: abs(x), "absolute value; wraps at MIN",
+ABS = Op("abs", 7, 1, NUMBERS, _SAME, lambda t, x: abs(x), "the absolute value of x; wraps at MIN",
          witnesses=at(i32, (-2**31, -2**31), (-5, 5)) + at(u8, (200, 200)) + at(f32, (-0.0, 0.0), (-INF, INF)))
 ABS_DIFF = Op("abs_diff", 8, 2, INTEGERS, _UNSIGNED, lambda t, x, y: abs(x - y), "|x - y|, as the unsigned type",
          laws=_COMMUTES, witnesses=at(i32, (-2**31, 2**31 - 1, 2**32 - 1), (3, 5, 2)) + at(u8, (0, 255, 255)))
-MUL_HIGH = Op("mul_high", 9, 2, INTEGERS, _SAME, lambda t, x, y: (x * y) >> t.bits, "the high half of the double-width product",
+MUL_HIGH = Op("mul_high", 9, 2, INTEGERS, _SAME, lambda t, x, y: (x * y) >> t.bits, "the high half of the double-width product x * y",
          laws=Laws(commutative=True, absorbing=0), witnesses=at(u32, (2**32 - 1, 2**32 - 1, 2**32 - 2)) + at(i32, (-1, 1, -1), (-2**31, -2**31, 2**30))
          + at(u64, (2**63, 2, 1)) + at(i64, (-2**63, 2, -1)) + at(u8, (16, 16, 1)))
 ADD_SAT = Op("add_sat", 10, 2, INTEGERS, _SAME, lambda t, x, y: clamp(t, x + y), "x + y, clamped to the type",
@@ -125,20 +125,20 @@ SUB_SAT = Op("sub_sat", 11, 2, INTEGERS, _SAME, lambda t, x, y: clamp(t, x - y),
          laws=Laws(identity=0, self_inverse=True), witnesses=at(u8, (1, 2, 0)) + at(i8, (-100, 100, -128), (0, -128, 127)))
 MUL_SAT = Op("mul_sat", 12, 2, INTEGERS, _SAME, lambda t, x, y: clamp(t, x * y), "x * y, clamped to the type",
          laws=Laws(commutative=True, identity=1, absorbing=0), witnesses=at(u8, (16, 16, 255)) + at(i8, (-128, -1, 127), (16, -16, -128)))
-MIN = Op("min", 13, 2, NUMBERS, _SAME, minimum, "the lesser; a NaN loses, -0 < +0",
+MIN = Op("min", 13, 2, NUMBERS, _SAME, minimum, "the lesser of x and y; a NaN loses, -0 < +0",
          laws=Laws(commutative=True, associative=True, idempotent=True, identity="highest", absorbing="lowest"),
          float_laws=Laws(commutative=True, associative=True, idempotent=True, identity=NAN),
          witnesses=at(i32, (-1, 1, -1)) + at(u32, (2**32 - 1, 1, 1)) + at(f32, (NAN, 1.0, 1.0), (0.0, -0.0, -0.0), (-0.0, 0.0, -0.0), (NAN, NAN, NAN)))
-MAX = Op("max", 14, 2, NUMBERS, _SAME, maximum, "the greater; a NaN loses, -0 < +0",
+MAX = Op("max", 14, 2, NUMBERS, _SAME, maximum, "the greater of x and y; a NaN loses, -0 < +0",
          laws=Laws(commutative=True, associative=True, idempotent=True, identity="lowest", absorbing="highest"),
          float_laws=Laws(commutative=True, associative=True, idempotent=True, identity=NAN),
          witnesses=at(i32, (-1, 1, 1)) + at(u32, (2**32 - 1, 1, 2**32 - 1)) + at(f32, (1.0, NAN, 1.0), (0.0, -0.0, 0.0), (-0.0, 0.0, 0.0)))
-SQRT = Op("sqrt", 15, 1, FLOATS, _SAME, square_root, "square root, correctly rounded",
+SQRT = Op("sqrt", 15, 1, FLOATS, _SAME, square_root, "the square root of x, correctly rounded",
          witnesses=at(f32, (-0.0, -0.0), (-1.0, NAN), (2.0, 1.4142135381698608), (INF, INF)) + at(f16, (2.0, 1.4140625)) + at(f64, (2.0, 1.4142135623730951)))
 FMA = Op("fma", 16, 3, (f32, f64), _SAME, fused_multiply_add, "x * y + z with one rounding",
          witnesses=at(f32, (1.0000001192092896, 1.0000001192092896, -1.000000238418579, 1.4210854715202004e-14), (INF, 0.0, 1.0, NAN), (-1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, -0.0, -0.0))
          + at(f64, (1.0000000000000002, 1.0000000000000002, -1.0000000000000004, 4.930380657631324e-32), (1e300, -1e300, 0.0, -INF), (1e300, 1e300, -INF, -INF)))
-SIGN = Op("sign", 17, 1, FLOATS, _SAME, sign, "-1, 1, or the operand where it is a zero or NaN",
+SIGN = Op("sign", 17, 1, FLOATS, _SAME, sign, "-1, 1, or x where it is a zero or NaN",
          witnesses=at(f32, (-3.0, -1.0), (-0.0, -0.0), (0.0, 0.0), (NAN, NAN), (INF, 1.0)))
 COPYSIGN = Op("copysign", 18, 2, FLOATS, _SAME, copy_sign, "the magnitude of x with the sign of y; a NaN counts as positive",
          witnesses=at(f32, (1.0, -0.0, -1.0), (-INF, 2.0, INF), (-0.0, 1.0, 0.0), (-1.0, NAN, 1.0)))

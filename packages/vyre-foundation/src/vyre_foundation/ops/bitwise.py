@@ -49,28 +49,28 @@ OR = Op("or", 33, 2, _BITS, _SAME, lambda t, x, y: x | y, "bitwise or; logical o
 XOR = Op("xor", 34, 2, _BITS, _SAME, lambda t, x, y: x ^ y, "bitwise exclusive or; logical on bool",
          laws=Laws(commutative=True, associative=True, identity=0, self_inverse=True),
          witnesses=at(u8, (0xFF, 0x0F, 0xF0)) + at(i8, (-1, 1, -2)) + at(bool_, (True, True, False), (True, False, True)))
-NOT = Op("not", 35, 1, _BITS, _SAME, lambda t, x: not x if t is bool_ else ~x, "every bit flipped; logical on bool",
+NOT = Op("not", 35, 1, _BITS, _SAME, lambda t, x: not x if t is bool_ else ~x, "x with every bit flipped; logical on bool",
          laws=Laws(involution=True), witnesses=at(u8, (0, 255)) + at(i32, (0, -1)) + at(bool_, (True, False), (False, True)))
-SHL = Op("shl", 36, 2, INTEGERS, _SAME, lambda t, x, n: x << n % t.bits, "x shifted left by n modulo the width",
+SHL = Op("shl", 36, 2, INTEGERS, _SAME, lambda t, x, count: x << count % t.bits, "x shifted left by count modulo the width",
          laws=Laws(identity=0), witnesses=at(u32, (1, 31, 2**31), (1, 32, 1), (1, 33, 2)) + at(i8, (1, 7, -128), (1, -1, -128)))
-SHR = Op("shr", 37, 2, INTEGERS, _SAME, lambda t, x, n: x >> n % t.bits, "x shifted right by n modulo the width; signed types keep the sign",
+SHR = Op("shr", 37, 2, INTEGERS, _SAME, lambda t, x, count: x >> count % t.bits, "x shifted right by count modulo the width; signed types keep the sign",
          laws=Laws(identity=0), witnesses=at(u32, (2**31, 31, 1), (8, 35, 1)) + at(i8, (-128, 7, -1), (-1, 1, -1), (64, 6, 1)))
-ROTL = Op("rotl", 38, 2, INTEGERS, _SAME, rotate_left, "bits rotated left by n modulo the width",
+ROTL = Op("rotl", 38, 2, INTEGERS, _SAME, rotate_left, "x with its bits rotated left by count modulo the width",
          laws=Laws(identity=0), witnesses=at(u32, (0x80000001, 1, 3), (5, 32, 5)) + at(i8, (-128, 1, 1)))
-ROTR = Op("rotr", 39, 2, INTEGERS, _SAME, rotate_right, "bits rotated right by n modulo the width",
+ROTR = Op("rotr", 39, 2, INTEGERS, _SAME, rotate_right, "x with its bits rotated right by count modulo the width",
          laws=Laws(identity=0), witnesses=at(u32, (3, 1, 0x80000001), (5, 32, 5)) + at(i8, (1, 1, -128)))
-POPCOUNT = Op("popcount", 40, 1, INTEGERS, _SAME, lambda t, x: pattern(t, x).bit_count(), "the number of set bits",
+POPCOUNT = Op("popcount", 40, 1, INTEGERS, _SAME, lambda t, x: pattern(t, x).bit_count(), "the number of set bits of x",
          witnesses=at(u32, (0xFFFF_FFFF, 32), (0, 0)) + at(i8, (-1, 8)) + at(u64, (2**63 + 1, 2)))
-CLZ = Op("clz", 41, 1, INTEGERS, _SAME, leading_zeros, "zero bits above the highest set bit; the width for 0",
+CLZ = Op("clz", 41, 1, INTEGERS, _SAME, leading_zeros, "the number of zero bits above the highest set bit; the width for 0",
          witnesses=at(u32, (0, 32), (1, 31), (2**31, 0)) + at(i8, (-1, 0), (0, 8)) + at(u64, (1, 63)))
-CTZ = Op("ctz", 42, 1, INTEGERS, _SAME, trailing_zeros, "zero bits below the lowest set bit; the width for 0",
+CTZ = Op("ctz", 42, 1, INTEGERS, _SAME, trailing_zeros, "the number of zero bits below the lowest set bit; the width for 0",
          witnesses=at(u32, (0, 32), (1, 0), (2**31, 31)) + at(i8, (-128, 7), (0, 8)) + at(u64, (2**63, 63)))
-REVERSE_BITS = Op("reverse_bits", 43, 1, INTEGERS, _SAME, reverse, "the order of the bits reversed",
+REVERSE_BITS = Op("reverse_bits", 43, 1, INTEGERS, _SAME, reverse, "x with its bits in reverse order",
          laws=Laws(involution=True), witnesses=at(u32, (1, 2**31), (0xF000_0000, 0xF)) + at(i8, (1, -128), (-1, -1)))
 
-RAW_SHL = Op("raw_shl", 132, 2, INTEGERS, _SAME, lambda t, x, n: x << n % t.bits, "x << n where n is below the width", tier=Tier.RAW,
+RAW_SHL = Op("raw_shl", 132, 2, INTEGERS, _SAME, lambda t, x, count: x << count % t.bits, "x << count where count is below the width", tier=Tier.RAW,
          precondition=counts_below_width, witnesses=at(u32, (1, 31, 2**31)))
-RAW_SHR = Op("raw_shr", 133, 2, INTEGERS, _SAME, lambda t, x, n: x >> n % t.bits, "x >> n where n is below the width", tier=Tier.RAW,
+RAW_SHR = Op("raw_shr", 133, 2, INTEGERS, _SAME, lambda t, x, count: x >> count % t.bits, "x >> count where count is below the width", tier=Tier.RAW,
          precondition=counts_below_width, witnesses=at(i32, (-4, 1, -2)))
 # fmt: on
 

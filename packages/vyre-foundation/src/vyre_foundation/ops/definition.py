@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from inspect import signature
 from typing import Any
 
 from vyre_foundation.dtype import DType, bool_
@@ -103,6 +104,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.id}>"
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the operands, which are those of the meaning: x, y, z, and the count of a shift."""
+        return tuple(signature(self.meaning).parameters)[1:]
 
     def laws_for(self, operand: DType) -> Laws:
         """The laws that hold for operands of this type."""

@@ -28,7 +28,7 @@ CEIL  = Op("ceil",  81, 1, FLOATS, _SAME, integral(math.ceil),  "the least integ
            witnesses=at(f32, (-0.5, -0.0), (0.5, 1.0), (1e-45, 1.0)))
 TRUNC = Op("trunc", 82, 1, FLOATS, _SAME, integral(math.trunc), "x without its fraction",
            witnesses=at(f32, (-1.5, -1.0), (-0.5, -0.0), (INF, INF)))
-ROUND = Op("round", 83, 1, FLOATS, _SAME, integral(round),      "the nearest integer, ties to even",
+ROUND = Op("round", 83, 1, FLOATS, _SAME, integral(round),      "the integer nearest to x, ties to even",
            witnesses=at(f32, (0.5, 0.0), (1.5, 2.0), (2.5, 2.0), (-0.5, -0.0), (-1.5, -2.0)))
 # fmt: on
 

@@ -1,0 +1,60 @@
+"""The functions of the op table: their signatures, their documentation, and the stub beside them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import re
+
+import pytest
+
+from vyre_foundation import Value, apply, bool_, constant, functions, u32
+from vyre_foundation.ops import OPS, Tier
+from vyre_foundation.testing.stubs import check_stub
+
+OF_THE_LANGUAGE = [row for row in OPS.values() if row.tier is Tier.LANGUAGE]
+
+
+def test_the_stub_says_what_the_functions_say() -> None:
+    head = "from vyre_foundation.build import Operand, Value"
+    check_stub(functions, head, accept=os.environ.get("VYRE_ACCEPT") == "1")
+
+
+def test_a_stale_stub_is_reported() -> None:
+    with pytest.raises(
+        AssertionError, match=r"functions\.pyi differs; VYRE_ACCEPT=1 accepts it:\n(.*\n)*\+import other"
+    ):
+        check_stub(functions, "import other")
+
+
+@pytest.mark.parametrize("row", OF_THE_LANGUAGE, ids=lambda row: row.id)
+def test_each_op_has_a_function_that_records_it(row) -> None:
+    (name,) = {row.id, f"{row.id}_"} & set(functions.__all__)
+    function = getattr(functions, name)
+    assert list(inspect.signature(function).parameters) == list(row.operands)
+    operands = [Value(constant(row.accepts[0], n).expr) for n in (row.accepts[0] is not bool_, 0, 1)[: row.arity]]
+    assert repr(function(*operands)) == repr(apply(row, *operands))
+    assert repr(function(**dict(zip(row.operands, operands, strict=True)))) == repr(apply(row, *operands))
+    assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301
+
+
+@pytest.mark.parametrize("row", OF_THE_LANGUAGE, ids=lambda row: row.id)
+def test_documentation_gives_every_witness(row) -> None:
+    (name,) = {row.id, f"{row.id}_"} & set(functions.__all__)
+    text = inspect.getdoc(getattr(functions, name))
+    assert text is not None
+    assert re.match(r"Compute .*[^.]\.\n\nArgs:\n    x: ", text)
+    assert text.count(" gives ") == len(row.witnesses) > 0
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_wrong_operands_are_refused_by_the_name_of_the_function() -> None:
+    x = constant(u32, 1)
+    for arguments, message in (
+        ((), r"min\(\) missing a required argument: 'x'"),
+        ((x,), r"min\(\) missing a required argument: 'y'"),
+        ((x, x, x), r"min\(\) too many positional arguments"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            functions.min(*arguments)
