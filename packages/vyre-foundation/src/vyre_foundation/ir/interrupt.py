@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 STRIDE = 1024
 """Statements and expressions that walks visit between two checks."""
@@ -23,7 +23,12 @@ class _Countdown:
             self._check()
 
 
-_COUNTDOWN: ContextVar[_Countdown | None] = ContextVar("countdown", default=None)
+class _Local(threading.local):
+    # A context variable is inherited by threads that the block starts, on free-threaded builds of Python.
+    countdown: _Countdown | None = None
+
+
+_local = _Local()
 
 
 @contextmanager
@@ -32,15 +37,15 @@ def interruptible(check: Callable[[], None]) -> Iterator[None]:
 
     `check` may raise, which ends the walk and what it is part of.
     """
-    token = _COUNTDOWN.set(_Countdown(check))
+    outer, _local.countdown = _local.countdown, _Countdown(check)
     try:
         yield
     finally:
-        _COUNTDOWN.reset(token)
+        _local.countdown = outer
 
 
 def visited() -> None:
     """Count one statement or expression of a walk."""
-    countdown = _COUNTDOWN.get()
+    countdown = _local.countdown
     if countdown is not None:
         countdown.step()

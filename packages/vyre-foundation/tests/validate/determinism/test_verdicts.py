@@ -269,7 +269,7 @@ for seed in range(25):
 """
     outputs = set()
     for hash_seed in ("0", "1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONMALLOC": "malloc" if hash_seed == "2" else ""}
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONMALLOC": "debug" if hash_seed == "2" else ""}
         run = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
         )
