@@ -563,3 +563,8 @@ def test_a_command_in_the_list_exists(name: str) -> None:
 def test_a_lazy_name_of_the_front_door_is_listed_and_imported() -> None:
     assert {"run", "check", "VyreBackend", "program", "exp"} <= set(dir(vy))
     assert all(getattr(vy, name) is not None for name in vy.__all__)
+
+
+def test_a_name_that_is_misspelled_is_suggested() -> None:
+    done = subprocess.run([sys.executable, "-c", "import vyre; vyre.runs"], capture_output=True, text=True, check=False)
+    assert "module 'vyre' has no attribute 'runs'. Did you mean: 'run'?" in done.stderr

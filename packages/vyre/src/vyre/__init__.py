@@ -11,6 +11,8 @@ with vy.program("xor", workgroup_size=64) as p:
 vy.run(p.build(), a=x, b=y)["out"]
 """
 
+import sys
+
 import lazy_loader
 
 from vyre_foundation import *  # noqa: F403
@@ -35,7 +37,14 @@ _running = [
 __all__ = [*_running, *_language, *_functions, *_elementary]
 
 # The names that run programs are imported on first use: neither recording a program nor `vyre --help` needs them.
-__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"execution": _running})
+_load, _, _ = lazy_loader.attach(__name__, submod_attrs={"execution": _running})
+
+
+def __getattr__(name: str) -> object:
+    if name in _running:
+        return _load(name)
+    # With both arguments, Python names the attribute that the caller may have meant.
+    raise AttributeError(f"module 'vyre' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -125,6 +125,8 @@ def _import(buffer: Buffer, value: object) -> Array:
     except TypeError:
         got, name = type(value).__name__, np.dtype(buffer.dtype.numpy).name
         fix = f"pass a NumPy array, which carries a type: numpy.asarray(…, {name!r})"
+        if isinstance(value, (bool, int, float)):
+            fix = f"pass numpy.array([{value!r}], {name!r}), or declare a uniform of one element, which takes a number"
         raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=got, fix=fix) from None
 
 
