@@ -20,7 +20,7 @@ from vyre_driver.codegen.lower import legalize
 from vyre_driver.errors import BadArtifact
 from vyre_driver.pipeline.ahead import ANY_VERSION, MAGIC, CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text import parse
@@ -45,7 +45,7 @@ DIGEST = 32
 def whole() -> bytes:
     program = parse(PROGRAM)
     lowered = legalize(program, program.validate(), generous_target())
-    executable = Executable.of(lowered, [f"entry_{n}" for n, _ in enumerate(lowered.kernels)])
+    executable = ExecutableManifest.of(lowered, [f"entry_{n}" for n, _ in enumerate(lowered.kernels)])
     code = Artifact(executable, "the source", b'{"kernels": ["a"]}\0machine code')
     device = ("abacus", "ten fingers", "nature", "1", "Python 3")
     made = CompiledProgram(

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from vyre_driver.pipeline import database
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
-A = EntryIdentity(kind=Kind.CODE, key="", subject="program", policy="64", device="this", text="all of it")
+A = EntryIdentity(kind=PayloadKind.CODE, key="", subject="program", policy="64", device="this", text="all of it")
 KEYS = tuple(f"{n:02}" for n in range(12))
 
 
@@ -31,8 +31,8 @@ def payload(key: str) -> bytes:
     return random.Random(key).randbytes(700)
 
 
-def opened(folder: Path, mode: CacheMode = CacheMode.READ_WRITE, size: int = 2**20) -> Store:
-    return Store(CacheSettings(mode, folder, size))
+def opened(folder: Path, mode: CacheMode = CacheMode.READ_WRITE, size: int = 2**20) -> DiskStore:
+    return DiskStore(CacheSettings(mode, folder, size))
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_damaged_files(
                 operations: list[Callable[[], object]] = [
                     store.entries, store.verify, store.flush, store.prune,
                     lambda: store.evidence(replace(A, key="new")),
-                    lambda: store.forget(Kind.FACTS),
+                    lambda: store.forget(PayloadKind.FACTS),
                     lambda: store.put(replace(A, key="00"), payload("00"), 10),
                     lambda: store.remove(replace(A, key="01")),
                     lambda: store.discard(replace(A, key="02"), "a test"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vyre_conform.case import Exactly, Launch, Refusal, Traps
+from vyre_conform.case import Exactly, ExpectedTrap, Launch, Refusal
 from vyre_conform.compare import difference
 from vyre_conform.outcome import Crashed, Raised, Returned, TimedOut
 from vyre_foundation.build import program
@@ -69,9 +69,11 @@ def test_other_outcomes_differ(outcome: object, words: str) -> None:
 
 
 def test_traps_are_compared_by_tag_code_and_invocation() -> None:
-    assert difference(launch(), Traps("t", 7, 3), TRAPPED) is None
-    assert "expected ('t', 7, 2)" in str(difference(launch(), Traps("t", 7, 2), TRAPPED))
-    assert "it returned 2 outputs; expected trap 't'" in str(difference(launch(), Traps("t", 7, 3), Returned(RIGHT)))
+    assert difference(launch(), ExpectedTrap("t", 7, 3), TRAPPED) is None
+    assert "expected ('t', 7, 2)" in str(difference(launch(), ExpectedTrap("t", 7, 2), TRAPPED))
+    assert "it returned 2 outputs; expected trap 't'" in str(
+        difference(launch(), ExpectedTrap("t", 7, 3), Returned(RIGHT))
+    )
 
 
 def test_a_refusal_is_met_by_its_class_and_those_below() -> None:

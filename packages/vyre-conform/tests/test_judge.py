@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vyre_conform.address import address
-from vyre_conform.case import Case, Exactly, Launch, Part
+from vyre_conform.case import Case, Exactly, Launch, OutputSlice
 from vyre_conform.cell import State
 from vyre_conform.gaps import BadGapList, read_gaps
 from vyre_conform.judge import digests_of_launch, judge, skip
@@ -21,8 +21,8 @@ def case() -> Case:
         p.write("a", u8, like=x)[p.global_id(0)] = x[p.global_id(0)]
         p.write("b", u8, like=x)[p.global_id(0)] = x[p.global_id(0)]
     parts = (
-        Part(address("g", "n", rows="low"), range(2)),
-        Part(address("g", "n", rows="high", of="b"), range(2, 4), ("b",)),
+        OutputSlice(address("g", "n", rows="low"), range(2)),
+        OutputSlice(address("g", "n", rows="high", of="b"), range(2, 4), ("b",)),
     )
     launch = Launch(program=p.build(), inputs={"x": b"\1\2\3\4"})
     expected = Exactly((b"\1\2\3\4", b"\1\2\3\4"), ("x",))

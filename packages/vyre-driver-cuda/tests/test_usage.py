@@ -10,7 +10,7 @@ import pytest
 from vyre_driver_cuda.architecture import Architecture
 from vyre_driver_cuda.compiler import Compiled
 from vyre_driver_cuda.emit import CudaSource
-from vyre_driver_cuda.usage import Usage, usage
+from vyre_driver_cuda.usage import ResourceUsage, usage
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -68,5 +68,5 @@ def test_the_benchmarks_stay_in_registers(name: str, source: Source) -> None:
     assert {kernel: use for kernel, use in found.items() if use.spilled or use.stack} == {}
 
 
-def _usage(source: Source, program: Program, architecture: str) -> dict[str, Usage]:
+def _usage(source: Source, program: Program, architecture: str) -> dict[str, ResourceUsage]:
     return usage(source(program, architecture), Architecture.parse(architecture))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.candidate import TunedVariant, Variant
 from vyre_driver.tune.spelling import timing_unit
 from vyre_driver_opencl import choice
 from vyre_driver_opencl.choice import choose, time_variants
@@ -16,8 +16,8 @@ from vyre_driver_opencl.compiler import BuildFailed
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.opened import OpenedDevice, open_device
-from vyre_driver_opencl.proof.bench import Bench
-from vyre_driver_opencl.proof.rows import REFUSED, Row, examine
+from vyre_driver_opencl.proof.bench import ProbeDevice
+from vyre_driver_opencl.proof.rows import REFUSED, SpellingCandidates, examine
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ops import OPS
@@ -31,14 +31,14 @@ def opened(backend_id: str) -> OpenedDevice:
 
 
 @pytest.fixture(scope="module")
-def bench(opened: OpenedDevice) -> Bench:
+def bench(opened: OpenedDevice) -> ProbeDevice:
     queue = cl.CommandQueue(opened.context, opened.queues[0])
-    return Bench(opened.context, queue, prelude(opened.reported.extensions), opened.reported.options)
+    return ProbeDevice(opened.context, queue, prelude(opened.reported.extensions), opened.reported.options)
 
 
-def test_every_candidate_is_judged(bench: Bench) -> None:
-    def row(op: str, *candidates: str) -> Row[str]:
-        return Row(op, u32, OPS[op].arity, u32, candidates, partial(OPS[op].evaluate, u32))
+def test_every_candidate_is_judged(bench: ProbeDevice) -> None:
+    def row(op: str, *candidates: str) -> SpellingCandidates[str]:
+        return SpellingCandidates(op, u32, OPS[op].arity, u32, candidates, partial(OPS[op].evaluate, u32))
 
     good = row("add", "({0} + {1})", "({1} + {0})", "({0} - {1})")
     wrong = row("sub", "({1} - {0})", "({0} - {1})")
@@ -49,7 +49,7 @@ def test_every_candidate_is_judged(bench: Bench) -> None:
     assert findings[unknown] == (REFUSED, REFUSED, "")
 
 
-def test_every_variant_gets_a_time(opened: OpenedDevice, bench: Bench) -> None:
+def test_every_variant_gets_a_time(opened: OpenedDevice, bench: ProbeDevice) -> None:
     variants = [Variant("popcount", u32, text) for text in ("popcount({0})", None)]
     times = time_variants(bench, timing_unit(opened.dialect, variants))
     assert [*times] == variants
@@ -57,16 +57,18 @@ def test_every_variant_gets_a_time(opened: OpenedDevice, bench: Bench) -> None:
     assert time_variants(bench, timing_unit(opened.dialect, [])) == {}
 
 
-def test_a_choice_changes_what_is_printed(opened: OpenedDevice, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_choice_changes_what_is_printed(
+    opened: OpenedDevice, bench: ProbeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With scripted times: the composition wins one row, another word wins one, the third stays."""
     candidates = (
-        Candidate(Variant("popcount", u32, "popcount({0})"), is_chosen=True),
-        Candidate(Variant("popcount", u32, None)),
-        Candidate(Variant("rotl", u32, "rotate({0}, {1})")),
-        Candidate(Variant("rotl", u32, None), is_chosen=True),
-        Candidate(Variant("floor", f32, "floor({0})"), is_chosen=True),
-        Candidate(Variant("floor", f32, "wrong({0})"), "gives 0x1 for 0x2, not 0x3"),
-        Candidate(Variant("floor", f32, None)),
+        TunedVariant(Variant("popcount", u32, "popcount({0})"), is_chosen=True),
+        TunedVariant(Variant("popcount", u32, None)),
+        TunedVariant(Variant("rotl", u32, "rotate({0}, {1})")),
+        TunedVariant(Variant("rotl", u32, None), is_chosen=True),
+        TunedVariant(Variant("floor", f32, "floor({0})"), is_chosen=True),
+        TunedVariant(Variant("floor", f32, "wrong({0})"), "gives 0x1 for 0x2, not 0x3"),
+        TunedVariant(Variant("floor", f32, None)),
     )
     ops = {("popcount", u32): "popcount({0})", ("floor", f32): "floor({0})"}
     proven = replace(opened.proven, ops=ops, candidates=candidates)
@@ -83,9 +85,9 @@ def test_a_choice_changes_what_is_printed(opened: OpenedDevice, bench: Bench, mo
 
 
 def test_a_compiler_that_gives_up_changes_nothing(
-    opened: OpenedDevice, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    opened: OpenedDevice, bench: ProbeDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gives_up(bench: Bench, unit: object) -> None:
+    def gives_up(bench: ProbeDevice, unit: object) -> None:
         raise BuildFailed("too long")
 
     monkeypatch.setattr(choice, "time_variants", gives_up)
@@ -97,7 +99,7 @@ def test_proofs_time_nothing(opened: OpenedDevice) -> None:
 
 
 def test_a_device_is_measured_on_request(
-    backend_id: str, opened: OpenedDevice, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend_id: str, opened: OpenedDevice, bench: ProbeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole of it: thorough proofs, times, and the same answer out of the store without the device."""
     monkeypatch.setenv("VYRE_CACHE", "rw")

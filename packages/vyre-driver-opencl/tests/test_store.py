@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from vyre_driver.errors import KernelCompileFailed
-from vyre_driver.pipeline.entry import Kind
+from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 from vyre_driver_opencl.backend import OpenClBackend
 from vyre_driver_opencl.facts import from_bytes, to_bytes
 from vyre_driver_opencl.opened import open_device
@@ -89,8 +89,8 @@ def run(backend_id: str, folder: Path, script: str = SCRIPT, **environment: str)
     return said
 
 
-def opened(folder: Path) -> Store:
-    return Store(CacheSettings(CacheMode.READ_WRITE, folder))
+def opened(folder: Path) -> DiskStore:
+    return DiskStore(CacheSettings(CacheMode.READ_WRITE, folder))
 
 
 def test_a_later_process_compiles_nothing(backend_id: str, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_other_settings_of_the_compiler_are_another_device(backend_id: str, tmp_
 def test_forgotten_proofs_are_made_again(backend_id: str, tmp_path: Path) -> None:
     run(backend_id, tmp_path)
     store = opened(tmp_path)
-    assert store.forget(Kind.FACTS) == 1
+    assert store.forget(PayloadKind.FACTS) == 1
     store.close()
     again = run(backend_id, tmp_path)
     # The spellings are timed again too; where another is the fastest now, code that was kept is for other words.

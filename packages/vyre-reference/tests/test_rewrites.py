@@ -18,7 +18,7 @@ from vyre_foundation.ir.stmt import Let, Store
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.rules import DOMAINS
-from vyre_foundation.optimize.rules.rule import Rule
+from vyre_foundation.optimize.rules.rule import RewriteRule
 from vyre_foundation.optimize.simplify import simplify
 from vyre_foundation.testing.rule_weight import examples
 from vyre_foundation.testing.values import random_bytes, special_bits
@@ -66,7 +66,7 @@ def run(program: Program, inputs: list[memoryview]) -> list[bytes]:
     return list(map(bytes, outputs))
 
 
-def is_applied(rule: Rule, tries: int) -> bool:
+def is_applied(rule: RewriteRule, tries: int) -> bool:
     """Whether `rule`, or another one, rewrites some program; each gives what it gave before."""
     rng, applied = Random(str(rule)), False
     found = list(examples(rule, tries))

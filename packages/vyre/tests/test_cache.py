@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from vyre.cli import main
 from vyre_driver.pipeline import database
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
 
 def invoke(*arguments: str) -> Result:
@@ -29,8 +29,8 @@ def answer(*arguments: str) -> dict[str, Any]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store with two entries of code and one of facts."""
     monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path / "cache"))
-    with closing(Store(CacheSettings(CacheMode.READ_WRITE, tmp_path / "cache"))) as store:
-        for key, kind in (("a", Kind.CODE), ("b", Kind.CODE), ("f", Kind.FACTS)):
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path / "cache"))) as store:
+        for key, kind in (("a", PayloadKind.CODE), ("b", PayloadKind.CODE), ("f", PayloadKind.FACTS)):
             store.put(EntryIdentity(kind=kind, key=key, subject=f"of {key}", text=key), bytes(1000), 10**9)
     return tmp_path / "cache"
 

@@ -26,9 +26,9 @@ from vyre.cli.child import ask
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.ahead import ANY_VERSION, MAGIC
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
 
 def invoke(*arguments: str | Path, charset: str = "utf-8") -> Result:
@@ -307,8 +307,8 @@ def test_brackets_in_names_are_brackets(place: Path) -> None:
 
 
 def fill(folder: Path) -> None:
-    with closing(Store(CacheSettings(CacheMode.READ_WRITE, folder))) as store:
-        assert store.put(EntryIdentity(kind=Kind.CODE, key="k", subject="s", text="t"), b"payload", 1)
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, folder))) as store:
+        assert store.put(EntryIdentity(kind=PayloadKind.CODE, key="k", subject="s", text="t"), b"payload", 1)
 
 
 def overwritten(folder: Path) -> None:

@@ -41,7 +41,7 @@ Item = tuple[Case, Verdict]
 
 
 @dataclass(slots=True)
-class Bench:
+class CaseRunner:
     """`reproducers` is the folder for failing random programs, if they are wanted."""
 
     backend: str
@@ -57,7 +57,7 @@ class Bench:
     _is_cancelled: bool = False
 
     @classmethod
-    def opened(cls, backend: str, suite: Suite, workers: int, reproducers: Path | None, stack: ExitStack) -> Bench:
+    def opened(cls, backend: str, suite: Suite, workers: int, reproducers: Path | None, stack: ExitStack) -> CaseRunner:
         """A backend in so many processes; `stack` ends them. The first has started, and said whether it can run."""
         opened = [stack.enter_context(Worker(backend, suite.seconds, named_by=NamedBy.CALLER)) for _ in range(workers)]
         return cls(backend, opened[0].start(), opened, suite, reproducers)

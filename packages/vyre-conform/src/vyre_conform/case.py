@@ -79,7 +79,7 @@ class Exactly:
 
 
 @dataclass(frozen=True, slots=True)
-class Traps:
+class ExpectedTrap:
     """No outputs, but this trap."""
 
     tag: str
@@ -106,7 +106,7 @@ class AsEvaluated:
     """Whatever the evaluators agree on: a program nobody has worked out by other means."""
 
 
-Expected: TypeAlias = Exactly | Traps | Refusal | Alike | AsEvaluated
+Expected: TypeAlias = Exactly | ExpectedTrap | Refusal | Alike | AsEvaluated
 
 
 class Size(IntEnum):
@@ -121,7 +121,7 @@ class Size(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OutputSlice:
     """Some elements of outputs, judged by themselves: `rows` of each of `outputs`, of all if none is named."""
 
     address: Address
@@ -136,10 +136,10 @@ class Case:
     address: Address
     launch: Launch
     expected: Expected
-    parts: tuple[Part, ...] = ()
+    parts: tuple[OutputSlice, ...] = ()
 
 
-Work: TypeAlias = tuple[Launch, Expected, *tuple[Part, ...]]
+Work: TypeAlias = tuple[Launch, Expected, *tuple[OutputSlice, ...]]
 """A launch, what has to come out of it, and its parts, if it has several."""
 Build = Callable[[Random], Work]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vyre_conform.case import Alike, Exactly, Expected, Launch, Part, Refusal, Traps
+from vyre_conform.case import Alike, Exactly, Expected, ExpectedTrap, Launch, OutputSlice, Refusal
 from vyre_conform.cell import Window
 from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
 from vyre_driver.observe.compare import within_budget
@@ -40,7 +40,9 @@ class Difference:
         return f"{self.output}[{self.index}]{of}: got {self.got}, expected {self.expected}{more}"
 
 
-def difference(launch: Launch, expected: Expected, outcome: Outcome, part: Part | None = None) -> Difference | None:
+def difference(
+    launch: Launch, expected: Expected, outcome: Outcome, part: OutputSlice | None = None
+) -> Difference | None:
     """None if `outcome` is what the case expects, in the elements of `part` or in all.
 
     `AsEvaluated` expects nothing by itself: resolve it first.
@@ -56,7 +58,7 @@ def difference(launch: Launch, expected: Expected, outcome: Outcome, part: Part 
                 repeated = _outputs(launch, expected, again, part)
                 return Difference(what=f"right at first, a second dispatch differs: {repeated}") if repeated else None
             return found
-        case Traps(tag, code, invocation), Raised(facts=facts) if outcome.error == "Trapped":
+        case ExpectedTrap(tag, code, invocation), Raised(facts=facts) if outcome.error == "Trapped":
             got = (facts.get("tag"), facts.get("trap_code"), facts.get("invocation"))
             if got == (tag, code, invocation):
                 return None
@@ -82,7 +84,7 @@ def describe(outcome: Outcome) -> str:
 
 def _words(expected: Expected) -> str:
     match expected:
-        case Traps(tag, code, invocation):
+        case ExpectedTrap(tag, code, invocation):
             return f"trap {tag!r} with code {code} of invocation {invocation}"
         case Refusal(error):
             return f"the error {error}"
@@ -91,7 +93,7 @@ def _words(expected: Expected) -> str:
 
 
 def _unlike(
-    launch: Launch, groups: tuple[tuple[str, ...], ...], outputs: tuple[bytes, ...], part: Part | None
+    launch: Launch, groups: tuple[tuple[str, ...], ...], outputs: tuple[bytes, ...], part: OutputSlice | None
 ) -> Difference | None:
     """The first element in which outputs differ that have to be equal."""
     named = {buffer.name: (buffer, data) for buffer, data in zip(launch.outputs, outputs, strict=True)}
@@ -104,7 +106,7 @@ def _unlike(
     return None
 
 
-def bytes_of(launch: Launch, outputs: tuple[bytes, ...], part: Part | None) -> tuple[bytes, ...]:
+def bytes_of(launch: Launch, outputs: tuple[bytes, ...], part: OutputSlice | None) -> tuple[bytes, ...]:
     """The bytes of a part, in the order of the outputs' bindings."""
     if part is None or len(outputs) != len(launch.outputs):
         return outputs
@@ -112,15 +114,17 @@ def bytes_of(launch: Launch, outputs: tuple[bytes, ...], part: Part | None) -> t
     return tuple(_rows(buffer.dtype, data, part) for buffer, data in named if _has(part, buffer))
 
 
-def _has(part: Part | None, buffer: Buffer) -> bool:
+def _has(part: OutputSlice | None, buffer: Buffer) -> bool:
     return part is None or not part.outputs or buffer.name in part.outputs
 
 
-def _rows(dtype: DType, data: bytes, part: Part | None) -> bytes:
+def _rows(dtype: DType, data: bytes, part: OutputSlice | None) -> bytes:
     return data if part is None else data[part.rows.start * dtype.size : part.rows.stop * dtype.size]
 
 
-def _outputs(launch: Launch, expected: Exactly, outputs: tuple[bytes, ...], part: Part | None) -> Difference | None:
+def _outputs(
+    launch: Launch, expected: Exactly, outputs: tuple[bytes, ...], part: OutputSlice | None
+) -> Difference | None:
     buffers = launch.outputs
     if len(outputs) != len(buffers):
         return Difference(what=f"{len(outputs)} outputs came, expected {len(buffers)}")

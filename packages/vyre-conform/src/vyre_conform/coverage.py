@@ -22,7 +22,7 @@ SHARED = (Memory.STORAGE, Memory.WORKGROUP, Memory.SCRATCH, Memory.PERSISTENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CoverageRow:
     """One family of nodes: how many kinds there are, how many were executed, how often, and which were not."""
 
     family: str
@@ -32,15 +32,15 @@ class Row:
     missing: tuple[Kind, ...]
 
 
-def table(coverage: Mapping[Kind, int]) -> list[Row]:
+def table(coverage: Mapping[Kind, int]) -> list[CoverageRow]:
     """A row for each family."""
     return [_row(family, kinds, coverage) for family, kinds in families().items()]
 
 
-def _row(family: str, kinds: Collection[Kind], coverage: Mapping[Kind, int]) -> Row:
+def _row(family: str, kinds: Collection[Kind], coverage: Mapping[Kind, int]) -> CoverageRow:
     missing = tuple(sorted(kind for kind in kinds if not coverage.get(kind)))
     times = sum(coverage.get(kind, 0) for kind in kinds)
-    return Row(family, len(kinds), len(kinds) - len(missing), times, missing)
+    return CoverageRow(family, len(kinds), len(kinds) - len(missing), times, missing)
 
 
 def families() -> dict[str, frozenset[Kind]]:
@@ -75,7 +75,7 @@ def _types_of(op: SubgroupOp) -> Iterable[DType]:
     return DTYPES if op.takes_lane else (bool_,)
 
 
-def summed_up(rows: Iterable[Row]) -> str:
+def summed_up(rows: Iterable[CoverageRow]) -> str:
     """One line about all families."""
     found = list(rows)
     each = ", ".join(f"{row.family} {row.executed}/{row.kinds}" for row in found)
@@ -83,7 +83,7 @@ def summed_up(rows: Iterable[Row]) -> str:
     return f"{executed:,} of {kinds:,} kinds of nodes executed: {each}"
 
 
-def in_words(rows: Iterable[Row]) -> Iterator[str]:
+def in_words(rows: Iterable[CoverageRow]) -> Iterator[str]:
     """A line for each family, with all that was not executed."""
     for row in rows:
         missing = ", ".join(".".join(kind[1:]) or kind[0] for kind in row.missing)

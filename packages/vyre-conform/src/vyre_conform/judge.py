@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from vyre_conform.case import Case, Exactly, Launch, Part
+from vyre_conform.case import Case, Exactly, Launch, OutputSlice
 from vyre_conform.cell import Cell, Digests, State
 from vyre_conform.compare import bytes_of, describe, difference
 from vyre_conform.gaps import Gap
@@ -17,7 +17,7 @@ from vyre_conform.run import digest_of
 
 def judge(case: Case, verdict: Verdict, backend: str, outcome: Outcome, seconds: float = 0.0) -> list[Cell]:
     """The cells of a case whose outcome is there."""
-    parts: tuple[Part | None, ...] = case.parts or (None,)
+    parts: tuple[OutputSlice | None, ...] = case.parts or (None,)
     program, launch = digests_of_launch(case.launch)
     cells = []
     for part in parts:
@@ -59,7 +59,7 @@ def _parts_of(launch: Launch) -> Iterator[bytes]:
     yield from (part for name, data in sorted(launch.inputs.items()) for part in (name.encode(), data))
 
 
-def _cell(case: Case, part: Part | None, verdict: Verdict, backend: str, outcome: Outcome) -> Cell:
+def _cell(case: Case, part: OutputSlice | None, verdict: Verdict, backend: str, outcome: Outcome) -> Cell:
     address = part.address if part is not None else case.address
     found = difference(case.launch, verdict.expected, outcome, part)
     if found is None:
@@ -93,7 +93,7 @@ def _cell(case: Case, part: Part | None, verdict: Verdict, backend: str, outcome
     )
 
 
-def _digests(launch: Launch, part: Part | None, verdict: Verdict, outcome: Outcome) -> tuple[str, str]:
+def _digests(launch: Launch, part: OutputSlice | None, verdict: Verdict, outcome: Outcome) -> tuple[str, str]:
     """Of what was expected and of what came."""
     expected = got = ""
     if isinstance(verdict.expected, Exactly):

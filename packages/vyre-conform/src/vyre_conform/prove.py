@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from vyre_conform.address import Query
-from vyre_conform.bench import Bench
+from vyre_conform.bench import CaseRunner
 from vyre_conform.case import Case, Size, Spec
 from vyre_conform.cell import Cell, Disagreement, Undecided
 from vyre_conform.gaps import gaps_of
@@ -104,7 +104,7 @@ class _Proof:
         task = task_of(self.suite, self.seed)
         share = max(1, self.jobs // max(1, len(backends)))
         with ExitStack() as stack:
-            benches = [Bench.opened(backend, self.suite, share, self.reproducers, stack) for backend in backends]
+            benches = [CaseRunner.opened(backend, self.suite, share, self.reproducers, stack) for backend in backends]
             hellos = [bench.hello for bench in benches]
             self.result, self.journal = _begin(task, hellos, path, resume)
             earlier = self.result.seconds
@@ -133,7 +133,7 @@ class _Proof:
         order = {address: n for n, address in enumerate(a for spec in specs for a in spec.cells)}
         self.result.cells.sort(key=lambda cell: (order[cell.address], backends.index(cell.backend)))
 
-    def _work_through(self, specs: Sequence[Spec], benches: Sequence[Bench]) -> None:
+    def _work_through(self, specs: Sequence[Spec], benches: Sequence[CaseRunner]) -> None:
         working = [bench for bench in benches if not bench.hello.problem]
         for bench in working:
             bench.begin(self._note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from vyre_conform.coverage import Row, table
+from vyre_conform.coverage import CoverageRow, table
 from vyre_conform.run import Exit, Run
 
 
@@ -37,7 +37,7 @@ class Report:
         return Exit.PROVEN if is_hunt_alone else self.run.exit
 
     @property
-    def executed(self) -> list[Row]:
+    def executed(self) -> list[CoverageRow]:
         """What the textbook evaluator has executed of all that the language has; nothing if it was not asked."""
         return table(self.run.coverage) if self.run.coverage else []
 

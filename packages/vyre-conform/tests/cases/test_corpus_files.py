@@ -2,8 +2,8 @@
 
 import pytest
 
-from vyre_conform.case import Exactly, Traps
-from vyre_conform.cases.corpus import BadCorpus, Run, runs_of, specs, texts, worked_out
+from vyre_conform.case import Exactly, ExpectedTrap
+from vyre_conform.cases.corpus import BadCorpus, CorpusRun, runs_of, specs, texts, worked_out
 from vyre_conform.oracle import settle
 
 PROGRAM = """
@@ -17,7 +17,7 @@ program p workgroup(2, 1, 1) {
 """
 
 
-def only(comments: str) -> Run:
+def only(comments: str) -> CorpusRun:
     (run,) = runs_of(comments + PROGRAM, "p")
     return run
 
@@ -38,7 +38,7 @@ def test_a_run_is_what_is_written() -> None:
 
 def test_a_trap_is_expected_by_its_facts() -> None:
     run = only('# run: a\n#   trap "two words" code=3 invocation=1\n')
-    assert worked_out(PROGRAM, run)[1] == Traps("two words", 3, 1)
+    assert worked_out(PROGRAM, run)[1] == ExpectedTrap("two words", 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.pipeline.key import called_dialects
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_driver_cuda.api import BACKEND
@@ -46,7 +46,7 @@ def compiled_ahead(target: str, name: str, program: Program, config: DispatchCon
     architecture = Architecture.parse(name)
     launched, lowered, unit = _emitted(architecture, program, config)
     cubin = Cubin.of(unit, compile_unit(unit, architecture), architecture)
-    artifact = Artifact(Executable.of(lowered, unit.kernels), unit.text, cubin.to_bytes())
+    artifact = Artifact(ExecutableManifest.of(lowered, unit.kernels), unit.text, cubin.to_bytes())
     return CompiledProgram(
         target=target,
         device=(BACKEND, "", VENDOR, "", ""),

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from vyre_driver_cuda.memory import Memory
+from vyre_driver_cuda.memory import DeviceMemory
 
 ON_CUDA = (2, 13)
 """Kinds of DLPack devices whose memory a GPU's kernels reach: its own, and managed memory."""
 DEFAULT_STREAM = 1
 
 
-def wrapped(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
+def wrapped(cupy: Any, stream: Any, device: int, foreign: object) -> DeviceMemory | None:
     """The memory of `foreign`, which it keeps alive; None if it is elsewhere, read-only or not contiguous."""
     memory = _of_dlpack(cupy, stream, device, foreign)
     return _of_interface(cupy, stream, device, foreign) if memory is None else memory
 
 
-def _of_dlpack(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
+def _of_dlpack(cupy: Any, stream: Any, device: int, foreign: object) -> DeviceMemory | None:
     kind = getattr(foreign, "__dlpack_device__", None)
     if kind is None or tuple(map(int, kind())) not in [(k, device) for k in ON_CUDA]:
         return None
@@ -31,10 +31,10 @@ def _of_dlpack(cupy: Any, stream: Any, device: int, foreign: object) -> Memory |
             array = cupy.from_dlpack(foreign)
     except (BufferError, RuntimeError, TypeError, ValueError):  # what the two libraries do not agree on
         return None
-    return Memory(int(array.data.ptr), (array, foreign)) if array.flags.c_contiguous and array.nbytes else None
+    return DeviceMemory(int(array.data.ptr), (array, foreign)) if array.flags.c_contiguous and array.nbytes else None
 
 
-def _of_interface(cupy: Any, stream: Any, device: int, foreign: object) -> Memory | None:
+def _of_interface(cupy: Any, stream: Any, device: int, foreign: object) -> DeviceMemory | None:
     try:
         interface = getattr(foreign, "__cuda_array_interface__", None)
     except Exception:  # some libraries raise where they cannot, as for arrays that record gradients
@@ -45,7 +45,7 @@ def _of_interface(cupy: Any, stream: Any, device: int, foreign: object) -> Memor
     if not address or is_read_only or cupy.cuda.runtime.pointerGetAttributes(address).device != device:
         return None
     _wait_for_producer(cupy, stream, interface.get("stream", None if interface["version"] > 2 else DEFAULT_STREAM))
-    return Memory(int(address), foreign)
+    return DeviceMemory(int(address), foreign)
 
 
 def _is_contiguous(interface: dict[str, Any]) -> bool:

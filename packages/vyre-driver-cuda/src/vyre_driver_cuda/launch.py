@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from vyre_driver_cuda.binary import Cubin
-from vyre_driver_cuda.memory import Memory
+from vyre_driver_cuda.memory import DeviceMemory
 
-Args = Sequence["Memory | int"]
+Args = Sequence["DeviceMemory | int"]
 
 
 class LoadedKernel:
@@ -26,7 +26,7 @@ class LoadedKernel:
     def __init__(self, function: Any, is_cooperative: bool) -> None:
         self.function, self.is_cooperative = int(function.ptr), is_cooperative
         self.args: Args | None = None
-        self.memories: tuple[Memory, ...] = ()
+        self.memories: tuple[DeviceMemory, ...] = ()
         self._values = np.zeros(0, np.uint64)
         self._places = np.zeros(0, np.uint64)
         self.places = 0
@@ -40,7 +40,7 @@ class LoadedKernel:
             self._places = np.arange(start, start + 8 * len(args), 8, dtype=np.uint64)
             self.places = int(self._places.ctypes.data)
         self._values[:] = [arg if isinstance(arg, int) else arg.address for arg in args]
-        self.memories = tuple(arg for arg in args if isinstance(arg, Memory))
+        self.memories = tuple(arg for arg in args if isinstance(arg, DeviceMemory))
         self.args = args
 
 

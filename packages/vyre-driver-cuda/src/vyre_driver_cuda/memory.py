@@ -21,7 +21,7 @@ LARGE, LARGES = 1 << 20, 4
 Wait = Callable[[Any], None]
 
 
-class Memory:
+class DeviceMemory:
     """Some bytes of the GPU at `address`. `holder` is what keeps them: CuPy's pointer, or another library's array.
     `used` is the number of the last work that may use them."""
 
@@ -31,7 +31,7 @@ class Memory:
         self.address, self.holder, self.used = address, holder, used
 
 
-class Slot:
+class StagingBuffer:
     """Pinned host memory that a copy uses until `event`. It `is_open` while that does not stand behind the copy."""
 
     __slots__ = ("address", "bytes", "event", "is_open")
@@ -48,18 +48,18 @@ class Ring:
 
     def __init__(self, cupy: Any, stream: int, size: int, count: int, wait: Wait) -> None:
         self._cupy, self._stream, self.size, self.count, self._wait = cupy, stream, size, count, wait
-        self._slots: deque[Slot] = deque()
+        self._slots: deque[StagingBuffer] = deque()
 
-    def next(self) -> Slot:
+    def next(self) -> StagingBuffer:
         """The slot that was used longest ago, when its copy has ended."""
-        slot = Slot(self._cupy, self.size) if len(self._slots) < self.count else self._slots.popleft()
+        slot = StagingBuffer(self._cupy, self.size) if len(self._slots) < self.count else self._slots.popleft()
         self._slots.append(slot)
         if slot.is_open:
             self.close(slot)
         self._wait(slot.event)
         return slot
 
-    def close(self, slot: Slot) -> None:
+    def close(self, slot: StagingBuffer) -> None:
         """Mark the end of its copy."""
         self._cupy.cuda.runtime.eventRecord(slot.event.ptr, self._stream)
         slot.is_open = False
@@ -68,7 +68,7 @@ class Ring:
         self._slots.clear()
 
 
-class Copies:
+class StreamCopies:
     """Copies between host memory and the GPU on a stream. `wait` waits for an event and lets interrupts through."""
 
     def __init__(self, cupy: Any, stream: int, wait: Wait) -> None:
@@ -87,7 +87,7 @@ class Copies:
     def read(self, address: int, into: memoryview) -> None:
         """Fill `into` from `address`, after everything that was enqueued before."""
         ring, kind = self._ring(into.nbytes), self._runtime.memcpyDeviceToHost
-        pending: deque[tuple[Slot, memoryview]] = deque()
+        pending: deque[tuple[StagingBuffer, memoryview]] = deque()
         for start in range(0, into.nbytes, ring.size):
             if len(pending) == ring.count:
                 self._take(*pending.popleft())
@@ -105,11 +105,11 @@ class Copies:
     def _ring(self, size: int) -> Ring:
         return self._small if size <= SMALL else self._large
 
-    def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, slot: Slot) -> None:
+    def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, slot: StagingBuffer) -> None:
         slot.is_open = True  # an interrupt may come in between
         self._runtime.memcpyAsync(target, source, size, kind, self._stream)
         ring.close(slot)
 
-    def _take(self, slot: Slot, piece: memoryview) -> None:
+    def _take(self, slot: StagingBuffer, piece: memoryview) -> None:
         self._wait(slot.event)
         np.frombuffer(piece, np.uint8)[:] = slot.bytes[: piece.nbytes]

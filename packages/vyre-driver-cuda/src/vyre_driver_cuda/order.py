@@ -1,11 +1,11 @@
 """What is enqueued on a GPU, in which order, and how much of it has ended.
 
-Launches, fills and most copies go through one stream, in order, and each piece of work has a number. What memory is
-used by is known too: `Memory.used` is the number of the last work that may touch it. So a copy knows whether it has to
-stand in that row. While kernels are under way, an upload to memory that none of them uses goes through a stream of its
-own, and so does a download of memory whose work has ended: they run beside the kernels. The stream waits for such
+Launches, fills and most copies go through one stream, in order, and each piece of work has a number.
+`DeviceMemory.used` is the number of the last work that may use that memory. So a copy knows whether it has to go
+through that stream. While kernels are under way, an upload to memory that none of them uses goes through a stream of
+its own, and so does a download of memory whose work has ended: they run beside the kernels. The stream waits for such
 uploads before its next work, by an event, and a download is over when it returns. Where nothing is under way there is
-nothing to run beside, and all copies stay in the row: a dispatch alone pays for no second stream.
+nothing to run beside, and all copies stay in that stream: a dispatch alone pays for no second one.
 
 What work uses is kept until it has ended: memory, streams, pinned memory and the pool that memory comes from.
 """
@@ -25,7 +25,7 @@ from vyre_driver.engine.deadline import Patience
 from vyre_driver.engine.in_flight import Ledger, register
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.errors import from_status
-from vyre_driver_cuda.memory import Copies, Memory, Wait
+from vyre_driver_cuda.memory import DeviceMemory, StreamCopies, Wait
 
 NOT_READY = 600
 IMPATIENT = 2e-4
@@ -53,7 +53,7 @@ class Aside:
     def __init__(self, cupy: Any, wait: Wait) -> None:
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.end = cupy.cuda.Event(disable_timing=True)
-        self.copies = Copies(cupy, self.stream.ptr, wait)
+        self.copies = StreamCopies(cupy, self.stream.ptr, wait)
 
 
 class Order(Ledger):
@@ -66,12 +66,12 @@ class Order(Ledger):
         self._cupy, self._runtime = cupy, cupy.cuda.runtime
         self._is_entered, self._patience, self._keeps = is_entered, patience, keeps
         self._sweeping = threading.RLock()
-        self._uses: deque[tuple[int, Iterable[Memory]]] = deque()  # by the number of the work
+        self._uses: deque[tuple[int, Iterable[DeviceMemory]]] = deque()  # by the number of the work
         self._swept = cupy.cuda.Event(disable_timing=True)
         self._until: int | None = None  # the number of the work that this event is behind
         self._sweeps = 0  # that have found work
         self.stream = cupy.cuda.Stream(non_blocking=True)
-        self._copies = Copies(cupy, self.stream.ptr, self._wait_for)
+        self._copies = StreamCopies(cupy, self.stream.ptr, self._wait_for)
         self._in: Aside | None = None
         self._out: Aside | None = None
         self._number = 0  # of the last work,
@@ -79,11 +79,11 @@ class Order(Ledger):
         self._ended = 0  # the last work that is known to have ended,
         self._freed = 0  # and the last that may use memory which was given back
         self._is_uploading = False
-        self._captured: set[Memory] | None = None
+        self._captured: set[DeviceMemory] | None = None
 
     # ── the row ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def next(self, memories: Iterable[Memory]) -> int:
+    def next(self, memories: Iterable[DeviceMemory]) -> int:
         """The number of the work that is enqueued now, which uses `memories` and comes after all uploads."""
         if self._is_uploading:
             self.join()
@@ -96,7 +96,7 @@ class Order(Ledger):
             self._captured.update(memories)
         return number
 
-    def next_launch(self, memories: Iterable[Memory]) -> int:
+    def next_launch(self, memories: Iterable[DeviceMemory]) -> int:
         """The same for kernels, which copies may run beside."""
         self._launched = number = self.next(memories)
         return number
@@ -108,12 +108,12 @@ class Order(Ledger):
             self._runtime.streamWaitEvent(self.stream.ptr, self._in.end.ptr)
         self._is_uploading = False  # last, because an interrupt may come in between
 
-    def capture(self) -> set[Memory]:
+    def capture(self) -> set[DeviceMemory]:
         """From now on work is captured, not done: the set that the memory it uses is added to."""
         if self._is_uploading:
             self.join()
         self.stream.begin_capture()
-        captured: set[Memory] = set()
+        captured: set[DeviceMemory] = set()
         self._captured = captured
         return captured
 
@@ -122,16 +122,16 @@ class Order(Ledger):
         self._captured = None
         return self.stream.end_capture()
 
-    def made(self, address: int, holder: object) -> Memory:
+    def made(self, address: int, holder: object) -> DeviceMemory:
         """Memory that may have been freed a moment ago: what used it then may be under way."""
-        return Memory(address, holder, self._freed)
+        return DeviceMemory(address, holder, self._freed)
 
-    def freed(self, memory: Memory) -> None:
+    def freed(self, memory: DeviceMemory) -> None:
         self._freed = max(self._freed, memory.used)
 
     # ── copies ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+    def write(self, memory: DeviceMemory, offset: int, data: memoryview) -> None:
         """Upload; `data` is free at return."""
         copies = self._copies
         if self._is_beside(memory):
@@ -141,7 +141,7 @@ class Order(Ledger):
             self.next((memory,))
         copies.write(memory.address + offset, data)
 
-    def read(self, memory: Memory, offset: int, into: memoryview) -> None:
+    def read(self, memory: DeviceMemory, offset: int, into: memoryview) -> None:
         """Download, after all work that uses the memory."""
         if self._is_beside(memory):
             self._out = self._out or Aside(self._cupy, self._wait_for)
@@ -151,7 +151,7 @@ class Order(Ledger):
             self._copies.read(memory.address + offset, into)
             self._ended = number
 
-    def _is_beside(self, memory: Memory) -> bool:
+    def _is_beside(self, memory: DeviceMemory) -> bool:
         """Whether kernels may be under way, none of which uses this memory."""
         return self._launched > self._ended >= memory.used
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -23,19 +23,12 @@ from vyre_driver_cuda.errors import from_status, status_of
 from vyre_driver_cuda.facts import require_sound
 from vyre_driver_cuda.foreign import wrapped
 from vyre_driver_cuda.launch import Args, Module
-from vyre_driver_cuda.memory import Memory
+from vyre_driver_cuda.memory import DeviceMemory
 from vyre_driver_cuda.opened import OpenedDevice
 from vyre_driver_cuda.order import Mark, Order
 from vyre_driver_cuda.probe import profile
+from vyre_driver_cuda.recording import Recording
 from vyre_foundation.dtype import DType
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recording:
-    """A graph of CUDA's, and the memory that its launches and fills use."""
-
-    graph: Any
-    memories: Set[Memory]
 
 
 class Current:
@@ -68,7 +61,7 @@ class Current:
             raise from_status(BACKEND, status, str(error)) from error
 
 
-class CudaPort(DevicePort[Module, Memory, Mark]):
+class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
     """One GPU. It runs copies beside kernels, times its kernels, and records rows of launches as graphs."""
 
     emitter_version: ClassVar[str] = "cuda-2"
@@ -132,7 +125,7 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def allocate(self, size: int) -> Memory:
+    def allocate(self, size: int) -> DeviceMemory:
         try:
             with self._current:
                 pointer = self._pool.malloc(size)
@@ -140,27 +133,27 @@ class CudaPort(DevicePort[Module, Memory, Mark]):
             raise DeviceOutOfMemory(size, self._available()) from error
         return self._order.made(int(pointer.ptr), pointer)
 
-    def fill(self, memory: Memory, byte: int, size: int) -> None:
+    def fill(self, memory: DeviceMemory, byte: int, size: int) -> None:
         with self._current:
             self._order.next((memory,))
             self._runtime.memsetAsync(memory.address, byte, size, self._order.stream.ptr)
 
-    def copy_in(self, memory: Memory, data: memoryview, offset: int = 0) -> None:
+    def copy_in(self, memory: DeviceMemory, data: memoryview, offset: int = 0) -> None:
         with self._current:
             self._order.write(memory, offset, data)
 
-    def copy_out(self, memory: Memory, into: memoryview, offset: int = 0) -> None:
+    def copy_out(self, memory: DeviceMemory, into: memoryview, offset: int = 0) -> None:
         with self._current:
             self._order.read(memory, offset, into)
 
-    def wrap(self, foreign: object) -> Memory | None:
+    def wrap(self, foreign: object) -> DeviceMemory | None:
         with self._current:
             memory = wrapped(self._cupy, self._order.stream, self._device, foreign)
             if memory is not None:
                 self._order.next((memory,))  # which may be a wait for the work that makes its contents
         return memory
 
-    def free(self, memory: Memory) -> None:
+    def free(self, memory: DeviceMemory) -> None:
         """Back to the pool: the next one to get it knows what may be using it."""
         self._order.freed(memory)
         memory.holder, memory.address = None, 0

@@ -17,7 +17,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ResourceUsage:
     """Per thread but for `shared`, the bytes of a block. `stack` are bytes of private arrays that registers cannot
     hold and of spills, `spilled` bytes that are written because registers ran out."""
 
@@ -27,7 +27,7 @@ class Usage:
     shared: int = 0
 
 
-def usage(unit: CudaSource, architecture: Architecture) -> dict[str, Usage]:
+def usage(unit: CudaSource, architecture: Architecture) -> dict[str, ResourceUsage]:
     """The usage of every kernel, by name."""
     log = compile_unit(replace(unit, options=(*unit.options, _REPORT)), architecture).log
     return {name: _read(report) for name, report in _reports(log)}
@@ -39,9 +39,9 @@ def _reports(log: str) -> list[tuple[str, str]]:
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
-def _read(report: str) -> Usage:
+def _read(report: str) -> ResourceUsage:
     stack, registers = _STACK.search(report), _REGISTERS.search(report)
     if stack is None or registers is None:
         raise ValueError(f"the assembler's report has another form: {report!r}")
     shared = _SHARED.search(report)
-    return Usage(int(registers[1]), int(stack[1]), int(stack[2]), int(shared[1]) if shared else 0)
+    return ResourceUsage(int(registers[1]), int(stack[1]), int(stack[2]), int(shared[1]) if shared else 0)

@@ -24,7 +24,7 @@ from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.errors import DispatchTimeout
 from vyre_driver_cuda import memory as memory_module, port as port_module
-from vyre_driver_cuda.memory import Memory
+from vyre_driver_cuda.memory import DeviceMemory
 from vyre_driver_cuda.order import SELDOM
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -65,16 +65,16 @@ class Stepper:
         binary, self.kernel = code()
         self.module = self.port.load(binary)
 
-    def memory(self) -> Memory:
+    def memory(self) -> DeviceMemory:
         return self.port.allocate(4 * COUNT)
 
-    def write(self, memory: Memory, value: int) -> None:
+    def write(self, memory: DeviceMemory, value: int) -> None:
         self.port.copy_in(memory, np.full(COUNT, value, np.uint32).view(np.uint8).data)
 
-    def step(self, memory: Memory) -> Any:
+    def step(self, memory: DeviceMemory) -> Any:
         return self.port.launch(self.module, self.kernel, ONE, FOUR, (memory, COUNT))
 
-    def read(self, memory: Memory) -> int:
+    def read(self, memory: DeviceMemory) -> int:
         out = np.zeros(COUNT, np.uint32)
         self.port.copy_out(memory, out.view(np.uint8).data)
         (value,) = set(out.tolist())

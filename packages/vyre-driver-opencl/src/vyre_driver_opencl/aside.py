@@ -28,7 +28,7 @@ from vyre_driver.engine.in_flight import Ledger, register
 from vyre_driver.engine.port import LONGEST_PART
 
 
-class Call(Ledger):
+class AsyncCall(Ledger):
     """A call that begins now, and what it `gave` at its end. Until then it lives, and all that it refers to.
 
     `function` may not raise. At the end of the interpreter, when no thread starts, it is called here.
@@ -42,9 +42,9 @@ class Call(Ledger):
         self.ended.acquire()
         register(self)
         try:
-            worker = _idle.pop() if _idle else Worker()
+            worker = _idle.pop() if _idle else CallThread()
         except IndexError:  # another thread was faster
-            worker = Worker()
+            worker = CallThread()
         except RuntimeError:
             self.run()
             return
@@ -67,14 +67,14 @@ class Call(Ledger):
         return self.gave
 
 
-class Worker:
+class CallThread:
     """A thread that makes one call after the other."""
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[Call] = SimpleQueue()
+        self._calls: SimpleQueue[AsyncCall] = SimpleQueue()
         threading.Thread(target=self._run, name="vyre-aside", daemon=True).start()
 
-    def take(self, call: Call) -> None:
+    def take(self, call: AsyncCall) -> None:
         self._calls.put(call)
 
     def _run(self) -> None:
@@ -85,7 +85,7 @@ class Worker:
             _idle.append(self)
 
 
-_idle: list[Worker] = []
+_idle: list[CallThread] = []
 """As many as there were calls at the same time."""
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyopencl as cl
 
 from vyre_driver.codegen.dialect import CDialect
-from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.candidate import TunedVariant, Variant
 from vyre_driver.tune.patterns import patterns
 from vyre_driver.tune.spelling import CHAIN, KERNEL, LANES, TimingUnit, fastest, timing_unit
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.probe import Proven
-from vyre_driver_opencl.proof.bench import Bench, words
+from vyre_driver_opencl.proof.bench import ProbeDevice, words
 from vyre_foundation.dtype import DType
 
 REPEATS = 32
@@ -23,7 +23,7 @@ LONG_NS = 50_000
 """A run takes about as long, so that starting it does not count."""
 
 
-def choose(bench: Bench, dialect: CDialect, proven: Proven) -> Proven:
+def choose(bench: ProbeDevice, dialect: CDialect, proven: Proven) -> Proven:
     """`proven` with the fastest of its exact candidates in place of the first ones."""
     variants = _variants(proven.candidates)
     try:
@@ -40,7 +40,7 @@ def choose(bench: Bench, dialect: CDialect, proven: Proven) -> Proven:
     return replace(proven, ops=ops, candidates=_judged(proven.candidates, times, chosen))
 
 
-def time_variants(bench: Bench, unit: TimingUnit) -> dict[Variant, float]:
+def time_variants(bench: ProbeDevice, unit: TimingUnit) -> dict[Variant, float]:
     """Picoseconds for one application of one lane: the median of a few runs."""
     if not unit.variants:
         return {}
@@ -67,7 +67,7 @@ def time_variants(bench: Bench, unit: TimingUnit) -> dict[Variant, float]:
     return times
 
 
-def _variants(candidates: Sequence[Candidate]) -> list[Variant]:
+def _variants(candidates: Sequence[TunedVariant]) -> list[Variant]:
     """All exact ones by row, the table's own choice first, for the rows that have a choice."""
     rows: dict[tuple[str, DType], list[Variant]] = {}
     for candidate in sorted(candidates, key=lambda c: not c.is_chosen):
@@ -77,8 +77,8 @@ def _variants(candidates: Sequence[Candidate]) -> list[Variant]:
 
 
 def _judged(
-    candidates: Sequence[Candidate], times: Mapping[Variant, float], chosen: Mapping[tuple[str, DType], Variant]
-) -> tuple[Candidate, ...]:
+    candidates: Sequence[TunedVariant], times: Mapping[Variant, float], chosen: Mapping[tuple[str, DType], Variant]
+) -> tuple[TunedVariant, ...]:
     judged = []
     for one in candidates:
         variant = one.variant

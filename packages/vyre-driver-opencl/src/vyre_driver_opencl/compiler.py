@@ -66,7 +66,7 @@ def _built(program: cl.Program, device: cl.Device, options: tuple[str, ...], pat
     said: list[str] = []
     build_it = partial(aside.build, program, device, (*OPTIONS, *options))
     with _standard_error_into(said):
-        failed = build_it() if patience is None else aside.Call(build_it).result(patience, "compilation")
+        failed = build_it() if patience is None else aside.AsyncCall(build_it).result(patience, "compilation")
     said.append(program.get_build_info(device, cl.program_build_info.LOG) or "")  # type: ignore[no-untyped-call]
     log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
     if failed:

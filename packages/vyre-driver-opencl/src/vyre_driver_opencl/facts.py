@@ -14,7 +14,7 @@ from vyre_driver.checked import read_json
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
-from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.candidate import TunedVariant, Variant
 from vyre_driver_opencl._version import __version__
 from vyre_driver_opencl.choice import choose
 from vyre_driver_opencl.dialect import dialect_of
@@ -26,7 +26,7 @@ from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
 if TYPE_CHECKING:
-    from vyre_driver_opencl.proof.bench import Bench
+    from vyre_driver_opencl.proof.bench import ProbeDevice
 
 
 class DeviceFacts:
@@ -45,7 +45,7 @@ class DeviceFacts:
         self._provable: frozenset[Need] = frozenset([*first.ops, *first.casts, *first.floats, *groups_of(reported)])
         self._take(self._store.get(self._signature, from_bytes) or first)
 
-    def show(self, bench: Callable[[], Bench], wanted: AbstractSet[Need] | None = None) -> bool:
+    def show(self, bench: Callable[[], ProbeDevice], wanted: AbstractSet[Need] | None = None) -> bool:
         """Prove on the bench what is wanted and not shown yet; None: everything. Whether the table is as before.
 
         `BackendUnavailable` for a device that does not compute f32 exactly.
@@ -56,7 +56,7 @@ class DeviceFacts:
         self._learn(lambda: prove_device(self._backend, bench(), self._reported, before, needs))
         return replace(self.proven, shown=before.shown) == before
 
-    def measure(self, bench: Bench) -> None:
+    def measure(self, bench: ProbeDevice) -> None:
         """Prove every candidate and time the exact ones; the table has the fastest of each row from now on."""
 
         def find() -> Proven:
@@ -111,7 +111,7 @@ def from_bytes(data: bytes) -> Proven:
         plain_pointers=bool(rows["plain_pointers"]),
         shown=frozenset(map(_need, rows["shown"])),
         candidates=tuple(
-            Candidate(Variant(op, dtype(t), text), wrong, picoseconds, bool(is_chosen))
+            TunedVariant(Variant(op, dtype(t), text), wrong, picoseconds, bool(is_chosen))
             for op, t, text, wrong, picoseconds, is_chosen in rows["candidates"]
         ),
     )

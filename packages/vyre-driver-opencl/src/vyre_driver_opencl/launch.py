@@ -15,7 +15,7 @@ from vyre_driver_opencl.memory import Argument, BufferMemory
 from vyre_driver_opencl.queues import WorkQueue
 
 if TYPE_CHECKING:
-    from vyre_driver_opencl.aside import Call
+    from vyre_driver_opencl.aside import AsyncCall
 
 UNKNOWN = ()
 """The workgroup size of a kernel that has not run."""
@@ -40,7 +40,7 @@ class LoadedKernel:
 
     def __init__(self, kernel: cl.Kernel, *, is_flat: bool, is_new: bool = False) -> None:
         self.kernel, self.is_flat, self.is_new = kernel, is_flat, is_new
-        self.call: Call | None = None
+        self.call: AsyncCall | None = None
         self.memories: tuple[BufferMemory, ...] = ()
         self.args: Args | None = None
         self._bound: list[BufferMemory | int | None] | None = None

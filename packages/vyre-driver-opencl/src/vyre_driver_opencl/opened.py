@@ -16,14 +16,14 @@ from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.needs import Group, Need
 from vyre_driver_opencl.probe import Proven, Reported, report
-from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.bench import ProbeDevice
 from vyre_driver_opencl.quirks.compiler_options import withholding
 from vyre_driver_opencl.quirks.host_cpu import name_host_cpu
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32
 
 if TYPE_CHECKING:
-    from vyre_driver_opencl.proof.bench import Bench
+    from vyre_driver_opencl.proof.bench import ProbeDevice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +61,10 @@ class OpenedDevice:
         with translated(self.backend), _lock:
             self.facts.measure(self.bench())
 
-    def bench(self) -> Bench:
+    def bench(self) -> ProbeDevice:
         """Where something more can be proven of the device."""
         queue = cl.CommandQueue(self.context, self.queues[0])
-        return Bench(self.context, queue, prelude(self.reported.extensions), self.reported.options)
+        return ProbeDevice(self.context, queue, prelude(self.reported.extensions), self.reported.options)
 
 
 def open_device(backend: str) -> OpenedDevice:

@@ -23,7 +23,7 @@ from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside
 
 if TYPE_CHECKING:
-    from vyre_driver_opencl.aside import Call
+    from vyre_driver_opencl.aside import AsyncCall
     from vyre_driver_opencl.memory import BufferMemory
     from vyre_driver_opencl.queues import WorkQueue
 
@@ -47,8 +47,8 @@ class Work:
         self.queue, self.uses, self.longest = queue, uses, longest
         self.event: cl.Event | None = None
         self.freed: list[BufferMemory] = []
-        self.call: Call | None = None
-        self.waiting: Call | None = None
+        self.call: AsyncCall | None = None
+        self.waiting: AsyncCall | None = None
 
     def has_ended(self) -> bool:
         """Well or not."""
@@ -110,7 +110,7 @@ class Order(Ledger):
         memories: Iterable[BufferMemory],
         uses: object,
         longest: float,
-        command: Callable[[], Call],
+        command: Callable[[], AsyncCall],
     ) -> Work:
         """The same with a command that another thread enqueues."""
         self._wait_for_others(queue, memories)
@@ -195,12 +195,12 @@ class Order(Ledger):
         return sum(one.longest for one in tuple(self.entries)) <= self._patience.part(most)
 
     @staticmethod
-    def _awaited(work: Work) -> Call:
+    def _awaited(work: Work) -> AsyncCall:
         """The call of another thread that ends when the work does, or when it has been enqueued."""
         if work.call is not None and work.call.is_running:
             return work.call
         if work.waiting is None:
-            work.waiting = aside.Call(partial(aside.wait, work.known_event()))
+            work.waiting = aside.AsyncCall(partial(aside.wait, work.known_event()))
         return work.waiting
 
     @staticmethod

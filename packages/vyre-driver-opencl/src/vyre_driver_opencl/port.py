@@ -45,8 +45,8 @@ from vyre_driver_opencl.recording import Recording
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
-    from vyre_driver.tune.candidate import Candidate
-    from vyre_driver_opencl.aside import Call
+    from vyre_driver.tune.candidate import TunedVariant
+    from vyre_driver_opencl.aside import AsyncCall
     from vyre_driver_opencl.emit import OpenClSource
     from vyre_driver_opencl.recording import Recording
 
@@ -85,10 +85,10 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
 
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def spellings(self) -> tuple[Candidate, ...]:
+    def spellings(self) -> tuple[TunedVariant, ...]:
         return self._opened.proven.candidates
 
-    def measure_spellings(self) -> tuple[Candidate, ...]:
+    def measure_spellings(self) -> tuple[TunedVariant, ...]:
         self._opened.measure()
         return self.spellings()
 
@@ -230,8 +230,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         """Where enqueueing may take long: a runtime may compile a part then, and a queue that works at once works."""
         enqueue = partial(aside.enqueue, queue.commands, loaded.kernel, loaded.span, loaded.local)
 
-        def command() -> Call:
-            loaded.call = call = aside.Call(enqueue)
+        def command() -> AsyncCall:
+            loaded.call = call = aside.AsyncCall(enqueue)
             return call
 
         work = self._order.enqueue_aside(queue, memories, uses, longest, command)

@@ -15,7 +15,7 @@ import pyopencl as cl
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.device.queue import Queue
-from vyre_driver.tune.candidate import Candidate
+from vyre_driver.tune.candidate import TunedVariant
 from vyre_driver_opencl import about
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.spelling import (
@@ -94,7 +94,7 @@ class Proven:
     subgroup_sizes: frozenset[int]
     collectives: Collectives
     plain_pointers: bool = False
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[TunedVariant, ...] = ()
     shown: frozenset[Need] = frozenset()
 
 

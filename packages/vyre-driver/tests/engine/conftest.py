@@ -11,7 +11,7 @@ import pytest
 
 from vyre_driver.engine import lowering as engine_lowering
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.legalization.lowered import Kernel, Launch, Lowered
+from vyre_driver.legalization.lowered import Kernel, KernelLaunch, Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.evaluate import Evaluate
@@ -25,7 +25,7 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 def as_written(program: Program, facts: Facts, target: Target, arrangement: object = None) -> Lowered:
     bound = tuple(b for b in program.buffers if b.memory.is_bound)
     kernel = Kernel(program.name, program, tuple(b.name for b in bound))
-    return Lowered(source=program, kernels=(kernel,), schedule=(Launch(0),), buffers={b.name: b for b in bound})
+    return Lowered(source=program, kernels=(kernel,), schedule=(KernelLaunch(0),), buffers={b.name: b for b in bound})
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre_driver.legalization.lowered import TRAPS, Kernel, Launch, Lowered
+from vyre_driver.legalization.lowered import TRAPS, Kernel, KernelLaunch, Lowered
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
@@ -46,7 +46,7 @@ def with_traps(source: Program, *_: object) -> Lowered:
     return Lowered(
         source=source,
         kernels=(Kernel("k", body, tuple(b.name for b in bound)),),
-        schedule=(Launch(0),),
+        schedule=(KernelLaunch(0),),
         buffers={b.name: b for b in bound},
         traps=("odd",),
     )

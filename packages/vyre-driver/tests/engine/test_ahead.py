@@ -13,7 +13,7 @@ from vyre_driver.device.queue import Queue
 from vyre_driver.engine.ahead import compile_ahead, load_ahead, source_ahead
 from vyre_driver.errors import BadArtifact, InvalidProgram, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.pipeline.ahead import CompiledProgram
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.testing.fake_port import InjectedError
 from vyre_driver.testing.target import generous_profile
 from vyre_foundation import dialects
 from vyre_foundation.build import Value, program
@@ -97,7 +97,7 @@ def test_another_device_says_what_is_different(engine: Engine) -> None:
 
 def test_a_refused_binary_is_not_compiled_instead(engine: Engine) -> None:
     compiled = made(engine)
-    refusing = engine(double, faults=[Fault("load", KernelCompileFailed("fake", "not mine"))])
+    refusing = engine(double, faults=[InjectedError("load", KernelCompileFailed("fake", "not mine"))])
     with pytest.raises(BadArtifact, match="the runtime refuses it \\(not mine\\)"):
         load_ahead(refusing.backend, compiled)
     assert refusing.backend.backend_metric_snapshot()["compiles"] == 0

@@ -8,7 +8,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine import backlog
 from vyre_driver.errors import DispatchTimeout
-from vyre_driver.testing.fake_port import ELAPSED_NS, Fault
+from vyre_driver.testing.fake_port import ELAPSED_NS, InjectedError
 
 from .programs import DOUBLED, A, Engine, double, doubling
 
@@ -23,7 +23,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("call", ["dispatch", "dispatch_borrowed_timed", "dispatch_async"])
 def test_iterations_without_end_are_few_in_flight_and_can_be_interrupted(engine: Engine, call: str) -> None:
-    e = engine(double, is_lazy=True, faults=[Fault("wait", KeyboardInterrupt(), nth=20)])
+    e = engine(double, is_lazy=True, faults=[InjectedError("wait", KeyboardInterrupt(), nth=20)])
     with pytest.raises(KeyboardInterrupt):
         getattr(e.backend, call)(doubling(), [A], WITHOUT_END)
     (port,) = e.ports
@@ -33,7 +33,7 @@ def test_iterations_without_end_are_few_in_flight_and_can_be_interrupted(engine:
 
 
 def test_iterations_without_end_over_resident_memory(engine: Engine) -> None:
-    e = engine(double, is_lazy=True, faults=[Fault("wait", KeyboardInterrupt(), nth=20)])
+    e = engine(double, is_lazy=True, faults=[InjectedError("wait", KeyboardInterrupt(), nth=20)])
     resources = [e.backend.allocate_resident(20) for _ in "ab"]
     with pytest.raises(KeyboardInterrupt):
         e.backend.dispatch_resident_timed(doubling(), resources, WITHOUT_END)

@@ -16,7 +16,7 @@ from vyre_driver.errors import (
     StaleHandle,
     Trapped,
 )
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.testing.fake_port import InjectedError
 
 from .programs import DOUBLED, A, Engine, UseLowering, double, doubling, trap_if_odd, with_traps, words
 
@@ -76,7 +76,7 @@ def test_a_timeout_counts_for_each(lazy: SimpleNamespace) -> None:
 )
 def test_a_batch_that_fails_leaves_nothing_behind(lazy: SimpleNamespace, call: str, error: BaseException) -> None:
     nth = 1 if call == "wait" else 3
-    lazy.ports[0].faults = [Fault(call, error, nth)]
+    lazy.ports[0].faults = [InjectedError(call, error, nth)]
     with pytest.raises(type(error)):
         lazy.pipeline.dispatch_batched(inputs(1, 2, 3, 4))
     lazy.ports[0].faults = []
@@ -87,7 +87,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(lazy: SimpleNamespace, call: s
 def test_a_full_device_in_a_batch(lazy: SimpleNamespace) -> None:
     lazy.backend.dispatch(doubling(), [A])  # what is kept of this goes
     allocated = lazy.ports[0].count("allocate")
-    lazy.ports[0].faults = [Fault("allocate", DeviceOutOfMemory(20, 0), allocated + 5)]
+    lazy.ports[0].faults = [InjectedError("allocate", DeviceOutOfMemory(20, 0), allocated + 5)]
     assert firsts(lazy.pipeline.dispatch_batched(inputs(1, 2, 3, 4))) == [2, 4, 6, 8]
 
 
@@ -217,7 +217,7 @@ def test_a_slot_over_an_input_takes_the_long_way(large: SimpleNamespace) -> None
 def test_what_was_freed_or_closed_takes_the_long_way(large: SimpleNamespace) -> None:
     slot = np.zeros(5, np.uint32)
     large.ports[0].faults = [
-        Fault("launch", DispatchFailed("once", backend="fake"), large.ports[0].count("launch") + 1)
+        InjectedError("launch", DispatchFailed("once", backend="fake"), large.ports[0].count("launch") + 1)
     ]
     with pytest.raises(DispatchFailed, match="once"):
         large.pipeline.dispatch_into([A], None, [slot])

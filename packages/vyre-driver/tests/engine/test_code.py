@@ -14,8 +14,8 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import DispatchFailed, KernelCompileFailed
 from vyre_driver.pipeline import database
-from vyre_driver.pipeline.store import Store, shared_store
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.pipeline.store import DiskStore, shared_store
+from vyre_driver.testing.fake_port import InjectedError
 from vyre_driver.testing.target import generous_profile
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -41,7 +41,7 @@ def double(x: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DiskStore]:
     """A store of the test's own."""
     monkeypatch.setenv("VYRE_CACHE", "rw")
     monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path / "cache"))
@@ -91,8 +91,8 @@ def test_code_is_saved_once(engine: Engine) -> None:
     assert (counts(one), one.ports[0].count("binary")) == ((1, 0, 1), 1)
 
 
-def test_code_that_failed_is_not_saved(engine: Engine, store: Store) -> None:
-    one = engine(double, faults=[Fault("launch", DispatchFailed("no", backend="fake"))])
+def test_code_that_failed_is_not_saved(engine: Engine, store: DiskStore) -> None:
+    one = engine(double, faults=[InjectedError("launch", DispatchFailed("no", backend="fake"))])
     with pytest.raises(DispatchFailed):
         one.backend.dispatch(doubling(), [X])
     assert [entry.kind for entry in store.entries()] == ["begun"]
@@ -120,7 +120,7 @@ def test_every_miss_says_why(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("column", ["payload", "digest", "identity", "device", "policy", "subject", "key"])
-def test_damaged_code_is_made_again(engine: Engine, store: Store, column: str) -> None:
+def test_damaged_code_is_made_again(engine: Engine, store: DiskStore, column: str) -> None:
     fill(engine)
     store.close()
     with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
@@ -139,13 +139,13 @@ def test_damaged_code_is_made_again(engine: Engine, store: Store, column: str) -
 
 def test_code_that_the_device_refuses_is_made_again(engine: Engine) -> None:
     fill(engine)
-    one = engine(double, faults=[Fault("load", KernelCompileFailed("fake", "not mine"))])
+    one = engine(double, faults=[InjectedError("load", KernelCompileFailed("fake", "not mine"))])
     assert one.backend.dispatch(doubling(), [X]) == DOUBLED
     assert counts(one, "refused_loads", *COUNTS) == (1, 1, 0, 1)
 
 
 def test_a_binary_that_cannot_be_taken_harms_nothing(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
-    one = engine(double, faults=[Fault("binary", DispatchFailed("no", backend="fake"))])
+    one = engine(double, faults=[InjectedError("binary", DispatchFailed("no", backend="fake"))])
     assert one.backend.dispatch(doubling(), [X]) == DOUBLED
     assert counts(one, "failures", *COUNTS) == (0, 1, 0, 0)
     assert "code is not kept" in caplog.text

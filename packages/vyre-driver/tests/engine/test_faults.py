@@ -24,7 +24,7 @@ from vyre_driver.errors import (
     StaleHandle,
     UnsupportedFeature,
 )
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.testing.fake_port import InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u8, u32
 from vyre_foundation.ir.program import Program
@@ -49,24 +49,24 @@ A, B = np.arange(5, dtype=np.uint32), np.full(5, 7, np.uint32)
 SUM = (A + B).tobytes()
 
 FAULTS = [
-    Fault("emit", UnsupportedFeature("it", backend="fake")),
-    Fault("compile", KernelCompileFailed("fake", "log")),
-    Fault("emit", KeyboardInterrupt()),
-    Fault("compile", KeyboardInterrupt()),
-    Fault("allocate", DispatchFailed("no", backend="fake")),
-    Fault("allocate", DispatchFailed("no", backend="fake"), nth=3),
-    Fault("copy_in", DispatchFailed("no", backend="fake")),
-    Fault("copy_in", KeyboardInterrupt(), nth=2),
-    Fault("fill", DispatchFailed("no", backend="fake")),
-    Fault("launch", DispatchFailed("no", backend="fake")),
-    Fault("launch", KeyboardInterrupt()),
-    Fault("copy_out", DispatchFailed("no", backend="fake")),
-    Fault("copy_out", KeyboardInterrupt()),
+    InjectedError("emit", UnsupportedFeature("it", backend="fake")),
+    InjectedError("compile", KernelCompileFailed("fake", "log")),
+    InjectedError("emit", KeyboardInterrupt()),
+    InjectedError("compile", KeyboardInterrupt()),
+    InjectedError("allocate", DispatchFailed("no", backend="fake")),
+    InjectedError("allocate", DispatchFailed("no", backend="fake"), nth=3),
+    InjectedError("copy_in", DispatchFailed("no", backend="fake")),
+    InjectedError("copy_in", KeyboardInterrupt(), nth=2),
+    InjectedError("fill", DispatchFailed("no", backend="fake")),
+    InjectedError("launch", DispatchFailed("no", backend="fake")),
+    InjectedError("launch", KeyboardInterrupt()),
+    InjectedError("copy_out", DispatchFailed("no", backend="fake")),
+    InjectedError("copy_out", KeyboardInterrupt()),
 ]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.call}-{f.nth}-{type(f.error).__name__}")
-def test_nothing_stays_behind(engine: Engine, fault: Fault) -> None:
+def test_nothing_stays_behind(engine: Engine, fault: InjectedError) -> None:
     e, source = engine(add, faults=[fault]), adding()
     with pytest.raises(type(fault.error)) as caught:
         e.backend.dispatch(source, [A, B])
@@ -79,10 +79,10 @@ def test_nothing_stays_behind(engine: Engine, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS[6:], ids=lambda f: f"{f.call}-{f.nth}-{type(f.error).__name__}")
-def test_a_warm_launch_that_fails_is_forgotten(engine: Engine, fault: Fault) -> None:
+def test_a_warm_launch_that_fails_is_forgotten(engine: Engine, fault: InjectedError) -> None:
     e, source = engine(add), adding()
     e.backend.dispatch(source, [A, B])
-    e.ports[0].faults = [Fault(fault.call, fault.error, fault.nth + e.ports[0].count(fault.call))]
+    e.ports[0].faults = [InjectedError(fault.call, fault.error, fault.nth + e.ports[0].count(fault.call))]
     with pytest.raises(type(fault.error)):
         e.backend.dispatch(source, [A, B])
     assert e.ports[0].live == set()
@@ -91,7 +91,7 @@ def test_a_warm_launch_that_fails_is_forgotten(engine: Engine, fault: Fault) -> 
 
 @pytest.mark.parametrize("call", ["probe", "target"])
 def test_a_device_that_does_not_open_is_closed_and_tried_again(engine: Engine, call: str) -> None:
-    e = engine(add, faults=[Fault(call, BackendUnavailable("fake", "no"))])
+    e = engine(add, faults=[InjectedError(call, BackendUnavailable("fake", "no"))])
     with pytest.raises(BackendUnavailable):
         e.backend.prepare()
     assert e.ports[0].is_closed
@@ -110,14 +110,14 @@ def test_kept_launches_make_room_when_the_device_is_full(engine: Engine) -> None
     pipeline.dispatch([A, B])
     (port,) = e.ports
     assert len(port.live) == 6
-    port.faults = [Fault("allocate", DeviceOutOfMemory(8, 0), port.count("allocate") + 2)]
+    port.faults = [InjectedError("allocate", DeviceOutOfMemory(8, 0), port.count("allocate") + 2)]
     assert e.backend.dispatch(source, [A[:2], B[:2]]) == [SUM[:8]]
     assert len(port.live) == 3
     assert pipeline.dispatch([A, B]) == [SUM]
 
 
 def test_a_device_that_is_really_full(engine: Engine) -> None:
-    e = engine(add, faults=[Fault("allocate", DeviceOutOfMemory(20, 0), nth) for nth in (2, 3)])
+    e = engine(add, faults=[InjectedError("allocate", DeviceOutOfMemory(20, 0), nth) for nth in (2, 3)])
     with pytest.raises(DeviceOutOfMemory):
         e.backend.dispatch(adding(), [A, B])
     assert e.ports[0].live == set()
@@ -253,7 +253,7 @@ def test_a_lost_device_stays_lost_until_it_is_recovered(engine: Engine) -> None:
     e, source = engine(add), adding()
     pipeline = e.backend.compile_native(source)
     pipeline.dispatch([A, B])
-    e.ports[0].faults = [Fault("launch", DeviceLost("fake", "unplugged"), nth=2)]
+    e.ports[0].faults = [InjectedError("launch", DeviceLost("fake", "unplugged"), nth=2)]
     with pytest.raises(DeviceLost):
         e.backend.dispatch(source, [A, B])
     assert e.backend.device_lost()
@@ -335,7 +335,7 @@ def test_persistent_memory_is_not_trusted_after_a_failure(engine: Engine) -> Non
     e = engine(count)
     pipeline = e.backend.compile_native(counting())
     pipeline.dispatch([ONE])
-    e.ports[0].faults = [Fault("copy_out", DispatchFailed("no", backend="fake"), nth=2)]
+    e.ports[0].faults = [InjectedError("copy_out", DispatchFailed("no", backend="fake"), nth=2)]
     with pytest.raises(DispatchFailed):
         pipeline.dispatch([ONE])
     assert e.ports[0].live == set()
@@ -344,7 +344,7 @@ def test_persistent_memory_is_not_trusted_after_a_failure(engine: Engine) -> Non
 
 
 def test_a_pipeline_that_fails_to_begin_leaves_nothing(engine: Engine) -> None:
-    e = engine(count, faults=[Fault("fill", DispatchFailed("no", backend="fake"))])
+    e = engine(count, faults=[InjectedError("fill", DispatchFailed("no", backend="fake"))])
     pipeline = e.backend.compile_native(counting())
     with pytest.raises(DispatchFailed):
         pipeline.dispatch([ONE])

@@ -20,7 +20,7 @@ from vyre_driver.errors import (
     StaleHandle,
     Trapped,
 )
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.testing.fake_port import InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -67,7 +67,7 @@ def test_the_device_hears_of_dispatches_that_are_waited_for_one_by_one(lazy: Sim
 
 
 def test_a_device_may_be_lost_as_a_dispatch_begins(engine: Engine) -> None:
-    e = engine(double, faults=[Fault("begun", DeviceLost("fake", "gone"))])
+    e = engine(double, faults=[InjectedError("begun", DeviceLost("fake", "gone"))])
     with pytest.raises(DeviceLost):
         e.backend.dispatch_async(doubling(), [A])
     assert e.backend.device_lost()
@@ -167,7 +167,7 @@ def test_a_grid_without_workgroups_is_ready_at_once(lazy: SimpleNamespace) -> No
 
 def test_errors_of_the_call_come_from_the_call(lazy: SimpleNamespace) -> None:
     lazy.backend.prepare()
-    lazy.ports[0].faults = [Fault("compile", KernelCompileFailed("fake", "log"))]
+    lazy.ports[0].faults = [InjectedError("compile", KernelCompileFailed("fake", "log"))]
     with pytest.raises(KernelCompileFailed):
         lazy.backend.dispatch_async(doubling(), [A])
     assert lazy.ports[0].live == set()
@@ -178,7 +178,7 @@ def test_errors_of_the_device_come_from_the_wait_and_stay(lazy: SimpleNamespace,
     source = doubling()
     failing, other = begin(lazy, source, 1, 2)
     error = DispatchFailed("no", backend="fake")
-    lazy.ports[0].faults = [Fault(call, error)]
+    lazy.ports[0].faults = [InjectedError(call, error)]
     for _ in range(2):
         with pytest.raises(DispatchFailed) as caught:
             failing.await_result()
@@ -191,7 +191,7 @@ def test_errors_of_the_device_come_from_the_wait_and_stay(lazy: SimpleNamespace,
 
 def test_an_interrupt_during_a_wait_leaves_it_in_flight(lazy: SimpleNamespace) -> None:
     (pending,) = begin(lazy, doubling(), 1)
-    lazy.ports[0].faults = [Fault("wait", KeyboardInterrupt())]
+    lazy.ports[0].faults = [InjectedError("wait", KeyboardInterrupt())]
     with pytest.raises(KeyboardInterrupt):
         pending.await_result()
     assert result(pending) == 2
@@ -199,7 +199,7 @@ def test_an_interrupt_during_a_wait_leaves_it_in_flight(lazy: SimpleNamespace) -
 
 def test_an_interrupt_during_readback_ends_it(lazy: SimpleNamespace) -> None:
     (pending,) = begin(lazy, doubling(), 1)
-    lazy.ports[0].faults = [Fault("copy_out", KeyboardInterrupt())]
+    lazy.ports[0].faults = [InjectedError("copy_out", KeyboardInterrupt())]
     with pytest.raises(KeyboardInterrupt):
         pending.await_result()
     with pytest.raises(DispatchFailed, match="KeyboardInterrupt during readback"):
@@ -224,7 +224,7 @@ def test_the_device_is_lost_with_work_in_flight(lazy: SimpleNamespace, stage: st
     source = doubling()
     pending = begin(lazy, source, 1, 2)
     meets = pending[0].await_result if stage in ("wait", "copy_out") else lambda: begin(lazy, counting(), 1)
-    lazy.ports[0].faults = [Fault(stage, DeviceLost("fake", "unplugged"), lazy.ports[0].count(stage) + 1)]
+    lazy.ports[0].faults = [InjectedError(stage, DeviceLost("fake", "unplugged"), lazy.ports[0].count(stage) + 1)]
     with pytest.raises(DeviceLost):
         meets()
     assert lazy.backend.device_lost()
@@ -284,7 +284,7 @@ def test_nothing_is_trusted_after_a_failure(engine: Engine) -> None:
     e = engine(count, is_lazy=True)
     with e.backend.compile_native(counting()) as pipeline:
         first, second = (pipeline.dispatch_async([np.full(2, n, np.uint32)]) for n in (1, 2))
-        e.ports[0].faults = [Fault("wait", DispatchFailed("no", backend="fake"))]
+        e.ports[0].faults = [InjectedError("wait", DispatchFailed("no", backend="fake"))]
         with pytest.raises(DispatchFailed):
             first.await_result()
         with pytest.raises(PoisonedState):

@@ -15,7 +15,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import DispatchTimeout, InvalidSetting, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.pipeline.entry import Kind
+from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.settings import GuardMode, GuardSettings
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.testing.fake_port import FakePort
@@ -110,7 +110,7 @@ def marks() -> int:
     """What is left of processes that did not survive."""
     store = shared_store()
     assert store is not None
-    return sum(entry.kind == Kind.BEGUN.value for entry in store.entries())
+    return sum(entry.kind == PayloadKind.BEGUN.value for entry in store.entries())
 
 
 def test_a_crash_in_a_guarded_process_is_an_error(

@@ -20,7 +20,7 @@ from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Arrangement, Target
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignatureTable
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.policy.native import ALL_ARGUMENTS, ANY_ERROR, Measured
 from vyre_driver.tune.native import values
 from vyre_foundation.dtype import f32, f64
@@ -89,7 +89,7 @@ def test_a_function_that_the_device_has_not(device: SimpleNamespace) -> None:
 
 
 def test_kept_for_later_processes_with_text_and_device(tmp_path: Path) -> None:
-    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     spelled = {(RAMP, f32): "ramp({0})"}
     known = DeviceSignatureTable(store)
     Natives(spelled, ("fake", "one"), known).keep((RAMP, f32), MEASURED)
@@ -101,7 +101,7 @@ def test_kept_for_later_processes_with_text_and_device(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
-    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     known = DeviceSignatureTable(store)
     natives = Natives({(RAMP, f32): "ramp({0})"}, ("fake", "one"), known)
     store.put(natives._signature((RAMP, f32)).entry(), b'{"error": 2}', 0)

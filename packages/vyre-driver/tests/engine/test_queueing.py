@@ -12,7 +12,7 @@ from vyre_driver.device.queue import Queue
 from vyre_driver.engine.queueing import MOVED, NS_PER_UNIT, RUNS, QueueChoice, Rate
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.plan.cost import ESTIMATE, Cost
 from vyre_driver.testing.target import generous_profile
 from vyre_foundation.build import program
@@ -129,7 +129,7 @@ def test_one_queue_is_never_timed(engine: Engine) -> None:
 
 
 def test_what_was_learned_is_kept_for_later_processes(tmp_path: Path) -> None:
-    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     known, device = DeviceSignatureTable(store), ("fake", "one")
     rate = Rate.of(known, device)
     assert rate.ns_per_unit == NS_PER_UNIT
@@ -144,7 +144,7 @@ def test_what_was_learned_is_kept_for_later_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [b"", b"fast", b"nan", b"0", b"1e9"])
 def test_a_rate_that_cannot_be_believed_is_forgotten(tmp_path: Path, kept: bytes) -> None:
-    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))
     known, device = DeviceSignatureTable(store), ("fake", "one")
     known.put(DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}"), kept)
     assert Rate.of(known, device).ns_per_unit == NS_PER_UNIT

@@ -10,7 +10,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import HostShimBuffer, ResidentDispatchStep, ResidentReadRange, Resource
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, InvalidInput, StaleHandle, Trapped
-from vyre_driver.testing.fake_port import FakePort, Fault
+from vyre_driver.testing.fake_port import FakePort, InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u8, u32
 from vyre_foundation.ir.program import Program
@@ -145,10 +145,10 @@ def test_what_is_refused_changes_nothing(engine: Engine) -> None:
 
 
 def test_an_allocation_that_fails_leaves_nothing(engine: Engine) -> None:
-    e = engine(faults=[Fault("allocate", DeviceOutOfMemory(4, 0), nth) for nth in (1, 2)])
+    e = engine(faults=[InjectedError("allocate", DeviceOutOfMemory(4, 0), nth) for nth in (1, 2)])
     with pytest.raises(DeviceOutOfMemory):
         e.backend.allocate_resident(4)
-    e.ports[0].faults = [Fault("fill", DispatchFailed("no", backend="fake"))]
+    e.ports[0].faults = [InjectedError("fill", DispatchFailed("no", backend="fake"))]
     with pytest.raises(DispatchFailed):
         e.backend.allocate_resident(4)
     assert e.ports[0].live == set()
@@ -158,7 +158,7 @@ def test_what_is_kept_makes_room_for_resident_memory(engine: Engine) -> None:
     e = engine(double)
     e.backend.dispatch(doubling(), [A])
     assert len(e.ports[0].live) == 2
-    e.ports[0].faults = [Fault("allocate", DeviceOutOfMemory(4, 0), e.ports[0].count("allocate") + 1)]
+    e.ports[0].faults = [InjectedError("allocate", DeviceOutOfMemory(4, 0), e.ports[0].count("allocate") + 1)]
     e.backend.allocate_resident(4)
     assert len(e.ports[0].live) == 1
 

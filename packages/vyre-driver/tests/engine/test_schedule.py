@@ -12,7 +12,7 @@ from vyre_driver.engine.bounds import LaunchValues, evaluate
 from vyre_driver.engine.schedule import SetCounter, counters_of, straight, walk
 from vyre_driver.engine.traps import raise_trap
 from vyre_driver.errors import Trapped
-from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, Launch, Lowered, Repeat
+from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, KernelLaunch, Lowered, Repeat
 from vyre_foundation.build import program
 from vyre_foundation.dtype import i32, u8, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory, Per, PerLaunch
@@ -26,11 +26,11 @@ UseLowering = Callable[[Callable[..., Lowered]], None]
 # ── walking ──
 
 
-def loop(counter: int, start: int, stop: int, step: int, *body: Launch | Repeat) -> Repeat:
+def loop(counter: int, start: int, stop: int, step: int, *body: KernelLaunch | Repeat) -> Repeat:
     return Repeat(counter, literal(i32, start), literal(i32, stop), step, body)
 
 
-def steps(*schedule: Launch | Repeat) -> list[str]:
+def steps(*schedule: KernelLaunch | Repeat) -> list[str]:
     """The walk as words: a number for a launch, counter=value for a counter."""
     values = LaunchValues({}, (1, 1, 1), 1, [])
     walked = walk(schedule, lambda bound: evaluate(bound, values))
@@ -41,26 +41,26 @@ def steps(*schedule: Launch | Repeat) -> list[str]:
     ("schedule", "expected"),
     [
         ([], ""),
-        ([Launch(0), Launch(1), Launch(0)], "0 1 0"),
-        ([loop(0, 0, 3, 1, Launch(0))], "0=0 0 0=1 0 0=2 0"),
-        ([loop(0, -3, 5, 4, Launch(0))], "0=-3 0 0=1 0"),
-        ([loop(0, 5, 5, 1, Launch(0)), Launch(1)], "1"),
-        ([loop(0, 9, 5, 1, Launch(0))], ""),
-        ([loop(0, 0, 2, 1, loop(1, 7, 9, 1, Launch(0)), Launch(1))], "0=0 1=7 0 1=8 0 1 0=1 1=7 0 1=8 0 1"),
-        ([loop(0, 2**31 - 2, 2**31 - 1, 7, Launch(0))], "0=2147483646 0"),
+        ([KernelLaunch(0), KernelLaunch(1), KernelLaunch(0)], "0 1 0"),
+        ([loop(0, 0, 3, 1, KernelLaunch(0))], "0=0 0 0=1 0 0=2 0"),
+        ([loop(0, -3, 5, 4, KernelLaunch(0))], "0=-3 0 0=1 0"),
+        ([loop(0, 5, 5, 1, KernelLaunch(0)), KernelLaunch(1)], "1"),
+        ([loop(0, 9, 5, 1, KernelLaunch(0))], ""),
+        ([loop(0, 0, 2, 1, loop(1, 7, 9, 1, KernelLaunch(0)), KernelLaunch(1))], "0=0 1=7 0 1=8 0 1 0=1 1=7 0 1=8 0 1"),
+        ([loop(0, 2**31 - 2, 2**31 - 1, 7, KernelLaunch(0))], "0=2147483646 0"),
     ],
 )
-def test_the_walk(schedule: list[Launch | Repeat], expected: str) -> None:
+def test_the_walk(schedule: list[KernelLaunch | Repeat], expected: str) -> None:
     assert " ".join(steps(*schedule)) == expected
 
 
 def test_a_schedule_without_loops_is_known_beforehand() -> None:
-    assert straight([Launch(0), Launch(2)]) == (0, 2)
-    assert straight([Launch(0), loop(0, 0, 1, 1)]) is None
+    assert straight([KernelLaunch(0), KernelLaunch(2)]) == (0, 2)
+    assert straight([KernelLaunch(0), loop(0, 0, 1, 1)]) is None
 
 
 def test_how_many_counters() -> None:
-    assert counters_of([Launch(0)]) == 0
+    assert counters_of([KernelLaunch(0)]) == 0
     assert counters_of([loop(0, 0, 1, 1, loop(3, 0, 1, 1)), loop(1, 0, 1, 1)]) == 4
 
 
@@ -124,11 +124,11 @@ def test_a_loop_of_launches_with_its_counter(engine: Engine, lowering: UseLoweri
     x, counters = source.buffers[0], C.replace(count=2)
 
     def lower(*_: Any) -> Lowered:
-        inner = Repeat(1, Load(counters, lit(0)), Length(x), 1, (Launch(1),))
+        inner = Repeat(1, Load(counters, lit(0)), Length(x), 1, (KernelLaunch(1),))
         return Lowered(
             source=source,
             kernels=(kernel(source, "first", x), kernel(source, "second", counters, x)),
-            schedule=(Launch(0), Repeat(0, literal(i32, -1), literal(i32, 2), 2, (inner,))),
+            schedule=(KernelLaunch(0), Repeat(0, literal(i32, -1), literal(i32, 2), 2, (inner,))),
             buffers={"x": x, COUNTERS: counters},
         )
 
@@ -157,7 +157,7 @@ def test_a_loop_may_run_over_memory_that_is_not_bound(engine: Engine, lowering: 
         lambda *_: Lowered(
             source=source,
             kernels=(kernel(source, "k", x),),
-            schedule=(Repeat(0, lit(0), Length(shared), 1, (Launch(0),)),),
+            schedule=(Repeat(0, lit(0), Length(shared), 1, (KernelLaunch(0),)),),
             buffers={"x": x},
         )
     )
@@ -175,7 +175,7 @@ def test_memory_that_lowering_adds_is_sized_by_the_launch(engine: Engine, loweri
         lambda *_: Lowered(
             source=source,
             kernels=(kernel(source, "k", per_item, x, per_group, lengths=("spill", "x", "lanes")),),
-            schedule=(Launch(0),),
+            schedule=(KernelLaunch(0),),
             buffers={"x": x, "spill": per_group, "lanes": per_item},
         )
     )
@@ -225,7 +225,7 @@ def trapping(source: Program) -> Lowered:
     return Lowered(
         source=source,
         kernels=(kernel(source, "k", x, traps),),
-        schedule=(Launch(0),),
+        schedule=(KernelLaunch(0),),
         buffers={"x": x, TRAPS: traps},
         traps=("too small", "too large"),
     )

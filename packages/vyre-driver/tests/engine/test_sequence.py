@@ -10,7 +10,7 @@ import pytest
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
 from vyre_driver.engine import backlog, part, sequence
 from vyre_driver.errors import DeviceLost, DispatchFailed, InvalidInput, InvalidLaunch, StaleHandle, Trapped
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.testing.fake_port import InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -294,7 +294,7 @@ def test_everything_is_checked_before_anything_runs(engine: Engine) -> None:
 def test_a_sequence_that_fails_leaves_resources_and_goes_again(engine: Engine, call: str, error: BaseException) -> None:
     ring = Ring(engine(double, is_lazy=True, records=call in ("record", "replay")))
     ring.repeat([ring.there, ring.back], [], 1)
-    ring.port.faults = [Fault(call, error, ring.port.count(call) + 1)]
+    ring.port.faults = [InjectedError(call, error, ring.port.count(call) + 1)]
     with pytest.raises(type(error)):
         ring.repeat([ring.there, ring.back], [ring.there, ring.back], 3)
     ring.port.faults = []
@@ -305,7 +305,7 @@ def test_a_sequence_that_fails_leaves_resources_and_goes_again(engine: Engine, c
 
 def test_a_device_that_is_lost_during_a_sequence(engine: Engine) -> None:
     ring = Ring(engine(double, is_lazy=True))
-    ring.port.faults = [Fault("launch", DeviceLost("fake", "gone"), nth=2)]
+    ring.port.faults = [InjectedError("launch", DeviceLost("fake", "gone"), nth=2)]
     with pytest.raises(DeviceLost):
         ring.run(ring.there, ring.back)
     assert ring.backend.device_lost()
@@ -333,6 +333,6 @@ def test_a_full_device_does_not_give_up_what_is_about_to_run(engine: Engine) -> 
         ResidentDispatchStep(program=scratching("second"), resources=(b, a)),
     ]
     port = e.ports[0]
-    port.faults = [Fault("allocate", DeviceOutOfMemory(16, 0), port.count("allocate") + 2)]
+    port.faults = [InjectedError("allocate", DeviceOutOfMemory(16, 0), port.count("allocate") + 2)]
     e.backend.dispatch_resident_sequence_read_ranges_into(steps, [], [])
     assert words(e.backend.download_resident(a)) == (A * 4).tolist()

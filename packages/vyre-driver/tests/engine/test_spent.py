@@ -6,8 +6,8 @@ import pytest
 
 from vyre_driver.errors import KernelCompileFailed
 from vyre_driver.observe.calls import observed
-from vyre_driver.observe.spent import Row, Spent
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.observe.spent import CallTotals, Spent
+from vyre_driver.testing.fake_port import InjectedError
 
 from .programs import DOUBLED, A, Engine, double, doubling
 
@@ -54,7 +54,7 @@ def test_dispatches_one_by_one_say_what_each_prepares(engine: Engine) -> None:
 
 
 def test_a_call_that_fails_is_counted(engine: Engine) -> None:
-    backend = engine(double, faults=[Fault("compile", KernelCompileFailed("fake", "no"))]).backend
+    backend = engine(double, faults=[InjectedError("compile", KernelCompileFailed("fake", "no"))]).backend
     spent = Spent(backend)
     with pytest.raises(KernelCompileFailed):
         observed(backend, spent).dispatch(doubling(), [A])
@@ -67,6 +67,6 @@ def test_the_table(engine: Engine) -> None:
     spent: Any = Spent(engine().backend)
     counts = {"plans": 1, "compiles": 1, "prepares": 1, "launches": 3, "waits": 3}
     times = {"plan": 1_000_000, "lower": 2_000_000, "compile": 3_000_000, "bind": 4_000_000}
-    spent.rows["dispatch", "blur"] = Row(3, 20_000_000, times, counts)
-    spent.rows["dispatch_resident_timed", "edges"] = Row(1, 21_000_000, {**times, "wait": 500_000}, counts)
+    spent.rows["dispatch", "blur"] = CallTotals(3, 20_000_000, times, counts)
+    spent.rows["dispatch_resident_timed", "edges"] = CallTotals(1, 21_000_000, {**times, "wait": 500_000}, counts)
     assert str(spent) == TABLE

@@ -10,8 +10,8 @@ import pytest
 
 from vyre_driver.errors import InvalidProgram, KernelCompileFailed
 from vyre_driver.observe.live import compile_many
-from vyre_driver.pipeline.store import Store, shared_store
-from vyre_driver.testing.fake_port import Fault
+from vyre_driver.pipeline.store import DiskStore, shared_store
+from vyre_driver.testing.fake_port import InjectedError
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.build import program
@@ -36,7 +36,7 @@ def counted(one: SimpleNamespace, *names: str) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DiskStore]:
     monkeypatch.setenv("VYRE_CACHE", "rw")
     monkeypatch.setenv("VYRE_CACHE_DIR", str(tmp_path / "cache"))
     store = shared_store()
@@ -63,7 +63,7 @@ def test_what_is_known_is_not_compiled_again(engine: Engine) -> None:
     assert compile_many(one.backend, []) == []
 
 
-def test_the_store_has_each_of_them(engine: Engine, store: Store) -> None:
+def test_the_store_has_each_of_them(engine: Engine, store: DiskStore) -> None:
     first = engine(double)
     for pipeline in compile_many(first.backend, [alike(n) for n in range(3)]):
         pipeline.dispatch([A])
@@ -74,15 +74,15 @@ def test_the_store_has_each_of_them(engine: Engine, store: Store) -> None:
     assert counted(later, "compiles", "loads") == (0, 3)
 
 
-def test_a_refusal_of_all_is_no_refusal_of_each(engine: Engine, store: Store) -> None:
-    one = engine(double, faults=[Fault("compile", KernelCompileFailed("fake", "too long"))])
+def test_a_refusal_of_all_is_no_refusal_of_each(engine: Engine, store: DiskStore) -> None:
+    one = engine(double, faults=[InjectedError("compile", KernelCompileFailed("fake", "too long"))])
     for pipeline in compile_many(one.backend, [alike(n) for n in range(3)]):
         assert pipeline.dispatch([A]) == [DOUBLED]
     assert one.ports[0].count("compile") == 4
 
 
-def test_another_failure_leaves_nothing(engine: Engine, store: Store) -> None:
-    one = engine(double, faults=[Fault("compile", KeyboardInterrupt())])
+def test_another_failure_leaves_nothing(engine: Engine, store: DiskStore) -> None:
+    one = engine(double, faults=[InjectedError("compile", KeyboardInterrupt())])
     with pytest.raises(KeyboardInterrupt):
         compile_many(one.backend, [alike(n) for n in range(3)])
     assert store.entries() == []

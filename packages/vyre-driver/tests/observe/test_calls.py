@@ -13,7 +13,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import contract_methods
 from vyre_driver.errors import DeviceLost
-from vyre_driver.observe.calls import Call, Kind, ObservedBackend, observed
+from vyre_driver.observe.calls import CallKind, CallRecord, ObservedBackend, observed
 from vyre_driver.observe.live import compile_many
 from vyre_driver.observe.log import log_calls
 from vyre_driver.pipeline.compile import compile
@@ -21,11 +21,11 @@ from vyre_driver.pipeline.compile import compile
 
 class Recorder:
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[CallRecord] = []
         self.open = 0
 
     @contextmanager
-    def __call__(self, call: Call):
+    def __call__(self, call: CallRecord):
         self.open += 1
         try:
             yield
@@ -44,7 +44,7 @@ def test_a_dispatch_is_seen_with_its_sizes(backend, doubling, words, recorder) -
     outputs = watched.dispatch(doubling, [words], DispatchConfig(label="first"))
     assert np.frombuffer(outputs[0], np.uint32).tolist() == [0, 2, 4, 6, 8, 10]
     (call,) = recorder.calls
-    assert (call.kind, call.method, call.backend) == (Kind.DISPATCH, "dispatch", "full")
+    assert (call.kind, call.method, call.backend) == (CallKind.DISPATCH, "dispatch", "full")
     assert (call.program, call.label, call.input_bytes, call.output_bytes) == ("doubling", "first", 24, 24)
     assert call.wall_ns > 0
     assert call.error is None
@@ -67,9 +67,9 @@ def test_pipelines_are_seen_too(backend, doubling, words, recorder) -> None:
     pipeline.dispatch([words])
     pipeline.dispatch_batched([[words], [words]])
     assert [(call.kind, call.method) for call in recorder.calls] == [
-        (Kind.COMPILE, "compile_native"),
-        (Kind.DISPATCH, "dispatch"),
-        (Kind.DISPATCH, "dispatch_batched"),
+        (CallKind.COMPILE, "compile_native"),
+        (CallKind.DISPATCH, "dispatch"),
+        (CallKind.DISPATCH, "dispatch_batched"),
     ]
     assert recorder.calls[2].output_bytes == 48
     assert recorder.calls[2].program == "doubling"
@@ -81,8 +81,8 @@ def test_transfers_are_seen(backend, words, recorder) -> None:
     watched.upload_resident(resource, words)
     assert bytes(watched.download_resident(resource)) == words
     assert [(call.kind, call.input_bytes, call.output_bytes) for call in recorder.calls] == [
-        (Kind.UPLOAD, 24, 0),
-        (Kind.DOWNLOAD, 0, 24),
+        (CallKind.UPLOAD, 24, 0),
+        (CallKind.DOWNLOAD, 0, 24),
     ]
 
 
@@ -100,7 +100,7 @@ def test_programs_that_are_compiled_together_are_seen(backend, doubling, recorde
         ("compile_native", "doubling", "both"),
         ("compile_native", "other", "both"),
     ]
-    assert {call.kind for call in recorder.calls} == {Kind.COMPILE}
+    assert {call.kind for call in recorder.calls} == {CallKind.COMPILE}
 
 
 def test_the_first_observer_is_the_outermost(backend, doubling, words) -> None:
@@ -108,7 +108,7 @@ def test_the_first_observer_is_the_outermost(backend, doubling, words) -> None:
 
     def named(name: str):
         @contextmanager
-        def observe(call: Call):
+        def observe(call: CallRecord):
             order.append(f"{name} begins")
             yield
             order.append(f"{name} ends")

@@ -10,10 +10,12 @@ from blake3 import blake3
 from vyre_driver.errors import BadArtifact
 from vyre_driver.pipeline.ahead import MAGIC, CompiledProgram, _parts
 from vyre_driver.pipeline.artifact import Artifact
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_foundation.text import parse
 
-EMPTY = Executable(declared=("out",), inputs=(), outputs=("out",), buffers={}, entries=(), schedule=(), traps=())
+EMPTY = ExecutableManifest(
+    declared=("out",), inputs=(), outputs=("out",), buffers={}, entries=(), schedule=(), traps=()
+)
 MADE = CompiledProgram(
     target="abacus-binary",
     device=("abacus", "ten fingers", "nature", "1", "Python 3"),

@@ -3,9 +3,9 @@
 import pytest
 
 from vyre_driver.pipeline.artifact import Artifact
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 
-EMPTY = Executable(declared=(), inputs=(), outputs=(), buffers={}, entries=(), schedule=(), traps=())
+EMPTY = ExecutableManifest(declared=(), inputs=(), outputs=(), buffers={}, entries=(), schedule=(), traps=())
 ARTIFACT = Artifact(EMPTY, "kernel void é() {}", bytes(range(256)))
 
 

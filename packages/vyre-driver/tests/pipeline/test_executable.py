@@ -9,7 +9,7 @@ import pytest
 
 from vyre_driver.codegen.lower import legalize
 from vyre_driver.legalization.lowered import TRAPS, Repeat
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -39,9 +39,9 @@ def rounds() -> Program:
     return p.build()
 
 
-def executable(source: Program) -> Executable:
+def executable(source: Program) -> ExecutableManifest:
     lowered = legalize(source, source.validate(), generous_target())
-    return Executable.of(lowered, [f"entry_{n}" for n, _ in enumerate(lowered.kernels)])
+    return ExecutableManifest.of(lowered, [f"entry_{n}" for n, _ in enumerate(lowered.kernels)])
 
 
 def test_the_host_s_part_of_a_simple_program() -> None:
@@ -64,7 +64,7 @@ def test_the_host_s_part_of_nested_loops() -> None:
 @pytest.mark.parametrize("source", [simple(), rounds()], ids=lambda source: source.name)
 def test_bytes_give_the_same_executable(source: Program) -> None:
     made = executable(source)
-    again = Executable.from_bytes(made.to_bytes())
+    again = ExecutableManifest.from_bytes(made.to_bytes())
     assert again == made
     assert again.to_bytes() == made.to_bytes()
 
@@ -72,7 +72,7 @@ def test_bytes_give_the_same_executable(source: Program) -> None:
 @pytest.mark.parametrize("data", [b"", b"{}", b"{}\0", executable(simple()).to_bytes()[:-1]])
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises((ValueError, LookupError, WireError)):
-        Executable.from_bytes(data)
+        ExecutableManifest.from_bytes(data)
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
@@ -109,6 +109,6 @@ def entry(size: object, buffers: Sequence[str] = (), lengths: Sequence[str] = ()
     ],
 )
 def test_parts_that_do_not_belong_together_are_refused(change: Change, message: str) -> None:
-    assert Executable.from_bytes(changed(lambda names: None)) == executable(rounds())
+    assert ExecutableManifest.from_bytes(changed(lambda names: None)) == executable(rounds())
     with pytest.raises(ValueError, match=re.escape(message)):
-        Executable.from_bytes(changed(change))
+        ExecutableManifest.from_bytes(changed(change))

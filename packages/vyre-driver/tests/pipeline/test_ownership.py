@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from vyre_driver.pipeline import database
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.ownership import Insecure, require_secure_folder
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
-A = EntryIdentity(kind=Kind.CODE, key="aa", subject="a", text="all of a")
+A = EntryIdentity(kind=PayloadKind.CODE, key="aa", subject="a", text="all of a")
 ANOTHER = 12345
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
@@ -27,14 +27,14 @@ pytestmark = posix
 def folder(tmp_path: Path) -> Iterator[Path]:
     """A store with one entry, inside of a folder of its own."""
     folder = tmp_path / "outer" / "cache"
-    with closing(Store(CacheSettings(CacheMode.READ_WRITE, folder))) as store:
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, folder))) as store:
         assert store.put(A, b"payload", 1)
     yield folder
     folder.parent.chmod(0o700)
 
 
 def read(folder: Path, mode: CacheMode = CacheMode.READ_WRITE) -> bytes | None:
-    with closing(Store(CacheSettings(mode, folder))) as store:
+    with closing(DiskStore(CacheSettings(mode, folder))) as store:
         found = store.get(A)
         assert store.put(A, b"payload", 1) == store.keeps == (mode is CacheMode.READ_WRITE and not store.refusal)
         return found
@@ -137,7 +137,7 @@ def as_dangling_link(path: Path) -> None:
 
 def as_link_to_a_store(path: Path) -> None:
     """Whose journal would lie in another folder than the one that was checked."""
-    Store(CacheSettings(CacheMode.READ_WRITE, path.parent.parent / "elsewhere")).put(A, b"payload", 1)
+    DiskStore(CacheSettings(CacheMode.READ_WRITE, path.parent.parent / "elsewhere")).put(A, b"payload", 1)
     path.symlink_to(path.parent.parent / "elsewhere" / database.FILE)
 
 

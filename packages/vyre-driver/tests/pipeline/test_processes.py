@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
 SETUP = """
 import random, sys
@@ -58,7 +58,7 @@ def test_ten_processes_share_one_store(tmp_path: Path) -> None:
     for process in processes:
         assert process.stdout is not None
         process.stdout.close()
-    with closing(Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
         assert store.verify() == []
         assert len(store.entries()) == 20
     assert not [*tmp_path.glob("vyre-new-*")]
@@ -73,7 +73,7 @@ def test_a_process_killed_while_it_writes_leaves_a_good_store(tmp_path: Path) ->
         time.sleep(0.01)
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait(60)
-    with closing(Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
         assert store.verify() == []
         held = {entry.key for entry in store.entries()}
         assert {str(n) for n in range(last + 1)} <= held
@@ -98,7 +98,7 @@ def test_listing_while_others_write(tmp_path: Path) -> None:
         for writer in writers:
             assert writer.stdout is not None
             writer.stdout.readline()
-        with closing(Store(CacheSettings(CacheMode.READ, tmp_path))) as store:
+        with closing(DiskStore(CacheSettings(CacheMode.READ, tmp_path))) as store:
             for _ in range(100):
                 assert all((entry.size, entry.damage) == (20_000, "") for entry in store.entries())
                 assert store.verify() == []
@@ -111,12 +111,12 @@ def test_listing_while_others_write(tmp_path: Path) -> None:
             writer.stdout.close()
 
 
-A = EntryIdentity(kind=Kind.CODE, key="", subject="a", text="a")
+A = EntryIdentity(kind=PayloadKind.CODE, key="", subject="a", text="a")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_opens_the_file_for_itself(tmp_path: Path) -> None:
-    with closing(Store(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
         store.put(replace(A, key="parent"), b"payload", 1)
         child = os.fork()
         if child == 0:

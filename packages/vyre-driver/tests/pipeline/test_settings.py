@@ -9,9 +9,9 @@ import pytest
 from platformdirs import user_cache_path
 
 from vyre_driver.errors import InvalidSetting
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
 
 def test_without_variables_code_is_kept_in_the_user_s_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -44,7 +44,9 @@ def test_a_relative_folder_is_that_of_the_start(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     settings = CacheSettings.of({"VYRE_CACHE_DIR": "here"})
-    assert not Store(settings).put(EntryIdentity(kind=Kind.CODE, key="k", subject="s", text="t"), b"payload", 1)
+    assert not DiskStore(settings).put(
+        EntryIdentity(kind=PayloadKind.CODE, key="k", subject="s", text="t"), b"payload", 1
+    )
     assert [". Fix: " in line for line in caplog.messages] == [True]
 
 

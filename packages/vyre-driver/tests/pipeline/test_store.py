@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from vyre_driver.pipeline import database
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.misses import PipelineCacheMissEvidence, PipelineCacheMissReason
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store, shared_store
+from vyre_driver.pipeline.store import DiskStore, shared_store
 
-A = EntryIdentity(kind=Kind.CODE, key="aa", subject="program a", policy="64", device="this", text="all of a")
+A = EntryIdentity(kind=PayloadKind.CODE, key="aa", subject="program a", policy="64", device="this", text="all of a")
 B = replace(A, key="bb", subject="program b", text="all of b")
 COST = 10**9
 
@@ -27,18 +27,18 @@ def settings(tmp_path: Path) -> CacheSettings:
 
 
 @pytest.fixture
-def store(settings: CacheSettings) -> Iterator[Store]:
-    with closing(Store(settings)) as store:
+def store(settings: CacheSettings) -> Iterator[DiskStore]:
+    with closing(DiskStore(settings)) as store:
         yield store
 
 
-def again(store: Store, **changes: object) -> Store:
+def again(store: DiskStore, **changes: object) -> DiskStore:
     """The same store in what could be another process."""
     store.close()
-    return Store(replace(store.settings, **changes))  # type: ignore[arg-type]
+    return DiskStore(replace(store.settings, **changes))  # type: ignore[arg-type]
 
 
-def change(store: Store, statement: str, *values: object) -> None:
+def change(store: DiskStore, statement: str, *values: object) -> None:
     """What only damage does."""
     store.close()
     with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
@@ -48,7 +48,7 @@ def change(store: Store, statement: str, *values: object) -> None:
 # ── what is kept ──
 
 
-def test_what_was_put_is_there_in_the_next_process(store: Store) -> None:
+def test_what_was_put_is_there_in_the_next_process(store: DiskStore) -> None:
     assert store.get(A) is None
     assert store.put(A, b"payload", COST)
     assert store.get(A) == b"payload"
@@ -58,20 +58,20 @@ def test_what_was_put_is_there_in_the_next_process(store: Store) -> None:
         assert later.damaged == 0
 
 
-def test_a_later_payload_takes_the_place_of_an_earlier(store: Store) -> None:
+def test_a_later_payload_takes_the_place_of_an_earlier(store: DiskStore) -> None:
     store.put(A, b"first", COST)
     store.put(A, b"second", COST)
     assert store.get(A) == b"second"
     assert [entry.key for entry in store.entries()] == ["aa"]
 
 
-def test_the_folder_is_its_owner_s(store: Store) -> None:
+def test_the_folder_is_its_owner_s(store: DiskStore) -> None:
     store.put(A, b"payload", COST)
     assert store.settings.folder.stat().st_mode & 0o077 == 0
     assert not [*store.settings.folder.glob("vyre-new-*")]
 
 
-def test_an_entry_is_given_only_to_its_own_identity(store: Store) -> None:
+def test_an_entry_is_given_only_to_its_own_identity(store: DiskStore) -> None:
     """A key that two identities share (it is a digest) must not give the code of one to the other."""
     store.put(A, b"payload", COST)
     assert store.get(replace(A, text="something else")) is None
@@ -79,7 +79,7 @@ def test_an_entry_is_given_only_to_its_own_identity(store: Store) -> None:
     assert store.get(A) is None
 
 
-def test_uses_are_counted_and_order_the_list(store: Store) -> None:
+def test_uses_are_counted_and_order_the_list(store: DiskStore) -> None:
     store.put(A, b"payload", COST)
     store.put(B, b"payload", COST)
     for _ in range(3):
@@ -89,7 +89,7 @@ def test_uses_are_counted_and_order_the_list(store: Store) -> None:
     assert (listed[0].kind, listed[0].subject, listed[0].size, listed[0].cost_ns) == ("code", "program b", 7, COST)
 
 
-def test_the_same_use_is_not_written_down_twice(store: Store) -> None:
+def test_the_same_use_is_not_written_down_twice(store: DiskStore) -> None:
     """Only a use long after the last one that is known changes the file of a process which has read alone."""
     store.put(A, b"payload", COST)
 
@@ -103,16 +103,16 @@ def test_the_same_use_is_not_written_down_twice(store: Store) -> None:
     assert [uses_after(seconds) for seconds in (0, 3500, 3700, -3700)] == [1, 1, 2, 3]
 
 
-def test_kinds_are_forgotten_apart(store: Store) -> None:
+def test_kinds_are_forgotten_apart(store: DiskStore) -> None:
     store.put(A, b"payload", COST)
-    store.put(replace(A, kind=Kind.FACTS, key="ff"), b"facts", COST)
-    assert store.forget(Kind.FACTS) == 1
+    store.put(replace(A, kind=PayloadKind.FACTS, key="ff"), b"facts", COST)
+    assert store.forget(PayloadKind.FACTS) == 1
     assert store.get(A) == b"payload"
     assert [entry.kind for entry in store.entries()] == ["code"]
 
 
 def test_the_bound_holds(settings: CacheSettings) -> None:
-    with closing(Store(replace(settings, size=1000))) as store:
+    with closing(DiskStore(replace(settings, size=1000))) as store:
         for n in range(20):
             store.put(replace(A, key=f"{n:02}"), bytes(100), COST)
         assert sum(entry.size for entry in store.entries()) <= 1000
@@ -121,7 +121,7 @@ def test_the_bound_holds(settings: CacheSettings) -> None:
         assert store.verify() == []
 
 
-def test_pruning_and_clearing(store: Store) -> None:
+def test_pruning_and_clearing(store: DiskStore) -> None:
     for n in range(10):
         store.put(replace(A, key=f"{n:02}"), bytes(100), COST)
     assert store.prune() == 0
@@ -135,7 +135,7 @@ def test_pruning_and_clearing(store: Store) -> None:
 # ── why something was missed ──
 
 
-def test_every_reason_of_a_miss(store: Store) -> None:
+def test_every_reason_of_a_miss(store: DiskStore) -> None:
     reasons = [store.evidence(A).reason]
     store.put(A, b"payload", COST)
     for missed in (
@@ -155,7 +155,7 @@ FIELDS = ("key", "kind", "subject", "policy", "device", "identity", "cost_ns", "
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_flipped_byte_in_any_field_is_found(store: Store, field: str) -> None:
+def test_a_flipped_byte_in_any_field_is_found(store: DiskStore, field: str) -> None:
     store.put(A, b"payload", COST)
     store.close()
     with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
@@ -176,7 +176,7 @@ def test_a_flipped_byte_in_any_field_is_found(store: Store, field: str) -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("value", [b"\xff\xfe", 7, "text"])
-def test_a_value_of_another_type_is_found(store: Store, field: str, value: object) -> None:
+def test_a_value_of_another_type_is_found(store: DiskStore, field: str, value: object) -> None:
     store.put(A, b"payload", COST)
     store.close()
     with closing(sqlite3.connect(store.settings.folder / database.FILE)) as connection, connection:
@@ -189,7 +189,7 @@ def test_a_value_of_another_type_is_found(store: Store, field: str, value: objec
     later.close()
 
 
-def test_damaged_heat_only_cools(store: Store) -> None:
+def test_damaged_heat_only_cools(store: DiskStore) -> None:
     store.put(A, b"payload", COST)
     change(store, "UPDATE heat SET uses = 'many', used = -1e300")
     with closing(again(store)) as later:
@@ -202,7 +202,7 @@ def test_damaged_heat_only_cools(store: Store) -> None:
 
 
 @pytest.mark.parametrize("how", ["overwritten", "cut", "emptied", "another layout"])
-def test_a_damaged_file_is_put_aside(store: Store, how: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_file_is_put_aside(store: DiskStore, how: str, caplog: pytest.LogCaptureFixture) -> None:
     for n in range(50):
         store.put(replace(A, key=f"{n:02}"), os.urandom(3000), COST)
     store.put(A, b"payload", COST)
@@ -226,7 +226,7 @@ def test_a_damaged_file_is_put_aside(store: Store, how: str, caplog: pytest.LogC
     assert sum("damaged and begins anew" in message for message in caplog.messages) == 1
 
 
-def test_any_byte_of_the_layout_may_flip(store: Store) -> None:
+def test_any_byte_of_the_layout_may_flip(store: DiskStore) -> None:
     """The statements that made the tables are text in the file: they may not decode, or mean something else. The next
     process puts such a file aside, and keeps again."""
     store.put(B, b"payload", COST)
@@ -247,7 +247,7 @@ def test_any_byte_of_the_layout_may_flip(store: Store) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"", b"rubbish" * 1000])
-def test_a_log_of_nothing_is_passed_over(store: Store, rest: bytes) -> None:
+def test_a_log_of_nothing_is_passed_over(store: DiskStore, rest: bytes) -> None:
     store.put(A, b"payload", COST)
     store.close()
     for kind in ("-wal", "-shm", "-journal"):
@@ -261,7 +261,7 @@ def test_a_log_of_nothing_is_passed_over(store: Store, rest: bytes) -> None:
 
 
 def test_a_file_that_is_damaged_again_and_again_is_left(
-    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    store: DiskStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_create", lambda path: path.write_bytes(b"this is no database" * 1000))
     for _ in range(10):
@@ -272,14 +272,14 @@ def test_a_file_that_is_damaged_again_and_again_is_left(
     assert "is not used: file is not a database. Fix: " in caplog.messages[-1]
 
 
-def test_what_has_no_bytes_damages_nothing(store: Store) -> None:
+def test_what_has_no_bytes_damages_nothing(store: DiskStore) -> None:
     store.put(A, b"payload", COST)
     assert not store.put(replace(B, subject="\ud800"), b"payload", COST)
     assert store.get(A) == b"payload"
     assert store.damaged == 0
 
 
-def test_any_byte_of_the_file_may_flip(store: Store) -> None:
+def test_any_byte_of_the_file_may_flip(store: DiskStore) -> None:
     """Wherever it is, what comes out is right or nothing."""
     payloads = {f"{n:02}": os.urandom(700) for n in range(12)}
     for key, payload in payloads.items():
@@ -299,7 +299,7 @@ def test_any_byte_of_the_file_may_flip(store: Store) -> None:
 
 def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
-    store = Store(CacheSettings(CacheMode.READ_WRITE, tmp_path / "file" / "cache"))
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path / "file" / "cache"))
     for _ in range(3):
         assert store.get(A) is None
         assert not store.put(A, b"payload", COST)
@@ -310,7 +310,7 @@ def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pyte
 
 
 def test_a_read_only_file_is_read(
-    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    store: DiskStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.put(A, b"payload", COST)
     store.close()
@@ -325,22 +325,22 @@ def test_a_read_only_file_is_read(
     assert len(caplog.messages) == 1
 
 
-def test_reading_only_writes_nothing(store: Store) -> None:
-    with closing(Store(replace(store.settings, mode=CacheMode.READ))) as reader:
+def test_reading_only_writes_nothing(store: DiskStore) -> None:
+    with closing(DiskStore(replace(store.settings, mode=CacheMode.READ))) as reader:
         assert reader.get(A) is None
         assert not store.settings.folder.exists()
     store.put(A, b"payload", COST)
     store.close()
     before = (store.settings.folder / database.FILE).read_bytes()
-    with closing(Store(replace(store.settings, mode=CacheMode.READ))) as reader:
+    with closing(DiskStore(replace(store.settings, mode=CacheMode.READ))) as reader:
         assert reader.get(A) == b"payload"
         assert not reader.put(B, b"payload", COST)
-        assert reader.prune(0) == reader.forget(Kind.CODE) == 0
+        assert reader.prune(0) == reader.forget(PayloadKind.CODE) == 0
         reader.discard(A, "a wish")
     assert (store.settings.folder / database.FILE).read_bytes() == before
 
 
-def test_a_full_disk_keeps_what_is_there(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_keeps_what_is_there(store: DiskStore, caplog: pytest.LogCaptureFixture) -> None:
     store.put(A, b"payload", COST)
     pages = store._open().execute("PRAGMA page_count").fetchone()[0]
     store._open().execute(f"PRAGMA max_page_count = {pages}")
@@ -351,7 +351,7 @@ def test_a_full_disk_keeps_what_is_there(store: Store, caplog: pytest.LogCapture
     assert [message.partition(" in ")[0] for message in caplog.messages] == ["nothing more is kept"]
 
 
-def test_a_busy_file_is_passed_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_file_is_passed_over(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.put(A, b"payload", COST)
     store.close()
     monkeypatch.setattr(database, "PATIENCE_S", 0.05)
@@ -364,7 +364,7 @@ def test_a_busy_file_is_passed_over(store: Store, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_lock_that_is_held_for_ever_is_not_waited_for_again_and_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: DiskStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.put(A, b"payload", COST)
     store.close()
@@ -379,7 +379,7 @@ def test_a_lock_that_is_held_for_ever_is_not_waited_for_again_and_again(
 
 
 @pytest.mark.parametrize("years", [-100, -1, 1, 100, 1e9])
-def test_any_clock_will_do(store: Store, monkeypatch: pytest.MonkeyPatch, years: float) -> None:
+def test_any_clock_will_do(store: DiskStore, monkeypatch: pytest.MonkeyPatch, years: float) -> None:
     """Entries of another time are found, listed and evicted; what is used then counts afterwards."""
     store.put(A, b"payload", COST)
     store.close()
@@ -399,7 +399,7 @@ def test_any_clock_will_do(store: Store, monkeypatch: pytest.MonkeyPatch, years:
 # ── other processes, as other connections of this one ──
 
 
-def test_what_another_process_has_cleared_is_left(store: Store) -> None:
+def test_what_another_process_has_cleared_is_left(store: DiskStore) -> None:
     """Not written on into a file without a name, nor with the log of another file."""
     store.put(A, b"payload", COST)
     with closing(again(store)) as other, closing(again(store)) as third:
@@ -418,7 +418,7 @@ def test_what_another_process_has_cleared_is_left(store: Store) -> None:
         assert not store.refusal
 
 
-def test_clearing_leaves_files_that_another_process_is_making(store: Store) -> None:
+def test_clearing_leaves_files_that_another_process_is_making(store: DiskStore) -> None:
     """What was left of a process that is gone is deleted."""
     store.put(A, b"payload", COST)
     new, left = (store.settings.folder / f"{database.NEW}{name}.sqlite3-journal" for name in ("new", "left"))
@@ -429,7 +429,7 @@ def test_clearing_leaves_files_that_another_process_is_making(store: Store) -> N
     assert [*store.settings.folder.iterdir()] == [new]
 
 
-def test_a_file_that_others_always_remove_is_passed_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_others_always_remove_is_passed_over(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """That another process clears the store again and again is no reason to write to it no more."""
     read = database._read
 
@@ -445,7 +445,7 @@ def test_a_file_that_others_always_remove_is_passed_over(store: Store, monkeypat
     assert store.get(A) == b"payload"
 
 
-def test_what_another_process_has_put_aside_is_left(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_another_process_has_put_aside_is_left(store: DiskStore, caplog: pytest.LogCaptureFixture) -> None:
     store.put(A, b"payload", COST)
     assert store.get(A) == b"payload"
     with closing(again(store)) as other:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_driver.legalization.lowered import Kernel, Launch, Lowered
-from vyre_driver.testing.fake_port import FakePort, Fault
+from vyre_driver.legalization.lowered import Kernel, KernelLaunch, Lowered
+from vyre_driver.testing.fake_port import FakePort, InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u16
 from vyre_foundation.ir.program import Program
@@ -24,7 +24,7 @@ def lowered(source: Program) -> Lowered:
     return Lowered(
         source=source,
         kernels=(Kernel("k", source, ("x",)),),
-        schedule=(Launch(0),),
+        schedule=(KernelLaunch(0),),
         buffers={"x": source.buffers[0]},
     )
 
@@ -89,7 +89,7 @@ def test_an_endless_wait_is_noticed(port: FakePort) -> None:
 
 
 def test_faults_come_when_they_are_due(port: FakePort) -> None:
-    port.faults = [Fault("allocate", RuntimeError("full"), nth=2)]
+    port.faults = [InjectedError("allocate", RuntimeError("full"), nth=2)]
     port.allocate(1)
     with pytest.raises(RuntimeError, match="full"):
         port.allocate(1)

@@ -11,7 +11,7 @@ from random import Random
 from typing import TypeAlias
 
 from vyre_conform.address import Address, address
-from vyre_conform.case import Exactly, Launch, Part, Size, Spec, Work, seeded
+from vyre_conform.case import Exactly, Launch, OutputSlice, Size, Spec, Work, seeded
 from vyre_conform.cases.buckets import buckets_of, rows_of
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import Value, program
@@ -59,7 +59,7 @@ def _buckets(kind: str, source: DType, rng: Random) -> Work:
         start = len(patterns)
         patterns += [bits for (bits,) in rows_of(bucket, [source], rng)]
         rows = range(start, len(patterns))
-        parts += [Part(_at(kind, source, t, bucket), rows, (f"to_{t}",)) for t in _targets(kind, source)]
+        parts += [OutputSlice(_at(kind, source, t, bucket), rows, (f"to_{t}",)) for t in _targets(kind, source)]
     launch, expected = _worked_out(kind, source, patterns)
     return launch, expected, *tuple(parts)
 
@@ -67,7 +67,7 @@ def _buckets(kind: str, source: DType, rng: Random) -> Work:
 def _every(kind: str, source: DType, rng: Random) -> Work:
     """All patterns of a type."""
     rows = range(1 << source.bits)
-    parts = [Part(_at(kind, source, t, "all"), rows, (f"to_{t}",)) for t in _targets(kind, source)]
+    parts = [OutputSlice(_at(kind, source, t, "all"), rows, (f"to_{t}",)) for t in _targets(kind, source)]
     launch, expected = _worked_out(kind, source, rows)
     return launch, expected, *tuple(parts)
 

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 
 from vyre_conform.address import address
-from vyre_conform.case import Exactly, Expected, Launch, Spec, Traps, fixed
+from vyre_conform.case import Exactly, Expected, ExpectedTrap, Launch, Spec, fixed
 from vyre_conform.cases.values import pack
 from vyre_driver.backend.config import Extent
 from vyre_foundation.dtype import DType
@@ -34,7 +34,7 @@ class BadCorpus(VyreError, ValueError):
 
 
 @dataclass(slots=True)
-class Run:
+class CorpusRun:
     """One run of a program, as it is written."""
 
     name: str
@@ -42,7 +42,7 @@ class Run:
     inputs: dict[str, list[str]] = field(default_factory=dict)
     outputs: dict[str, list[str]] = field(default_factory=dict)
     unordered: list[str] = field(default_factory=list)
-    trap: Traps | None = None
+    trap: ExpectedTrap | None = None
 
 
 def specs() -> Iterator[Spec]:
@@ -58,9 +58,9 @@ def texts() -> dict[str, str]:
     return {entry.name.removesuffix(".vyre"): entry.read_text("utf-8") for entry in sorted(found, key=lambda e: e.name)}
 
 
-def runs_of(text: str, name: str) -> list[Run]:
+def runs_of(text: str, name: str) -> list[CorpusRun]:
     """The runs that the comments of `text` describe."""
-    runs: list[Run] = []
+    runs: list[CorpusRun] = []
     for number, line in enumerate(text.splitlines(), 1):
         found = LINE.fullmatch(line)
         if found is None:
@@ -69,7 +69,7 @@ def runs_of(text: str, name: str) -> list[Run]:
         kind, rest = found.groups()
         if kind == "run:":
             first, *settings = rest.split()
-            runs.append(Run(first, dict(word.split("=", 1) for word in settings)))
+            runs.append(CorpusRun(first, dict(word.split("=", 1) for word in settings)))
         elif not runs:
             raise BadCorpus(f"{line!r} stands before any run", fix="write `# run: NAME` above it", where=where)
         else:
@@ -77,13 +77,13 @@ def runs_of(text: str, name: str) -> list[Run]:
     return runs
 
 
-def _in(run: Run, rest: str, where: str) -> None:
+def _in(run: CorpusRun, rest: str, where: str) -> None:
     name, sign, values = rest.partition("=")
     _require(bool(sign), rest, where)
     run.inputs[name.strip()] = values.split()
 
 
-def _out(run: Run, rest: str, where: str) -> None:
+def _out(run: CorpusRun, rest: str, where: str) -> None:
     found = re.fullmatch(r"(\S+)\s*([=~])(.*)", rest)
     _require(found is not None, rest, where)
     assert found is not None
@@ -93,14 +93,14 @@ def _out(run: Run, rest: str, where: str) -> None:
         run.unordered.append(name)
 
 
-def _trap(run: Run, rest: str, where: str) -> None:
+def _trap(run: CorpusRun, rest: str, where: str) -> None:
     tag, *words = shlex.split(rest)
     facts = dict(word.split("=", 1) for word in words if "=" in word)
     _require(set(facts) == {"code", "invocation"}, rest, where)
-    run.trap = Traps(tag, int(facts["code"]), int(facts["invocation"]))
+    run.trap = ExpectedTrap(tag, int(facts["code"]), int(facts["invocation"]))
 
 
-_LINES: dict[str, Callable[[Run, str, str], None]] = {"in": _in, "out": _out, "trap": _trap}
+_LINES: dict[str, Callable[[CorpusRun, str, str], None]] = {"in": _in, "out": _out, "trap": _trap}
 
 
 def _require(holds: bool, text: str, where: str) -> None:
@@ -109,7 +109,7 @@ def _require(holds: bool, text: str, where: str) -> None:
         raise BadCorpus(f"{text!r} cannot be read", fix=fix, where=where)
 
 
-def worked_out(text: str, run: Run) -> tuple[Launch, Expected]:
+def worked_out(text: str, run: CorpusRun) -> tuple[Launch, Expected]:
     """The launch of a run, and what it must give."""
     program = parse(text)
     launch = Launch(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from vyre_conform.address import Address, address
-from vyre_conform.case import Alike, Exactly, Expected, Launch, Part, Spec, Work, seeded
+from vyre_conform.case import Alike, Exactly, Expected, Launch, OutputSlice, Spec, Work, seeded
 from vyre_conform.cases.ops import LANGUAGE
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import Array, Value, apply, program
@@ -103,7 +103,7 @@ def _laws(op: Op, dtype: DType, rng: Random) -> Work:
     values = [_number(dtype, laws.identity), _number(dtype, laws.absorbing), 0]
     inputs["constants"] = pack(dtype, [float(v) if dtype.is_float else v for v in values])
     pairs = [(f"{name}_left", f"{name}_right") for name in names]
-    parts = [Part(_at(op, dtype, name), range(ROWS), pair) for name, pair in zip(names, pairs, strict=True)]
+    parts = [OutputSlice(_at(op, dtype, name), range(ROWS), pair) for name, pair in zip(names, pairs, strict=True)]
     return Launch(program=p.build(), inputs=inputs), Alike(tuple(pairs)), *tuple(parts)
 
 

@@ -13,7 +13,7 @@ from itertools import product
 from random import Random
 
 from vyre_conform.address import Address, address
-from vyre_conform.case import Exactly, Expected, Launch, Part, Size, Spec, Work, seeded
+from vyre_conform.case import Exactly, Expected, Launch, OutputSlice, Size, Spec, Work, seeded
 from vyre_conform.cases.buckets import Row, buckets_of, pack_rows, rows_of
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import apply, program, select
@@ -86,7 +86,7 @@ def _values(op: Op, dtype: DType, rng: Random) -> Work:
     for bucket in _buckets(op, dtype):
         start = len(rows)
         rows += witnesses(op, dtype) if bucket == "witnesses" else rows_of(bucket, [dtype] * op.arity, rng)
-        parts.append(Part(address("ops", op.id, dtype=dtype, values=bucket), range(start, len(rows))))
+        parts.append(OutputSlice(address("ops", op.id, dtype=dtype, values=bucket), range(start, len(rows))))
     launch, expected = _worked_out(op, dtype, rows)
     return launch, expected, *tuple(parts)
 
@@ -156,6 +156,6 @@ def _sixteenth(op: Op, dtype: DType, n: int) -> Address:
 def _every(op: Op, dtype: DType, rng: Random) -> Work:
     rows: list[Row] = list(product(range(1 << dtype.bits), repeat=op.arity))
     step = len(rows) // 16
-    parts = [Part(_sixteenth(op, dtype, n), range(n * step, (n + 1) * step)) for n in range(16)]
+    parts = [OutputSlice(_sixteenth(op, dtype, n), range(n * step, (n + 1) * step)) for n in range(16)]
     launch, expected = _worked_out(op, dtype, rows)
     return launch, expected, *tuple(parts)

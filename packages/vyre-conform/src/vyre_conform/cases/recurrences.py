@@ -40,7 +40,7 @@ Row = list[Scalar]
 Add = Callable[[Scalar, Scalar], Scalar]
 
 
-class Cells:
+class RowCells:
     """The row of an invocation: `count` elements of `array` from `start` on."""
 
     def __init__(self, array: Array, start: Operand, count: int) -> None:
@@ -53,7 +53,7 @@ class Cells:
         self._array[self._start + index] = value
 
 
-Body = Callable[[ProgramBuilder, Cells, Operand, int], None]
+Body = Callable[[ProgramBuilder, RowCells, Operand, int], None]
 """What an invocation does to its row: the end of its loop, and the distance."""
 Model = Callable[[Row, int, int, Add], None]
 """The same in Python, with the addition of the type."""
@@ -99,7 +99,7 @@ def _recurrence(
         i = p.let(p.global_id(0))
         with p.if_(i < INVOCATIONS):
             stop = {"own": ends[i], "uniform": ends[0]}.get(end, constant(u32, count))
-            there = Cells(out, i * count, count)
+            there = RowCells(out, i * count, count)
             with _near(p, memory, there, ends[INVOCATIONS]) as here:
                 body(p, here, p.let(stop), distance)
     rows = [[_number(dtype, rng.randrange(50)) for _ in range(count)] for _ in range(INVOCATIONS)]
@@ -148,15 +148,15 @@ def _total(op: str, home: str, end: str, dtype: DType, rng: Random) -> tuple[Lau
 
 
 @contextmanager
-def _near(p: ProgramBuilder, memory: Memory, there: Cells, count: Value) -> Iterator[Cells]:
+def _near(p: ProgramBuilder, memory: Memory, there: RowCells, count: Value) -> Iterator[RowCells]:
     """A row in a memory, filled from one in storage, and copied back there: `count` elements, as nobody can know."""
     match memory:
         case Memory.WORKGROUP:
-            here = Cells(
+            here = RowCells(
                 p.workgroup("rows", there.dtype, GROUP * there.count), p.local_id(0) * there.count, there.count
             )
         case Memory.PRIVATE:
-            here = Cells(p.private("row", there.dtype, there.count), constant(u32, 0), there.count)
+            here = RowCells(p.private("row", there.dtype, there.count), constant(u32, 0), there.count)
         case _:
             here = there
     if here is not there:
@@ -183,7 +183,7 @@ def _addition(dtype: DType) -> Add:
 # ── loops and their models ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _flow(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _flow(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     with p.range(FIRST, end) as t:
         a[t] = a[t - d] + 1
 
@@ -193,7 +193,7 @@ def _flow_model(a: Row, end: int, d: int, add: Add) -> None:
         a[t] = add(a[t - d], 1)
 
 
-def _terms(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _terms(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     with p.range(FIRST, end) as t:
         a[t] = a[t - d] + a[t - d - 1]
 
@@ -203,7 +203,7 @@ def _terms_model(a: Row, end: int, d: int, add: Add) -> None:
         a[t] = add(a[t - d], a[t - d - 1])
 
 
-def _ahead(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _ahead(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """An iteration reads what a later one writes."""
     with p.range(0, _before(end, d)) as t:
         a[t] = a[t + d] + 1
@@ -214,7 +214,7 @@ def _ahead_model(a: Row, end: int, d: int, add: Add) -> None:
         a[t] = add(a[t + d], 1)
 
 
-def _written_before(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _written_before(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """The same with the store in front of the load."""
     total = p.var(a[0])
     with p.range(0, _before(end, d)) as t:
@@ -231,7 +231,7 @@ def _written_before_model(a: Row, end: int, d: int, add: Add) -> None:
     a[0] = total
 
 
-def _overwritten(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _overwritten(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """Two iterations write one element."""
     with p.range(0, _before(end, d)) as t:
         a[t] = a[t] + 1
@@ -244,7 +244,7 @@ def _overwritten_model(a: Row, end: int, d: int, add: Add) -> None:
         a[t + d] = add(a[t + d], 0) * 0 + 7
 
 
-def _downwards(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _downwards(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     with p.range(FIRST, end) as t:
         a[a.count - 1 - t] = a[a.count - 1 - t + d] + 1
 
@@ -254,7 +254,7 @@ def _downwards_model(a: Row, end: int, d: int, add: Add) -> None:
         a[len(a) - 1 - t] = add(a[len(a) - 1 - t + d], 1)
 
 
-def _strided(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _strided(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     with p.range(FIRST, end, 2) as t:
         a[t] = a[t - d] + 1
 
@@ -264,7 +264,7 @@ def _strided_model(a: Row, end: int, d: int, add: Add) -> None:
         a[t] = add(a[t - d], 1)
 
 
-def _branch(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _branch(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     with p.range(FIRST, end) as t, p.if_(t % 3 != 1):
         a[t] = a[t - d] + 1
 
@@ -275,7 +275,7 @@ def _branch_model(a: Row, end: int, d: int, add: Add) -> None:
             a[t] = add(a[t - d], 1)
 
 
-def _left(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _left(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """The loop is left when an element is large enough."""
     with p.range(FIRST, end) as t:
         a[t] = a[t - d] + 1
@@ -290,7 +290,7 @@ def _left_model(a: Row, end: int, d: int, add: Add) -> None:
             break
 
 
-def _sweeps(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _sweeps(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """A loop in a loop, both of which carry it."""
     with p.range(0, 3), p.range(FIRST, end) as t:
         a[t] = a[t - d] + a[t]
@@ -302,7 +302,7 @@ def _sweeps_model(a: Row, end: int, d: int, add: Add) -> None:
             a[t] = add(a[t - d], a[t])
 
 
-def _short_inside(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _short_inside(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """A loop that compilers unroll, in the loop that carries it."""
     with p.range(3, apply("div", end, 4)) as t, p.range(0, 4) as k:
         a[t * 4 + k] = a[t * 4 + k - d] + 1
@@ -313,7 +313,7 @@ def _short_inside_model(a: Row, end: int, d: int, add: Add) -> None:
         a[t] = add(a[t - d], 1)
 
 
-def _halves(p: ProgramBuilder, a: Cells, end: Operand, d: int) -> None:
+def _halves(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """Two sequences that need each other, one behind the other in the row."""
     half = a.count // 2
     with p.range(FIRST, apply("div", end, 2)) as t:
@@ -360,7 +360,7 @@ def _schedule(memory: Memory, rng: Random) -> tuple[Launch, Expected]:
         ends, out = p.read("ends", u32, INVOCATIONS + 1), p.read_write("out", u32, INVOCATIONS * SCHEDULE)
         i = p.let(p.global_id(0))
         with p.if_(i < INVOCATIONS):
-            there = Cells(out, i * SCHEDULE, SCHEDULE)
+            there = RowCells(out, i * SCHEDULE, SCHEDULE)
             with _near(p, memory, there, ends[INVOCATIONS]) as w, p.range(16, ends[i]) as t:
                 a, b = p.let(w[t - 15]), p.let(w[t - 2])
                 s0 = apply("rotr", a, 7) ^ apply("rotr", a, 18) ^ (a >> 3)

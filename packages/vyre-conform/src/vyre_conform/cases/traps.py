@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vyre_conform.address import address
-from vyre_conform.case import Exactly, Expected, Launch, Spec, Traps, fixed
+from vyre_conform.case import Exactly, Expected, ExpectedTrap, Launch, Spec, fixed
 from vyre_conform.cases.ids import linear_id
 from vyre_conform.cases.values import pack
 from vyre_foundation.build import program
@@ -46,7 +46,7 @@ def _some(trapping: list[int]) -> tuple[Launch, Expected]:
     launch = Launch(program=p.build(), inputs={"x": pack(u32, marks)})
     if not trapping:
         return launch, Exactly((pack(u32, range(COUNT)),))
-    return launch, Traps("marked", min(trapping) * 10, min(trapping))
+    return launch, ExpectedTrap("marked", min(trapping) * 10, min(trapping))
 
 
 def _statements() -> tuple[Launch, Expected]:
@@ -58,7 +58,7 @@ def _statements() -> tuple[Launch, Expected]:
                 p.trap(11, "written first")
             with p.if_(round == 0):
                 p.trap(22, "run first")
-    return Launch(program=p.build(), inputs={}), Traps("written first", 11, 0)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap("written first", 11, 0)
 
 
 def _lower_invocation() -> tuple[Launch, Expected]:
@@ -69,7 +69,7 @@ def _lower_invocation() -> tuple[Launch, Expected]:
             p.trap(1, "first statement")
         with p.if_(i >= 9):
             p.trap(2, "second statement")
-    return Launch(program=p.build(), inputs={}), Traps("second statement", 2, 9)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap("second statement", 2, 9)
 
 
 def _codes() -> tuple[Launch, Expected]:
@@ -78,7 +78,7 @@ def _codes() -> tuple[Launch, Expected]:
         p.write("out", u32, 32)
         with p.range(0, 5) as round, p.if_(p.global_id(0) >= 6):
             p.trap(50 - round * 7 % 5, "codes")
-    return Launch(program=p.build(), inputs={}), Traps("codes", 46, 6)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap("codes", 46, 6)
 
 
 def _statement_before_code() -> tuple[Launch, Expected]:
@@ -92,7 +92,7 @@ def _statement_before_code() -> tuple[Launch, Expected]:
             p.trap(round, "second")
         with p.if_(i >= 10):
             p.trap(0, "third")
-    return Launch(program=p.build(), inputs={}), Traps("first", 2**31 + 10, 10)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap("first", 2**31 + 10, 10)
 
 
 def _in_3d() -> tuple[Launch, Expected]:
@@ -106,7 +106,7 @@ def _in_3d() -> tuple[Launch, Expected]:
         with p.if_(p.global_id(2) >= 2):
             p.trap(i, "above")
     number = (1 * 6 + 4) * 4 + 3
-    return Launch(program=p.build(), inputs={}, grid=(2, 2, 2)), Traps("here", number, number)
+    return Launch(program=p.build(), inputs={}, grid=(2, 2, 2)), ExpectedTrap("here", number, number)
 
 
 def _goes_on() -> tuple[Launch, Expected]:
@@ -121,7 +121,7 @@ def _goes_on() -> tuple[Launch, Expected]:
         p.barrier()
         with p.if_((p.global_id(0) == 3) & (shared[4] == 4)):
             p.trap(6, "later")
-    return Launch(program=p.build(), inputs={}), Traps("later", 6, 3)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap("later", 6, 3)
 
 
 def _iteration(trapping: int) -> tuple[Launch, Expected]:
@@ -133,7 +133,7 @@ def _iteration(trapping: int) -> tuple[Launch, Expected]:
             p.trap(count[i] + 7, "now")
         count[i] = count[i] + 1
     launch = Launch(program=p.build(), inputs={"count": bytes(32)}, iterations=3 - trapping)
-    return launch, Traps("now", trapping + 7, 5)
+    return launch, ExpectedTrap("now", trapping + 7, 5)
 
 
 def _alike(tag: str) -> tuple[Launch, Expected]:
@@ -141,7 +141,7 @@ def _alike(tag: str) -> tuple[Launch, Expected]:
     with program("alike", 8) as p:
         p.write("out", u32, 8)
         p.trap(3, tag)
-    return Launch(program=p.build(), inputs={}), Traps(tag, 3, 0)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap(tag, 3, 0)
 
 
 def _after_grid_barrier() -> tuple[Launch, Expected]:
@@ -155,4 +155,4 @@ def _after_grid_barrier() -> tuple[Launch, Expected]:
         p.grid_barrier()
         with p.if_(cells[23 - i] == 13):
             p.trap(2, "after")
-    return Launch(program=p.build(), inputs={}), Traps("after", 2, 10)
+    return Launch(program=p.build(), inputs={}), ExpectedTrap("after", 2, 10)

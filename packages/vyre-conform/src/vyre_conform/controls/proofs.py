@@ -204,8 +204,8 @@ FAULTS = (
            on_engine(f"{AS_LOOPS}:without_returns", _inner_loop_alone, looping_target),
            "loops:return_out_of_two"),
     _fault("rows-alike", "where workgroups run without a break the last ones run beyond the grid",
-           on_engine(f"{COARSENING}:Batch.lets", _rows_of_one_length, looping_target), "launches:*"),
+           on_engine(f"{COARSENING}:GroupBatch.lets", _rows_of_one_length, looping_target), "launches:*"),
     _fault("rows-counted", "the number of workgroups is that of those that run without a break",
-           on_engine(f"{COARSENING}:Batch.images", _rows_counted, looping_target), "launches:*"),
+           on_engine(f"{COARSENING}:GroupBatch.images", _rows_counted, looping_target), "launches:*"),
 )
 # fmt: on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from vyre_conform.case import AsEvaluated, Case, Exactly, Expected, Refusal, Traps
+from vyre_conform.case import AsEvaluated, Case, Exactly, Expected, ExpectedTrap, Refusal
 from vyre_conform.compare import describe, difference
 from vyre_conform.oracle.array_ops import array_opinion
 from vyre_conform.oracle.evaluators import EVALUATORS, evaluate_case
@@ -81,6 +81,6 @@ def as_expected(outcome: Outcome) -> Expected:
         case Returned(outputs):
             return Exactly(outputs)
         case Raised(facts=facts) if outcome.error == "Trapped":
-            return Traps(str(facts["tag"]), int(facts["trap_code"] or 0), int(facts["invocation"] or 0))
+            return ExpectedTrap(str(facts["tag"]), int(facts["trap_code"] or 0), int(facts["invocation"] or 0))
         case _:
             return AsEvaluated()

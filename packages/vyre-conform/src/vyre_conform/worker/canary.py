@@ -19,7 +19,7 @@ class CanaryDied(VyreError):
     code = "E1206"
 
 
-class Window:
+class GuardedBytes:
     """Bytes with canaries on both sides."""
 
     def __init__(self, data: bytes) -> None:

@@ -36,7 +36,7 @@ class Sink(Protocol):
     def flush(self) -> object: ...
 
 
-class Source(Protocol):
+class MessageReader(Protocol):
     """Where messages come from; less than was asked for means the end."""
 
     def readline(self) -> bytes: ...
@@ -71,7 +71,7 @@ def send(stream: Sink, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> 
     stream.flush()
 
 
-def receive(stream: Source) -> tuple[dict[str, Any], list[bytes]]:
+def receive(stream: MessageReader) -> tuple[dict[str, Any], list[bytes]]:
     """Read one message; `Closed` at the end of the stream."""
     head = stream.readline()
     if not head.endswith(b"\n"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from vyre_driver.tune.patterns import CASES, patterns
 from vyre_driver_opencl.compiler import BuildFailed
-from vyre_driver_opencl.proof.bench import Bench, words
+from vyre_driver_opencl.proof.bench import ProbeDevice, words
 from vyre_driver_opencl.spelling import TYPES
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.stmt import AtomicOp
@@ -19,7 +19,7 @@ Atomics = Mapping[tuple[AtomicOp, DType], str]
 Stores = Mapping[DType, str]
 
 
-def prove_atomics(bench: Bench, spelled: Atomics) -> Atomics:
+def prove_atomics(bench: ProbeDevice, spelled: Atomics) -> Atomics:
     """The spellings that are right; where not all compile together, each type is tried alone."""
     types = sorted({t for _, t in spelled}, key=lambda t: t.tag)
     try:
@@ -31,7 +31,7 @@ def prove_atomics(bench: Bench, spelled: Atomics) -> Atomics:
     return {key: text for part in alone for key, text in prove_atomics(bench, part).items()}
 
 
-def prove_stores(bench: Bench, spelled: Stores) -> Stores:
+def prove_stores(bench: ProbeDevice, spelled: Stores) -> Stores:
     """The spellings that replace an element in both memories, and of which one is left whole where all lanes write one
     element; where not all compile together, each type is tried alone."""
     try:
@@ -42,7 +42,7 @@ def prove_stores(bench: Bench, spelled: Stores) -> Stores:
     return {t: text for one in spelled.items() for t, text in prove_stores(bench, dict([one])).items()}
 
 
-def _right_stores(bench: Bench, spelled: Stores) -> Stores:
+def _right_stores(bench: ProbeDevice, spelled: Stores) -> Stores:
     out = np.zeros((4 * len(spelled), CASES), np.uint64)
     values = [words(t, patterns(t)) for t in spelled]
     bench.run(_store_text(bench.prelude, spelled), (out,), values, lanes=CASES)
@@ -70,7 +70,7 @@ def _is_stored(t: DType, got: list[list[int]]) -> bool:
     return own and all(len(set(row)) == 1 and row[0] & mask in values for row in got[1::2])
 
 
-def _right(bench: Bench, types: list[DType], spelled: Atomics) -> Atomics:
+def _right(bench: ProbeDevice, types: list[DType], spelled: Atomics) -> Atomics:
     """Run every spelling in global and in local memory, each lane in a cell of its own, then all lanes in one."""
     out = np.zeros((2 * len(spelled), 2, CASES), np.uint64)
     cells = [words(t, patterns(t)) for t in types]

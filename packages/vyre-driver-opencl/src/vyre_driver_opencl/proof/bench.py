@@ -24,7 +24,7 @@ Words = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class ProbeDevice:
     """A device with a queue; `prelude` starts every kernel's text, which is compiled with `options`."""
 
     context: cl.Context
@@ -44,7 +44,7 @@ class Bench:
         for position, buffer in enumerate(buffers):
             kernel.set_arg(position, buffer)
         launch = partial(aside.enqueue, self.queue, kernel, (lanes,), (lanes,))
-        given = aside.Call(launch).result(patience, "a proof")
+        given = aside.AsyncCall(launch).result(patience, "a proof")
         if isinstance(given, int):
             raise LaunchRefused(given)
         for result, buffer in zip(results, buffers, strict=False):

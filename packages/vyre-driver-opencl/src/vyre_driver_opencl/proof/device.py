@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver.tune.candidate import Candidate, Variant
+from vyre_driver.tune.candidate import TunedVariant, Variant
 from vyre_driver_opencl.needs import Group, Need, RowKey
 from vyre_driver_opencl.probe import Proven, Reported, assumed
 from vyre_driver_opencl.proof.atomics import prove_atomics, prove_stores
-from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.bench import ProbeDevice
 from vyre_driver_opencl.proof.pointers import prove_pointers
-from vyre_driver_opencl.proof.rows import Row, examine, prove
+from vyre_driver_opencl.proof.rows import SpellingCandidates, examine, prove
 from vyre_driver_opencl.proof.subgroups import prove_collectives, prove_sizes
 from vyre_driver_opencl.spelling import (
     BIT_OPS,
@@ -38,7 +38,9 @@ ESSENTIAL = (UNCONTRACTED, "add", "sub", "mul", "neg", "eq", "ne", "lt", "le", "
 """What a float type must prove to be one. Everything else can be made of it."""
 
 
-def prove_device(backend: str, bench: Bench, reported: Reported, known: Proven, wanted: AbstractSet[Need]) -> Proven:
+def prove_device(
+    backend: str, bench: ProbeDevice, reported: Reported, known: Proven, wanted: AbstractSet[Need]
+) -> Proven:
     """`known`, after proofs of everything in `wanted` that it does not show yet.
 
     A float type needs all of `ESSENTIAL`; what fails that is no type of this device. `BackendUnavailable` for a device
@@ -62,7 +64,7 @@ def prove_device(backend: str, bench: Bench, reported: Reported, known: Proven, 
     return replace(known, shown=known.shown | todo)
 
 
-def examine_device(backend: str, bench: Bench, reported: Reported, wanted: AbstractSet[Need]) -> Proven:
+def examine_device(backend: str, bench: ProbeDevice, reported: Reported, wanted: AbstractSet[Need]) -> Proven:
     """Everything in `wanted` is proven, and every candidate judged, not the first exact one of each row alone."""
     rows = [*_op_rows(reported.floats), *_cast_rows(reported.floats)]
     examined = examine(bench, [*rows, *_other_rows()])
@@ -98,7 +100,7 @@ NEVER_COMPOSED = (*ESSENTIAL, "div", "sqrt", "fma")
 """Ops that compositions are made of, and those whose composition is so long that it need not be timed."""
 
 
-def _first_exact(examined: Mapping[Row[RowKey], tuple[str, ...]]) -> dict[RowKey, str]:
+def _first_exact(examined: Mapping[SpellingCandidates[RowKey], tuple[str, ...]]) -> dict[RowKey, str]:
     """The table's own choice for each row that has an exact candidate. Other words are nobody's first choice."""
     shown: dict[RowKey, str] = {}
     for row, findings in examined.items():
@@ -110,9 +112,11 @@ def _first_exact(examined: Mapping[Row[RowKey], tuple[str, ...]]) -> dict[RowKey
     return shown
 
 
-def _candidates(examined: Mapping[Row[RowKey], tuple[str, ...]], types: Collection[DType]) -> tuple[Candidate, ...]:
+def _candidates(
+    examined: Mapping[SpellingCandidates[RowKey], tuple[str, ...]], types: Collection[DType]
+) -> tuple[TunedVariant, ...]:
     """Every spelling of every op, with the table's own choice chosen, and the compositions."""
-    found: list[Candidate] = []
+    found: list[TunedVariant] = []
     own = _first_exact(examined)
     for row, findings in examined.items():
         op, t = row.key
@@ -121,40 +125,42 @@ def _candidates(examined: Mapping[Row[RowKey], tuple[str, ...]], types: Collecti
         operator = INTEGER_OPS.get((op, t))
         chosen = own.get(row.key, operator)
         if operator is not None:
-            found.append(Candidate(Variant(op, t, operator), is_chosen=True))
+            found.append(TunedVariant(Variant(op, t, operator), is_chosen=True))
         for text, wrong in zip(row.candidates, findings, strict=False):
-            found.append(Candidate(Variant(op, t, text), wrong, is_chosen=text == chosen))
+            found.append(TunedVariant(Variant(op, t, text), wrong, is_chosen=text == chosen))
         if op not in NEVER_COMPOSED and operator is None:
-            found.append(Candidate(Variant(op, t, None), is_chosen=chosen is None))
+            found.append(TunedVariant(Variant(op, t, None), is_chosen=chosen is None))
     return tuple(found)
 
 
-def _op_rows(floats: tuple[DType, ...]) -> Iterator[Row[RowKey]]:
+def _op_rows(floats: tuple[DType, ...]) -> Iterator[SpellingCandidates[RowKey]]:
     for t, table in [*((t, BIT_OPS[t]) for t in INTEGERS), *((t, FLOAT_OPS[t]) for t in floats)]:
         for (op, _), candidates in table.items():
             row = OPS[op]
-            yield Row((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
+            yield SpellingCandidates((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
     for t in floats:
-        yield Row((UNCONTRACTED, t), t, 3, t, ("({0} * {1} + {2})",), partial(_product_and_sum, t))
+        yield SpellingCandidates((UNCONTRACTED, t), t, 3, t, ("({0} * {1} + {2})",), partial(_product_and_sum, t))
 
 
-def _other_rows() -> Iterator[Row[RowKey]]:
+def _other_rows() -> Iterator[SpellingCandidates[RowKey]]:
     """Words that only a measurement brings in."""
     for t in INTEGERS:
         for (op, _), candidates in OTHER_WORDS[t].items():
             row = OPS[op]
-            yield Row((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
+            yield SpellingCandidates((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
 
 
-def _cast_rows(floats: tuple[DType, ...]) -> Iterator[Row[RowKey]]:
+def _cast_rows(floats: tuple[DType, ...]) -> Iterator[SpellingCandidates[RowKey]]:
     return (_cast_row(source, target) for source, target in float_casts(floats))
 
 
-def _cast_row(source: DType, target: DType) -> Row[RowKey]:
+def _cast_row(source: DType, target: DType) -> SpellingCandidates[RowKey]:
     meaning = partial(cast, source, target)
     if source.is_float and target.is_integer:
-        return Row((source, target), source, 1, target, (cast_text(target),), meaning, partial(_fits, target))
-    return Row((source, target), source, 1, target, (cast_text(target),), meaning)
+        return SpellingCandidates(
+            (source, target), source, 1, target, (cast_text(target),), meaning, partial(_fits, target)
+        )
+    return SpellingCandidates((source, target), source, 1, target, (cast_text(target),), meaning)
 
 
 def _product_and_sum(t: DType, x: float, y: float, z: float) -> Scalar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.bench import ProbeDevice
 from vyre_driver_opencl.quirks.compiler_options import VARIABLE, needed
 
 ROW = 64
@@ -21,7 +21,7 @@ void prove(__global uint *x, __global const uint *ends) {{
 """
 
 
-def require_recurrences(backend: str, bench: Bench) -> None:
+def require_recurrences(backend: str, bench: ProbeDevice) -> None:
     """`BackendUnavailable` where the options that make them right were not read in this process."""
     if computes_recurrences(bench):
         return
@@ -37,7 +37,7 @@ def require_recurrences(backend: str, bench: Bench) -> None:
     raise BackendUnavailable(backend, reason, fix=fix)
 
 
-def computes_recurrences(bench: Bench) -> bool:
+def computes_recurrences(bench: ProbeDevice) -> bool:
     """Run two, with distances of 2 and 4. Vectors that are longer than a distance give other values."""
     x, ends = np.zeros(LOOPS * ROW, np.uint32), np.array([ROW], np.uint32)
     bench.run(bench.prelude + _TEXT, (x,), (ends,), lanes=1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from vyre_driver.tune.patterns import CASES, patterns
 from vyre_driver_opencl.compiler import BuildFailed
-from vyre_driver_opencl.proof.bench import Bench, words
+from vyre_driver_opencl.proof.bench import ProbeDevice, words
 from vyre_driver_opencl.spelling import TYPES
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits
@@ -24,7 +24,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Row(Generic[KeyT]):
+class SpellingCandidates(Generic[KeyT]):
     """`candidates` are templates over ``{0}`` … of type `operand`, best first; `meaning` gives the exact result.
 
     `fits` tells for which operands there is a result at all, where that is not for all of them.
@@ -39,15 +39,17 @@ class Row(Generic[KeyT]):
     fits: Callable[..., bool] = lambda *operands: True
 
 
-def prove(bench: Bench, rows: Iterable[Row[KeyT]]) -> dict[KeyT, str]:
+def prove(bench: ProbeDevice, rows: Iterable[SpellingCandidates[KeyT]]) -> dict[KeyT, str]:
     """The first candidate of each row that the device executes exactly, for the rows that have one."""
     return _prove(bench, {row: row.candidates for row in rows})
 
 
-def examine(bench: Bench, rows: Iterable[Row[KeyT]]) -> dict[Row[KeyT], tuple[str, ...]]:
+def examine(
+    bench: ProbeDevice, rows: Iterable[SpellingCandidates[KeyT]]
+) -> dict[SpellingCandidates[KeyT], tuple[str, ...]]:
     """What is wrong with the candidates of each row, "" where one is exact: with all up to `SEVERAL`, and with further
     ones until one is exact."""
-    found: dict[Row[KeyT], tuple[str, ...]] = dict.fromkeys(rows, ())
+    found: dict[SpellingCandidates[KeyT], tuple[str, ...]] = dict.fromkeys(rows, ())
     for number in range(max((len(row.candidates) for row in found), default=0)):
         left = [row for row, findings in found.items() if number < SEVERAL or "" not in findings]
         todo = {row: row.candidates[number] for row in left if number < len(row.candidates)}
@@ -60,7 +62,7 @@ SEVERAL = 2
 REFUSED = "the compiler refuses it"
 
 
-def _judged(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> dict[Row[KeyT], str]:
+def _judged(bench: ProbeDevice, chosen: Mapping[SpellingCandidates[KeyT], str]) -> dict[SpellingCandidates[KeyT], str]:
     """The finding of each row. Rows that do not compile are taken out, by their lines or else by halves."""
     if not chosen:
         return {}
@@ -75,7 +77,7 @@ def _judged(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> dict[Row[KeyT], st
     return dict.fromkeys(refused, REFUSED) | _judged(bench, rest)
 
 
-def _prove(bench: Bench, todo: Mapping[Row[KeyT], tuple[str, ...]]) -> dict[KeyT, str]:
+def _prove(bench: ProbeDevice, todo: Mapping[SpellingCandidates[KeyT], tuple[str, ...]]) -> dict[KeyT, str]:
     """`todo` holds the candidates that each row has left. A refusal that names no row is looked for by halves."""
     todo = {row: candidates for row, candidates in todo.items() if candidates}
     if not todo:
@@ -94,12 +96,14 @@ def _prove(bench: Bench, todo: Mapping[Row[KeyT], tuple[str, ...]]) -> dict[KeyT
     return {row.key: chosen[row] for row in exact} | _prove(bench, left)
 
 
-def _exact(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
+def _exact(bench: ProbeDevice, chosen: Mapping[SpellingCandidates[KeyT], str]) -> set[SpellingCandidates[KeyT]]:
     """The rows that are exact as spelled."""
     return {row for row, finding in _findings(bench, chosen).items() if not finding}
 
 
-def _findings(bench: Bench, chosen: Mapping[Row[KeyT], str]) -> dict[Row[KeyT], str]:
+def _findings(
+    bench: ProbeDevice, chosen: Mapping[SpellingCandidates[KeyT], str]
+) -> dict[SpellingCandidates[KeyT], str]:
     """The first wrong result of each row in words, "" for those that are exact as spelled."""
     types = _by_tag(row.operand for row in chosen)
     by_result = {t: [row for row in chosen if row.result is t] for t in _by_tag(row.result for row in chosen)}
@@ -118,7 +122,10 @@ def _by_tag(types: Iterable[DType]) -> list[DType]:
 
 
 def _text(
-    prelude: str, chosen: Mapping[Row[KeyT], str], types: list[DType], by_result: Mapping[DType, list[Row[KeyT]]]
+    prelude: str,
+    chosen: Mapping[SpellingCandidates[KeyT], str],
+    types: list[DType],
+    by_result: Mapping[DType, list[SpellingCandidates[KeyT]]],
 ) -> str:
     outputs = [f"__global {_memory(t)} *out_{t}" for t in by_result]
     inputs = [f"__global const {_memory(t)} *in_{t}" for t in types]
@@ -136,7 +143,7 @@ def _memory(t: DType) -> str:
     return "uchar" if t is bool_ else TYPES[t]
 
 
-def _line(number: int, row: Row[KeyT], template: str, place: int) -> str:
+def _line(number: int, row: SpellingCandidates[KeyT], template: str, place: int) -> str:
     """Store the result as legalized programs do, with the one NaN: a compiler may believe that a root is no NaN."""
     name = TYPES[row.operand]
     operands = [f"{letter}{number}" for letter in "xyz"[: row.arity]]
@@ -150,13 +157,15 @@ def _line(number: int, row: Row[KeyT], template: str, place: int) -> str:
     return f"{declared} {computed} out_{t}[{place} * {CASES} + i] = {nan}{result};"
 
 
-def _rows_at(lines: tuple[int, ...], prelude: str, chosen: Mapping[Row[KeyT], str]) -> set[Row[KeyT]]:
+def _rows_at(
+    lines: tuple[int, ...], prelude: str, chosen: Mapping[SpellingCandidates[KeyT], str]
+) -> set[SpellingCandidates[KeyT]]:
     """The rows that stand in these lines of the text, counted from 1."""
     first = prelude.count("\n") + 2
     return {row for number, row in enumerate(chosen, first) if number in lines}
 
 
-def _finding(row: Row[KeyT], result: list[int]) -> str:
+def _finding(row: SpellingCandidates[KeyT], result: list[int]) -> str:
     values = [from_bits(row.operand, pattern) for pattern in patterns(row.operand)]
     mask = (1 << row.result.bits) - 1
     for i, bits in enumerate(result):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vyre_driver_opencl.compiler import BuildFailed
-from vyre_driver_opencl.proof.bench import AS_WORD, Bench, Words
+from vyre_driver_opencl.proof.bench import AS_WORD, ProbeDevice, Words
 from vyre_driver_opencl.spelling import REQUIRED_SUBGROUP_SIZE, TYPES
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.stmt import SubgroupOp
@@ -19,7 +19,7 @@ GROUPS = 2
 """Subgroups in the workgroup of a proof."""
 
 
-def prove_sizes(bench: Bench, sizes: Iterable[int]) -> frozenset[int]:
+def prove_sizes(bench: ProbeDevice, sizes: Iterable[int]) -> frozenset[int]:
     """The sizes with which subgroups are consecutive runs of the linear local ids, and exchanges count lanes so.
 
     A workgroup of one dimension is meant: in others, a subgroup does not go on in the next row.
@@ -28,7 +28,7 @@ def prove_sizes(bench: Bench, sizes: Iterable[int]) -> frozenset[int]:
     return frozenset(size for size in sizes if _is_in_order(size, _run(bench, size, probes)))
 
 
-def prove_collectives(bench: Bench, size: int, spelled: Collectives) -> Collectives:
+def prove_collectives(bench: ProbeDevice, size: int, spelled: Collectives) -> Collectives:
     """The spellings that are right in subgroups of `size`; where not all compile together, each type is tried alone."""
     got = _run(bench, size, [_value(size, op, t, template) for (op, t), template in spelled.items()])
     types = {t for _, t in spelled}
@@ -49,7 +49,7 @@ def _is_in_order(size: int, got: Words | None) -> bool:
     return got is not None and bool((got == expected).all())
 
 
-def _run(bench: Bench, size: int, values: Sequence[str]) -> Words | None:
+def _run(bench: ProbeDevice, size: int, values: Sequence[str]) -> Words | None:
     """What each lane `i` of the workgroup gets for each expression, or None if the device does not compile them."""
     volume = GROUPS * size
     head = REQUIRED_SUBGROUP_SIZE.format(size=size) + f"__attribute__((reqd_work_group_size({volume}, 1, 1)))"

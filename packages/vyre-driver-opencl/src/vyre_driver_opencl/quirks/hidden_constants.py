@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vyre_driver.legalization.fresh import Fresh
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.expr import Apply, Id, IdKind, Literal, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ops import OPS
@@ -14,7 +14,7 @@ class HiddenConstants:
     """``let hidden = select(num_workgroups.x == 0, other, constant);`` for each constant that was asked for."""
 
     def __init__(self, program: Program) -> None:
-        self._fresh = Fresh(program)
+        self._fresh = Fresh.of(program)
         self._lets: dict[tuple[DType, int], Let] = {}
 
     @property

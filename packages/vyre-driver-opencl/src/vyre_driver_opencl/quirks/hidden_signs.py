@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import DType, f32, u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Literal, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Let, Subgroup
 from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
@@ -37,7 +37,7 @@ def hide_signs(program: Program, context: object) -> Program:
         return program
     if not any(node.dtype.is_float for node in program_expressions(program)):
         return program
-    hider, memo = _Hider(Fresh(program)), dict[Expr, Expr]()
+    hider, memo = _Hider(Fresh.of(program)), dict[Expr, Expr]()
     body = rewrite_body(program.body, lambda s: with_expressions(s, lambda e: transform(e, hider.node, memo)))
     return declare(program, (*hider.lets.values(), *body) if hider.lets else program.body)
 

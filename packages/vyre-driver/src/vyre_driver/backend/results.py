@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    class Buffer(Protocol):
+    class SupportsBuffer(Protocol):
         """What `collections.abc.Buffer` is from Python 3.12 on."""
 
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
-    HostBuffer: TypeAlias = Buffer | npt.NDArray[Any]
+    HostBuffer: TypeAlias = SupportsBuffer | npt.NDArray[Any]
 
 _FIELD_NAMES = re.compile(":[^:]*:")
 """In a format of the buffer protocol."""
@@ -87,10 +87,10 @@ def is_plain(view: memoryview) -> bool:
 
 def _view(name: str, buffer: HostBuffer) -> memoryview:
     try:
-        return memoryview(cast("Buffer", buffer))
+        return memoryview(cast("SupportsBuffer", buffer))
     except (TypeError, ValueError):
         if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous:  # bf16, which has no letter in the protocol
-            return memoryview(cast("Buffer", buffer.reshape(-1).view(np.uint8)))
+            return memoryview(cast("SupportsBuffer", buffer.reshape(-1).view(np.uint8)))
         got = f"a strided {buffer.dtype} array" if isinstance(buffer, np.ndarray) else type(buffer).__name__
         raise InvalidInput(name, needed="an object with the buffer protocol (bytes, an array, …)", got=got) from None
 

@@ -15,7 +15,7 @@ from vyre_driver.legalization.geometry import drop_indirect_dispatch
 from vyre_driver.legalization.grid.split import split_at_grid_barriers
 from vyre_driver.legalization.kernel_memory import lengths_read
 from vyre_driver.legalization.loops import count_steps
-from vyre_driver.legalization.lowered import Function, Kernel, Lowered
+from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.rare import branch_at_rare_calls, expand_rare_calls, function_of
 from vyre_driver.legalization.registers import to_registers
@@ -155,10 +155,10 @@ def _rare_forms(source: Program, kernels: tuple[Kernel, ...]) -> dict[CallForm, 
     return {CallForm.of(node): None for node in nodes if is_rare_call(node)}
 
 
-def _function(form: CallForm, ranges: Ranges, forms: Forms) -> Function:
+def _function(form: CallForm, ranges: Ranges, forms: Forms) -> LoweredFunction:
     function = function_of(form)
     parameters = tuple(Local(p.name, forms.carrier(p.dtype)) for p in function.parameters)
-    return Function(parameters, to_registers(function.program, ranges, forms))
+    return LoweredFunction(parameters, to_registers(function.program, ranges, forms))
 
 
 def _runs(kernels: tuple[Kernel, ...], buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:

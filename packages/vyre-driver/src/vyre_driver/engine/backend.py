@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from vyre_driver.engine.port import OpenPort, SourceUnit
     from vyre_driver.engine.sequence import Sequences
     from vyre_driver.policy.native import Measured, NativeVerdict
-    from vyre_driver.tune.candidate import Candidate
+    from vyre_driver.tune.candidate import TunedVariant
 
 
 class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
@@ -181,19 +181,19 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""
         return self._gate.session()
 
-    def spellings(self) -> tuple[Candidate, ...]:
+    def spellings(self) -> tuple[TunedVariant, ...]:
         """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""
         with self._gate.session() as device:
-            found: tuple[Candidate, ...] = device.port.spellings()
+            found: tuple[TunedVariant, ...] = device.port.spellings()
             return found
 
-    def measure_spellings(self) -> tuple[Candidate, ...]:
+    def measure_spellings(self) -> tuple[TunedVariant, ...]:
         """Prove and time every spelling: seconds. Backends that are acquired later print the fastest exact ones.
 
         Not part of the contract: for people.
         """
         with self._gate.session() as device:
-            found: tuple[Candidate, ...] = device.port.measure_spellings()
+            found: tuple[TunedVariant, ...] = device.port.measure_spellings()
             return found
 
     def natives(self, ulp_budget: int = 0) -> dict[str, tuple[Measured | None, NativeVerdict]]:

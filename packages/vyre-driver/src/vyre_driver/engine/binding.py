@@ -10,7 +10,7 @@ from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.transfer import Args
 from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS
-from vyre_driver.pipeline.executable import Entry
+from vyre_driver.pipeline.executable import KernelEntry
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.params import dispatch_param_words
 
@@ -40,7 +40,7 @@ class Binding:
     def owned(self) -> tuple[Allocation, ...]:
         return tuple(a for name, a in self.allocations.items() if name not in self.lasting)
 
-    def args(self, entry: Entry) -> Args:
+    def args(self, entry: KernelEntry) -> Args:
         """The arguments of a kernel."""
         memories = [self.allocations[name].memory for name in entry.buffers]
         return (*memories, *dispatch_param_words(entry.lengths, self.lengths))

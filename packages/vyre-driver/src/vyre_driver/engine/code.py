@@ -23,7 +23,7 @@ from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.cache import PipelineCache
 from vyre_driver.pipeline.disk import DiskPipelineCache
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey, called_dialects
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import GuardSettings
@@ -44,7 +44,7 @@ class Code:
     """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
 
     key: PipelineCacheKey
-    executable: Executable
+    executable: ExecutableManifest
     module: Any
 
 
@@ -71,7 +71,7 @@ class CodeCache:
         self._open_port, self._guard = open_port, GuardSettings.of()
         self._memory: PipelineCache[Code] = PipelineCache()
         self._unsaved: dict[PipelineCacheKey, Unsaved] = {}
-        self._adopted: dict[Ahead, tuple[Executable, Any]] = {}
+        self._adopted: dict[Ahead, tuple[ExecutableManifest, Any]] = {}
         self._loads = 0
 
     def get(
@@ -140,7 +140,7 @@ class CodeCache:
         cost = (time.perf_counter_ns() - started) // len(chunk)
         names = iter(unit.kernels)
         for (key, identity, _), part in zip(chunk, lowered, strict=True):
-            executable = Executable.of(part, [next(names) for _ in part.kernels])
+            executable = ExecutableManifest.of(part, [next(names) for _ in part.kernels])
             self._memory.put(key, Code(key, executable, module))
             if self._disk.keeps:
                 self._unsaved[key] = Unsaved(identity, unit.text, cost)
@@ -222,7 +222,7 @@ class CodeCache:
         started = time.perf_counter_ns()
         lowered, unit = emit(facts, config, deadline)
         self._counters.compiles += 1
-        executable = Executable.of(lowered, unit.kernels)
+        executable = ExecutableManifest.of(lowered, unit.kernels)
         if self._open_port is not None and self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
             guard = Guard(identity.device.backend, self._open_port, self._guard)
             binary = guard.compile(unit, executable, facts.program, config, queue, deadline)

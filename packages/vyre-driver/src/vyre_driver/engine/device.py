@@ -31,7 +31,7 @@ from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.key import PipelineCacheIdentity
 from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.policy.queue import choose_queue
@@ -58,7 +58,7 @@ class Device:
         port: DevicePort[Any, Any, Any],
         counters: Counters,
         reclaim: Callable[[], None],
-        store: Store | None = None,
+        store: DiskStore | None = None,
         open_port: OpenPort | None = None,
     ) -> None:
         self.port, self.counters = port, counters

@@ -20,7 +20,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.port import OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.pipeline.settings import TIMEOUT, GuardSettings
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import encode
@@ -59,7 +59,7 @@ class Guard:
     def compile(
         self,
         unit: SourceUnit,
-        executable: Executable,
+        executable: ExecutableManifest,
         program: Program,
         config: DispatchConfig,
         queue: int,

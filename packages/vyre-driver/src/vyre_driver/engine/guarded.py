@@ -13,7 +13,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.guard import ANSWER, ORDER, Order
 from vyre_driver.errors import BackendError
 from vyre_driver.observe.metrics import Counters
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.pipeline.key import PipelineCacheKey
 from vyre_foundation.wire import decode
 
@@ -39,7 +39,7 @@ def _compiled(order: Order) -> bytes | None:
     device = Device(order.open_port(), Counters(), lambda: None)
     try:
         module = device.port.compile(order.unit, order.queue)
-        code = Code(PipelineCacheKey(""), Executable.from_bytes(order.executable), module)
+        code = Code(PipelineCacheKey(""), ExecutableManifest.from_bytes(order.executable), module)
         run_once(device, decode(order.program), order.config, code)
         return device.port.binary(module)
     finally:

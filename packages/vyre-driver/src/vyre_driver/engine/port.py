@@ -47,7 +47,7 @@ from vyre_driver.engine.deadline import Patience
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
-from vyre_driver.tune.candidate import Candidate
+from vyre_driver.tune.candidate import TunedVariant
 from vyre_foundation.dtype import DType
 
 LONGEST_PART = 0.05
@@ -122,11 +122,11 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         differ from device to device names them too. Part of every pipeline key."""
         return self.emitter_version
 
-    def spellings(self) -> tuple[Candidate, ...]:
+    def spellings(self) -> tuple[TunedVariant, ...]:
         """What was tried for each op on this device, where the port chooses among spellings. For people."""
         return ()
 
-    def measure_spellings(self) -> tuple[Candidate, ...]:
+    def measure_spellings(self) -> tuple[TunedVariant, ...]:
         """Judge all candidates of each op and time the exact ones. Devices that are opened later print the fastest.
 
         Takes seconds, so nothing but a user's request asks for it.

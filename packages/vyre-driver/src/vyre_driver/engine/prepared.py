@@ -22,7 +22,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.schedule import SetCounter, counters_of, walk
 from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
 from vyre_driver.engine.traps import raise_trap
-from vyre_driver.legalization.lowered import Launch
+from vyre_driver.legalization.lowered import KernelLaunch
 from vyre_driver.plan.launch import LaunchPlan
 
 Again = Callable[[Sequence[Any], Form], list[Any]]
@@ -228,7 +228,7 @@ class Prepared:
         for _ in range(self.plan.repeats):
             for step in walk(schedule, lambda bound: evaluate(bound, values)):
                 match step:
-                    case Launch(kernel):
+                    case KernelLaunch(kernel):
                         yield kernel
                     case SetCounter(counter, value):
                         values.counters[counter] = value % 2**64

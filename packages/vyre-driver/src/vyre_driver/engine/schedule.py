@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from vyre_driver.legalization.lowered import Launch, Repeat, Step
+from vyre_driver.legalization.lowered import KernelLaunch, Repeat, Step
 from vyre_foundation.ir.expr import Expr
 
 
@@ -17,7 +17,7 @@ class SetCounter:
     value: int
 
 
-def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[Launch | SetCounter]:
+def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[KernelLaunch | SetCounter]:
     """The launches of `schedule` in order, each round of a loop preceded by its counter.
 
     `evaluate` gives the bounds of a loop when it is entered; it may depend on the counters of the loops around it.
@@ -25,7 +25,7 @@ def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[
     """
     for step in schedule:
         match step:
-            case Launch():
+            case KernelLaunch():
                 yield step
             case Repeat():
                 for value in range(evaluate(step.start), evaluate(step.stop), step.step):
@@ -35,7 +35,7 @@ def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[
 
 def straight(schedule: Sequence[Step]) -> tuple[int, ...] | None:
     """The kernels of a schedule in order, or None if a loop decides how many there are."""
-    launches = [step.kernel for step in schedule if isinstance(step, Launch)]
+    launches = [step.kernel for step in schedule if isinstance(step, KernelLaunch)]
     return tuple(launches) if len(launches) == len(schedule) else None
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.target import Target
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Expr, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, Break, For, If, Let, Stmt, Var
 from vyre_foundation.ir.walk import rewrite_body, statements
@@ -29,7 +29,7 @@ def compose_atomics(program: Program, target: Target) -> Program:
     """
     if all(_is_native(stmt, target) for stmt in statements(program.body)):
         return program
-    fresh = Fresh(program)
+    fresh = Fresh.of(program)
 
     def composed(stmt: Stmt) -> Stmt | Body:
         if not isinstance(stmt, Atomic) or _is_native(stmt, target):

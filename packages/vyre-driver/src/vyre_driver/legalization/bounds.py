@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.guards import NOTHING, Guards, Known
 from vyre_driver.legalization.indices import proven_index, unsigned_index
 from vyre_driver.legalization.ranges import Ranges
@@ -16,6 +15,7 @@ from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -52,7 +52,7 @@ class _Bounds:
     proven for all of them, and may be computed there for all of them."""
 
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
-        self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
+        self._ranges, self._target, self._fresh = ranges, target, Fresh.of(program)
         scopes = find_scopes(program.body, guarded_values=True)
         loads = [n for n in scopes.first if isinstance(n, Load)]
         writes = [s for s in statements(program.body) if isinstance(s, (Store, Atomic))]

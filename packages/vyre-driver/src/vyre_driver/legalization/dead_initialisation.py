@@ -32,7 +32,7 @@ round and by the invocation that its counters and ids are of, the sum of these p
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AccessSummary:
     """Of a statement, whatever the array: the elements that it looks at itself, whether a barrier or a return is in it,
     and whether somebody may go on elsewhere than behind it."""
 
@@ -70,10 +70,10 @@ class _Knowledge:
 
     def __init__(self, arrays: frozenset[Buffer]) -> None:
         self._arrays = arrays
-        self._statements: dict[int, Known] = {}
+        self._statements: dict[int, AccessSummary] = {}
         self._bodies: dict[int, Uses] = {}
 
-    def of(self, stmt: Stmt) -> Known:
+    def of(self, stmt: Stmt) -> AccessSummary:
         return self._statements[id(stmt)]
 
     def uses(self, body: Body) -> Uses:
@@ -98,7 +98,7 @@ class _Knowledge:
         returns = isinstance(stmt, Return) or any(k.returns for k in within)
         leaves = isinstance(stmt, (Return, Break, Continue)) or any(k.may_leave for k in within)
         may_leave = returns if isinstance(stmt, For) else leaves
-        self._statements[id(stmt)] = Known(reads, has_barrier, returns, may_leave)
+        self._statements[id(stmt)] = AccessSummary(reads, has_barrier, returns, may_leave)
         own = {buffer for buffer, _ in reads} | ({stmt.buffer} if isinstance(stmt, Store) else set())
         return frozenset(own & self._arrays).union(*inside)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from vyre_driver.legalization.coordinates import add, multiply
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.forms.forms import Forms
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.ranges import Ranges
 from vyre_foundation.ir.expr import Apply, Bitcast, Expr, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Let, Stmt
 from vyre_foundation.ir.walk import rewrite_body, statements
@@ -23,7 +23,7 @@ def count_steps(program: Program, ranges: Ranges, forms: Forms) -> Program:
     """
     if all(stmt.step == 1 for stmt in statements(program.body) if isinstance(stmt, For)):
         return program
-    fresh = Fresh(program)
+    fresh = Fresh.of(program)
 
     def counted(stmt: Stmt) -> Stmt | Body:
         if not isinstance(stmt, For) or _stays_in_range(stmt, ranges, forms):

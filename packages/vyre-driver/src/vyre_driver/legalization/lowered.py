@@ -1,7 +1,7 @@
 """What legalization gives: kernels that a target can spell, and the order in which the host launches them.
 
 Every kernel is a Program, so the reference can execute each of them; the schedule is data that the engine and the tests
-walk alike. A program without grid barriers has one kernel and one `Launch`.
+walk alike. A program without grid barriers has one kernel and one `KernelLaunch`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class KernelLaunch:
     """Run `kernels[kernel]` over the grid of the dispatch; everything before it is visible to it."""
 
     kernel: int
@@ -72,11 +72,11 @@ class Repeat:
     body: tuple[Step, ...]
 
 
-Step = Launch | Repeat
+Step = KernelLaunch | Repeat
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class LoweredFunction:
     """What calls of a rare op are composed of: the last statement of `program`, which touches no memory, is the `let`
     of the result."""
 
@@ -103,4 +103,4 @@ class Lowered:
     buffers: Mapping[str, Buffer]
     traps: tuple[str, ...] = ()
     texts: Mapping[CallForm, TextModule] = field(default_factory=dict)
-    functions: Mapping[CallForm, Function] = field(default_factory=dict)
+    functions: Mapping[CallForm, LoweredFunction] = field(default_factory=dict)

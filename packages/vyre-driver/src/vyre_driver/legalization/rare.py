@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
-from vyre_driver.legalization.lowered import RARELY, Function
+from vyre_driver.legalization.lowered import RARELY, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_foundation import dialects
 from vyre_foundation.dialects import is_rare_call
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Call, Expr, Load, Local, Select
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Body, If, Let, Region, Stmt, Var
 from vyre_foundation.ir.walk import postorder, rewrite, rewrite_body, with_expressions
@@ -34,7 +34,7 @@ def branch_at_rare_calls(program: Program) -> Program:
 
     Expressions have no effects, and a statement evaluates its expressions before it does anything.
     """
-    fresh = Fresh(program)
+    fresh = Fresh.of(program)
     return declare(program, rewrite_body(program.body, lambda stmt: _branches(stmt, fresh)))
 
 
@@ -61,11 +61,11 @@ def _expanded(body: Body) -> Body:
     return rewrite_body(body, expanded)
 
 
-def function_of(form: CallForm) -> Function:
+def function_of(form: CallForm) -> LoweredFunction:
     """The op of these calls as a function, in the words of the language."""
     parameters = tuple(Local(f"x{n}", dtype) for n, dtype in enumerate(form.values))
     value = dialects.expand(Call(form.op, form.result, *parameters, *form.attrs), {})
-    return Function(parameters, Program(form.symbol, (), (1, 1, 1), (Let("result", value),)))
+    return LoweredFunction(parameters, Program(form.symbol, (), (1, 1, 1), (Let("result", value),)))
 
 
 def _branches(stmt: Stmt, fresh: Fresh) -> Stmt | Body:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from vyre_driver.legalization.forms import casts, half
 from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.forms.narrow import pattern, wrapped
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_driver.legalization.kernel_memory import kernel_memory
 from vyre_driver.legalization.nans import Purities, Purity
 from vyre_driver.legalization.ranges import Ranges
@@ -64,11 +64,13 @@ class _Registers:
     def _encoded(self, buffer: Buffer, value: Expr) -> Expr:
         """The value as memory holds it; where the host sees it, a NaN is canonical."""
         dtype, stored = buffer.dtype, self.memory[buffer].dtype
-        x = Term(self._forms, self._expr(value))
+        x = ExprTerm(self._forms, self._expr(value))
         if x.dtype is stored:
             visible = dtype.is_float and buffer.memory.is_host_visible
             dirty = visible and self._purities.of(value) is Purity.UNKNOWN
-            return x.differs(x).where(Term(self._forms, Literal(dtype, dtype.nan_bits)), x).expr if dirty else x.expr
+            return (
+                x.differs(x).where(ExprTerm(self._forms, Literal(dtype, dtype.nan_bits)), x).expr if dirty else x.expr
+            )
         if dtype.is_float:
             x = half.pattern(dtype, self._forms.widened(x))
         elif dtype is bool_:
@@ -105,8 +107,8 @@ class _Registers:
             case _:
                 return rebuilt(node, args)
 
-    def _term(self, source: Expr, image: Expr) -> Term:
-        return Term(self._forms, image, self._ranges.get(source))
+    def _term(self, source: Expr, image: Expr) -> ExprTerm:
+        return ExprTerm(self._forms, image, self._ranges.get(source))
 
     def _apply(self, node: Apply, args: tuple[Expr, ...]) -> Expr:
         op, dtype = node.op.id, node.args[0].dtype
@@ -124,7 +126,7 @@ class _Registers:
         register = self._forms.carrier(dtype)
         if register is buffer.dtype:
             return raw
-        x = Term(self._forms, raw).cast(self._forms.wide(buffer.dtype))
+        x = ExprTerm(self._forms, raw).cast(self._forms.wide(buffer.dtype))
         if dtype is bool_:
             return x.differs(0).expr
         if dtype.is_float:

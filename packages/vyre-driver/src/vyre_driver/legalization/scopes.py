@@ -26,7 +26,7 @@ class Visit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scopes:
+class ExpressionScopes:
     """`first` has every expression with its first visit, children before parents; `uses` counts its parents and
     statements; `homes` are the innermost blocks around all uses."""
 
@@ -39,13 +39,13 @@ class Scopes:
         return self.first[node].numbers[len(self.homes[node])]
 
 
-def find_scopes(body: Body, *, guarded_values: bool) -> Scopes:
+def find_scopes(body: Body, *, guarded_values: bool) -> ExpressionScopes:
     """`guarded_values`: what a store or an atomic writes counts as a block of its own, with the complement of the
     statement's number, because a guard may come around it."""
     visits = _visits(body, guarded_values)
     first = _first_uses(visits)
     uses, homes = _uses(visits, first)
-    return Scopes(first, uses, homes)
+    return ExpressionScopes(first, uses, homes)
 
 
 def _visits(body: Body, guarded_values: bool) -> list[Visit]:

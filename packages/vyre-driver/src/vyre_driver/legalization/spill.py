@@ -12,13 +12,13 @@ from dataclasses import replace
 from vyre_driver.legalization.coordinates import add, multiply, slot
 from vyre_driver.legalization.dead_initialisation import overwritten
 from vyre_driver.legalization.declare import declare, next_binding, scratch
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory, Per, PerLaunch
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Let, Stmt, Store
 from vyre_foundation.ir.walk import rewrite_body, with_expressions
@@ -36,7 +36,7 @@ def spill_private(program: Program, ranges: Ranges, target: Target) -> Program:
     spilled = _too_large(program) if target.groups is Groups.LOOPS else []
     if not spilled:
         return program
-    fresh, binding = Fresh(program), next_binding(program)
+    fresh, binding = Fresh.of(program), next_binding(program)
     homes = {
         array: scratch(fresh(f"{array.name}_spilled"), array.dtype, PerLaunch(Per.INVOCATION, _count(array)), number)
         for number, array in enumerate(spilled, binding)

@@ -66,7 +66,7 @@ class Target:
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `loop_versioning`: code without checks
     is so much faster that a second copy is worth its size.
-    `functions`: rare ops are better called than inlined. `passes` run last: workarounds for flaws of the target's compiler.
+    `functions`: rare ops are better called than inlined. `passes` run last: workarounds for flaws of the compiler.
     """
 
     name: str

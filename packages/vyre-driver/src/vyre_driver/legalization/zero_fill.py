@@ -5,11 +5,11 @@ from __future__ import annotations
 from vyre_driver.legalization.coordinates import local_index
 from vyre_driver.legalization.dead_initialisation import overwritten
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.kernel_memory import read_buffers, written_buffers
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Body, For, If, Stmt, Store
 from vyre_foundation.ops import OPS
@@ -26,7 +26,7 @@ def fill_with_zeros(program: Program, source: Program) -> Program:
         arrays = [b for b in arrays if b in used]
     if not arrays:
         return program
-    fresh = Fresh(program)
+    fresh = Fresh.of(program)
     fills = [stmt for array in arrays for stmt in _fill(program, array, fresh)]
     meeting = () if program.workgroup_volume == 1 else (Barrier(),)
     return declare(program, (*fills, *meeting, *program.body))

@@ -1,7 +1,7 @@
 """Watching every call of a backend: a wrapper observes; without one nothing is paid.
 
-An observer is a context manager around each call that compiles, dispatches or moves data. It gets a `Call`, which has
-what is known before; when the context ends, what came out is in it too.
+An observer is a context manager around each call that compiles, dispatches or moves data. It gets a `CallRecord`
+of what is known before the call; when the context ends, the record holds the results too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchRes
 from vyre_foundation.ir.program import Program
 
 
-class Kind(Enum):
+class CallKind(Enum):
     """What a call does."""
 
     COMPILE = "compile"
@@ -31,14 +31,14 @@ class Kind(Enum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
+class CallRecord:
     """One call. `input_bytes` are those handed over, `output_bytes` those that came back to the host.
 
     `program` is its name, or those of several with commas; empty where the call has none. `device_ns`, `enqueue_ns` and
     `wait_ns` are known for timed dispatches only; `error` is what the call raised.
     """
 
-    kind: Kind
+    kind: CallKind
     method: str
     backend: str
     program: str = ""
@@ -52,7 +52,7 @@ class Call:
     error: BaseException | None = None
 
 
-Observer: TypeAlias = Callable[[Call], AbstractContextManager[Any]]
+Observer: TypeAlias = Callable[[CallRecord], AbstractContextManager[Any]]
 
 
 class ObservedBackend(DelegatingBackend, contract=1):
@@ -76,18 +76,18 @@ def observed(backend: VyreBackend, *observers: Observer) -> VyreBackend:
     return ObservedBackend(backend, observers) if observers else backend
 
 
-def _kind(method: str) -> Kind | None:
+def _kind(method: str) -> CallKind | None:
     begins = {
-        "dispatch": Kind.DISPATCH,
-        "compile": Kind.COMPILE,
-        "precompile": Kind.COMPILE,
-        "upload": Kind.UPLOAD,
-        "download": Kind.DOWNLOAD,
+        "dispatch": CallKind.DISPATCH,
+        "compile": CallKind.COMPILE,
+        "precompile": CallKind.COMPILE,
+        "upload": CallKind.UPLOAD,
+        "download": CallKind.DOWNLOAD,
     }
     return begins.get(method.partition("_")[0])
 
 
-def _watch(observers: Sequence[Observer], call: Call, run: Callable[[], Any]) -> Any:
+def _watch(observers: Sequence[Observer], call: CallRecord, run: Callable[[], Any]) -> Any:
     with ExitStack() as stack:
         for observer in observers:
             stack.enter_context(observer(call))
@@ -121,12 +121,12 @@ def _size(value: object) -> int:
             return size if isinstance(size, int) else 0
 
 
-def _observed_method(name: str, kind: Kind) -> Callable[..., Any]:
+def _observed_method(name: str, kind: CallKind) -> Callable[..., Any]:
     def method(self: ObservedBackend, *args: Any, **named: Any) -> Any:
         given = (*args, *named.values())
         programs = programs_of(given)
         config = next((a for a in given if isinstance(a, DispatchConfig)), None)
-        call = Call(
+        call = CallRecord(
             kind=kind,
             method=name,
             backend=self.id(),
@@ -148,8 +148,8 @@ def _observed_pipeline_method(name: str) -> Callable[..., Any]:
     def method(self: ObservedPipeline, *args: Any, **named: Any) -> Any:
         given = (*args, *named.values())
         config = next((a for a in given if isinstance(a, DispatchConfig)), None)
-        call = Call(
-            kind=Kind.DISPATCH,
+        call = CallRecord(
+            kind=CallKind.DISPATCH,
             method=name,
             backend=self.backend,
             program=self.program.name,
@@ -167,5 +167,5 @@ for _name in contract_methods(VyreBackend):
     if _is is not None:
         setattr(ObservedBackend, _name, _observed_method(_name, _is))
 for _name in contract_methods(CompiledPipeline):
-    if _kind(_name) is Kind.DISPATCH:
+    if _kind(_name) is CallKind.DISPATCH:
         setattr(ObservedPipeline, _name, _observed_pipeline_method(_name))

@@ -198,7 +198,7 @@ WIDEST = 120
 """Columns of a line that are shown; of a longer one the part around the mark."""
 
 
-class Part(Enum):
+class FragmentKind(Enum):
     """What a piece of a rendered diagnostic is."""
 
     SEVERITY = "severity"
@@ -216,32 +216,32 @@ def render(diagnostic: Diagnostic) -> str:
     return "".join(text for _, text in parts(diagnostic))
 
 
-def parts(diagnostic: Diagnostic) -> Iterator[tuple[Part, str]]:
+def parts(diagnostic: Diagnostic) -> Iterator[tuple[FragmentKind, str]]:
     """The pieces of the text. Joined they are what `render` gives."""
-    yield Part.SEVERITY, f"{diagnostic.severity.value}[{diagnostic.code}]"
-    yield Part.MESSAGE, f": {diagnostic.message}"
+    yield FragmentKind.SEVERITY, f"{diagnostic.severity.value}[{diagnostic.code}]"
+    yield FragmentKind.MESSAGE, f": {diagnostic.message}"
     line = diagnostic.source
     margin = " " * (len(str(line.line)) if line is not None else 1)
     if line is not None:
         yield from _shown(line, margin)
     elif diagnostic.where or diagnostic.location is not None:
-        yield Part.FRAME, f"\n {margin}--> "
-        yield Part.PLACE, diagnostic.where or str(diagnostic.location)
+        yield FragmentKind.FRAME, f"\n {margin}--> "
+        yield FragmentKind.PLACE, diagnostic.where or str(diagnostic.location)
     for note in diagnostic.notes:
         yield from _labelled("note", note, margin)
     if diagnostic.fix:
         yield from _labelled("Fix", diagnostic.fix, margin)
 
 
-def _shown(line: SourceLine, margin: str) -> Iterator[tuple[Part, str]]:
+def _shown(line: SourceLine, margin: str) -> Iterator[tuple[FragmentKind, str]]:
     code, mark = _window(line.code.replace("\t", " "), line.column - 1)
     width = max(1, min(line.width, len(code) - mark))
-    yield Part.FRAME, f"\n {margin}--> "
-    yield Part.PLACE, f"{line.file}:{line.line}:{line.column}"
-    yield Part.FRAME, f"\n {margin} |\n {line.line} | "
-    yield Part.CODE, code.rstrip()
-    yield Part.FRAME, f"\n {margin} | "
-    yield Part.MARK, " " * mark + "^" * width
+    yield FragmentKind.FRAME, f"\n {margin}--> "
+    yield FragmentKind.PLACE, f"{line.file}:{line.line}:{line.column}"
+    yield FragmentKind.FRAME, f"\n {margin} |\n {line.line} | "
+    yield FragmentKind.CODE, code.rstrip()
+    yield FragmentKind.FRAME, f"\n {margin} | "
+    yield FragmentKind.MARK, " " * mark + "^" * width
 
 
 def _window(code: str, mark: int) -> tuple[str, int]:
@@ -250,10 +250,10 @@ def _window(code: str, mark: int) -> tuple[str, int]:
     return code[start : start + WIDEST], mark - start
 
 
-def _labelled(label: str, text: str, margin: str) -> Iterator[tuple[Part, str]]:
-    yield Part.FRAME, f"\n {margin} = "
-    yield Part.LABEL, f"{label}: "
-    yield Part.TEXT, text.replace("\n", f"\n {margin}   ")
+def _labelled(label: str, text: str, margin: str) -> Iterator[tuple[FragmentKind, str]]:
+    yield FragmentKind.FRAME, f"\n {margin} = "
+    yield FragmentKind.LABEL, f"{label}: "
+    yield FragmentKind.TEXT, text.replace("\n", f"\n {margin}   ")
 
 
 def summary(diagnostics: Sequence[Diagnostic]) -> str:

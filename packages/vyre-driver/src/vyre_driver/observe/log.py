@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vyre_driver.observe.calls import Call
+from vyre_driver.observe.calls import CallRecord
 
 
 @contextmanager
-def log_calls(call: Call) -> Iterator[None]:
+def log_calls(call: CallRecord) -> Iterator[None]:
     """An observer that writes one line for each call, when it has ended; the facts are in the record's ``vyre``."""
     try:
         yield
@@ -21,7 +21,7 @@ def log_calls(call: Call) -> Iterator[None]:
             logger.log(level, "%s", _line(call), extra={"vyre": call})
 
 
-def _line(call: Call) -> str:
+def _line(call: CallRecord) -> str:
     what = f"{call.method} {call.program!r}" if call.program else call.method
     label = f" [{call.label}]" if call.label else ""
     device = "" if call.device_ns is None else f", {call.device_ns / 1e3:.1f} us on the device"

@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.observe.calls import Call, observed
+from vyre_driver.observe.calls import CallRecord, observed
 
 PREFIX = "vyre_driver"
 BUCKETS = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1.0, 5.0, 30.0)
@@ -79,7 +79,7 @@ class BackendMetrics(Collector):
         return generate_latest(self._registry).decode()
 
     @contextmanager
-    def _time(self, call: Call) -> Iterator[None]:
+    def _time(self, call: CallRecord) -> Iterator[None]:
         try:
             yield
         finally:

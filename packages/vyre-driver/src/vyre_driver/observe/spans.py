@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from opentelemetry import trace
 
-from vyre_driver.observe.calls import Call, Observer
+from vyre_driver.observe.calls import CallRecord, Observer
 from vyre_foundation.errors import VyreError
 
 
@@ -19,14 +19,14 @@ def span_calls(tracer: trace.Tracer | None = None) -> Observer:
     """
     chosen = trace.get_tracer("vyre") if tracer is None else tracer
 
-    def observe(call: Call) -> AbstractContextManager[None]:
+    def observe(call: CallRecord) -> AbstractContextManager[None]:
         return _span(chosen, call)
 
     return observe
 
 
 @contextmanager
-def _span(tracer: trace.Tracer, call: Call) -> Iterator[None]:
+def _span(tracer: trace.Tracer, call: CallRecord) -> Iterator[None]:
     known: dict[str, str | int] = {
         "vyre.backend": call.backend,
         "vyre.method": call.method,

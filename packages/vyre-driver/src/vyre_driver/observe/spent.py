@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.observe.calls import Call
+from vyre_driver.observe.calls import CallRecord
 
 PHASES = ("plan", "lower", "compile", "bind")
 """What a warm dispatch does not do: the `…_ns` of a backend's counters."""
@@ -17,7 +17,7 @@ COUNTED = ("plans", "compiles", "prepares", "launches", "waits")
 
 
 @dataclass(slots=True)
-class Row:
+class CallTotals:
     """The calls of one method for one program. `ns` are times by phase, `counts` are what the backend has counted.
 
     Times of `TIMED` are there if all calls of the row are known to have them.
@@ -43,11 +43,11 @@ class Spent:
 
     def __init__(self, backend: VyreBackend) -> None:
         self._backend = backend
-        self.rows: dict[tuple[str, str], Row] = {}
+        self.rows: dict[tuple[str, str], CallTotals] = {}
         """By method and name of the program, in the order of their first calls."""
 
     @contextmanager
-    def __call__(self, call: Call) -> Iterator[None]:
+    def __call__(self, call: CallRecord) -> Iterator[None]:
         before = self._backend.backend_metric_snapshot()
         try:
             yield
@@ -65,14 +65,14 @@ class Spent:
             "  ".join([*map(str.ljust, line[:2], widths[:2]), *map(str.rjust, line[2:], widths[2:])]) for line in lines
         )
 
-    def _add(self, call: Call, counted: dict[str, int]) -> None:
+    def _add(self, call: CallRecord, counted: dict[str, int]) -> None:
         ns = {phase: counted.get(f"{phase}_ns", 0) for phase in PHASES}
         times = (call.enqueue_ns, call.wait_ns, call.device_ns)
         ns |= {name: time for name, time in zip(TIMED, times, strict=True) if time is not None}
         counts = {name: counted.get(name, 0) for name in COUNTED}
         row = self.rows.get((call.method, call.program))
         if row is None:
-            self.rows[call.method, call.program] = Row(1, call.wall_ns, ns, counts)
+            self.rows[call.method, call.program] = CallTotals(1, call.wall_ns, ns, counts)
             return
         row.calls += 1
         row.wall_ns += call.wall_ns
@@ -80,7 +80,7 @@ class Spent:
         row.counts = {name: row.counts[name] + counts[name] for name in COUNTED}
 
 
-def _line(method: str, program: str, row: Row) -> tuple[str, ...]:
+def _line(method: str, program: str, row: CallTotals) -> tuple[str, ...]:
     times = [row.wall_ns, *(row.ns[phase] for phase in PHASES), row.rest_ns, *(row.ns.get(name) for name in TIMED)]
     shown = ["–" if time is None else f"{time / 1e6:.3f}" for time in times]
     return method, program, str(row.calls), *shown, *(str(row.counts[name]) for name in COUNTED)

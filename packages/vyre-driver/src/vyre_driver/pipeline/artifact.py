@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from vyre_driver.pipeline.executable import Executable
+from vyre_driver.pipeline.executable import ExecutableManifest
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """`source` is the emitted text, for people. `binary` is the port's: nobody else looks into it."""
 
-    executable: Executable
+    executable: ExecutableManifest
     source: str
     binary: bytes
 
@@ -32,7 +32,7 @@ class Artifact:
             rest = rest[8 + size :]
         if rest:
             raise ValueError("the artifact has bytes behind its end")
-        return cls(Executable.from_bytes(parts[0]), parts[1].decode(), parts[2])
+        return cls(ExecutableManifest.from_bytes(parts[0]), parts[1].decode(), parts[2])
 
 
 NativeModule: TypeAlias = Artifact

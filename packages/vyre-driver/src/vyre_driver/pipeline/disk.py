@@ -11,7 +11,7 @@ from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.entry import EntryIdentity
 from vyre_driver.pipeline.key import PipelineCacheIdentity
 from vyre_driver.pipeline.log import logger
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 from vyre_foundation.wire import WireError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class DiskPipelineCache:
     """The code in a store. None stands for no store: then everything is missed and nothing is kept."""
 
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: DiskStore | None) -> None:
         self._store = store
         self._begun: dict[PipelineCacheIdentity, EntryIdentity] = {}
         if store is not None:
@@ -101,6 +101,6 @@ def _lives(mark: bytes) -> bool:
     return True
 
 
-def _end_all(store: Store, begun: dict[PipelineCacheIdentity, EntryIdentity]) -> None:
+def _end_all(store: DiskStore, begun: dict[PipelineCacheIdentity, EntryIdentity]) -> None:
     for mark in begun.values():
         store.remove(mark)

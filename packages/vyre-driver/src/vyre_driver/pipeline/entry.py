@@ -8,7 +8,7 @@ from enum import Enum
 from blake3 import blake3
 
 
-class Kind(Enum):
+class PayloadKind(Enum):
     """What a payload is."""
 
     CODE = "code"
@@ -26,7 +26,7 @@ class EntryIdentity:
     `subject`, `policy` and `device` are parts of it: when a key is missed, entries with equal parts tell what changed.
     """
 
-    kind: Kind
+    kind: PayloadKind
     key: str
     subject: str
     policy: str = ""
@@ -35,7 +35,7 @@ class EntryIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """`cost_ns` is what it took to make the payload."""
 
     identity: EntryIdentity

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vyre_driver.checked import Fields, read_json, texts
 from vyre_driver.device.profile import Extent
-from vyre_driver.legalization.lowered import Launch, Lowered, Repeat, Step
+from vyre_driver.legalization.lowered import KernelLaunch, Lowered, Repeat, Step
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Region
@@ -19,7 +19,7 @@ from vyre_foundation.wire import decode, encode
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KernelEntry:
     """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some.
     `most` is how many workgroups of the dispatch in a row on x one of its own can run."""
 
@@ -31,7 +31,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Executable:
+class ExecutableManifest:
     """`declared`, `inputs` and `outputs` are buffers of the source program by name, in its order. `buffers` are all
     bound ones of the kernels with their declarations, also those that lowering added. `schedule` counts `entries`.
     `traps` are the tags of the trap statements in program order.
@@ -41,12 +41,12 @@ class Executable:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     buffers: Mapping[str, Buffer]
-    entries: tuple[Entry, ...]
+    entries: tuple[KernelEntry, ...]
     schedule: tuple[Step, ...]
     traps: tuple[str, ...]
 
     @classmethod
-    def of(cls, lowered: Lowered, names: Sequence[str]) -> Executable:
+    def of(cls, lowered: Lowered, names: Sequence[str]) -> ExecutableManifest:
         """What stays of `lowered` when its kernels are compiled under these names."""
         source = lowered.source
         return cls(
@@ -55,7 +55,7 @@ class Executable:
             outputs=_names(source.outputs),
             buffers={name: buffer for name, buffer in lowered.buffers.items() if buffer.memory.is_bound},
             entries=tuple(
-                Entry(
+                KernelEntry(
                     name,
                     kernel.program.workgroup_size,
                     _bound(kernel.program),
@@ -81,7 +81,7 @@ class Executable:
         return json.dumps(names, separators=(",", ":")).encode() + b"\0" + encode(host)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Executable:
+    def from_bytes(cls, data: bytes) -> ExecutableManifest:
         """The executable that `to_bytes` wrote. ValueError, LookupError or `WireError` for other bytes."""
         text, _, host = data.partition(b"\0")
         names, program = Fields(read_json(text)), decode(host)
@@ -109,7 +109,7 @@ class Executable:
             raise ValueError(f"there is no kernel {min(unknown)}")
 
 
-def _entry(row: object) -> Entry:
+def _entry(row: object) -> KernelEntry:
     if not isinstance(row, list) or len(row) != 5 or not isinstance(row[0], str):
         raise ValueError("a kernel is not a list of five parts that begins with its name")
     name, size, buffers, lengths, most = row
@@ -117,13 +117,13 @@ def _entry(row: object) -> Entry:
     if not numbers or not all(type(number) is int and 0 < number < 2**32 for number in numbers):
         raise ValueError(f"the kernel {name!r} has no size")
     x, y, z = size
-    return Entry(name, (x, y, z), texts(buffers, "buffers"), texts(lengths, "lengths"), most)
+    return KernelEntry(name, (x, y, z), texts(buffers, "buffers"), texts(lengths, "lengths"), most)
 
 
 def _launched(schedule: Sequence[Step]) -> Iterator[int]:
     for step in schedule:
         match step:
-            case Launch(kernel):
+            case KernelLaunch(kernel):
                 yield kernel
             case Repeat():
                 yield from _launched(step.body)
@@ -141,7 +141,7 @@ def _statements(schedule: Sequence[Step]) -> Iterator[For | Region]:
     """A schedule as statements: a loop of the host is a loop, a launch an empty region. Labels are numbers."""
     for step in schedule:
         match step:
-            case Launch(kernel):
+            case KernelLaunch(kernel):
                 yield Region(str(kernel), ())
             case Repeat():
                 yield For(str(step.counter), step.start, step.stop, step.step, tuple(_statements(step.body)))
@@ -151,7 +151,7 @@ def _steps(body: Body) -> Iterator[Step]:
     for stmt in body:
         match stmt:
             case Region(label):
-                yield Launch(int(label))
+                yield KernelLaunch(int(label))
             case For():
                 yield Repeat(int(stmt.name), stmt.start, stmt.stop, stmt.step, tuple(_steps(stmt.body)))
             case _:

@@ -12,7 +12,7 @@ from blake3 import blake3
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.legalization.target import Target
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.fingerprint import PipelineDeviceFingerprint, PipelineFeatureFlags, hex_encode
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.registry.versions import package_version
@@ -101,7 +101,7 @@ class PipelineCacheIdentity:
     def entry(self) -> EntryIdentity:
         """What the store finds the code by."""
         return EntryIdentity(
-            kind=Kind.CODE,
+            kind=PayloadKind.CODE,
             key=self.key().digest,
             subject=self.program,
             policy=repr((self.workgroup_size, self.ulp_budget)),
@@ -112,7 +112,7 @@ class PipelineCacheIdentity:
     def begun(self) -> EntryIdentity:
         """What the store finds the process by that is compiling the code."""
         code = self.entry()
-        return replace(code, kind=Kind.BEGUN, key=f"{code.key} {Kind.BEGUN.value}")
+        return replace(code, kind=PayloadKind.BEGUN, key=f"{code.key} {PayloadKind.BEGUN.value}")
 
 
 def called_dialects(program: Program) -> tuple[str, ...]:

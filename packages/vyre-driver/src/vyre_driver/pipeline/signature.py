@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from blake3 import blake3
 
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
+from vyre_driver.pipeline.store import DiskStore
 
 AnswerT = TypeVar("AnswerT")
 
@@ -27,13 +27,15 @@ class DeviceSignature:
         """What the store finds the answer by."""
         text = repr((self.device, self.question))
         key = blake3(b"vyre device facts" + text.encode("utf-8", "surrogateescape")).hexdigest()
-        return EntryIdentity(kind=Kind.FACTS, key=key, subject=self.device[1], device=repr(self.device), text=text)
+        return EntryIdentity(
+            kind=PayloadKind.FACTS, key=key, subject=self.device[1], device=repr(self.device), text=text
+        )
 
 
 class DeviceSignatureTable:
     """Answers of devices by signature, as bytes, in the store. None for no store: then nothing is known or kept."""
 
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: DiskStore | None) -> None:
         self._store = store
 
     def get(self, signature: DeviceSignature, read: Callable[[bytes], AnswerT]) -> AnswerT | None:

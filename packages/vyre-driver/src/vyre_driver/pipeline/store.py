@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.database import Trouble
-from vyre_driver.pipeline.entry import Entry, EntryIdentity, Kind
+from vyre_driver.pipeline.entry import CacheEntry, EntryIdentity, PayloadKind
 from vyre_driver.pipeline.eviction import Temperature, coldest
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
@@ -44,7 +44,7 @@ MAX_RENEWALS = 3
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry as `Store.entries` shows it. `damage` says what is wrong with it, "" for nothing."""
+    """An entry as `DiskStore.entries` shows it. `damage` says what is wrong with it, "" for nothing."""
 
     key: str
     kind: str
@@ -57,7 +57,7 @@ class Listed:
     damage: str = ""
 
 
-class Store:
+class DiskStore:
     """The entries in ``settings.folder``. Safe for threads; after a fork each process opens the file for itself."""
 
     def __init__(self, settings: CacheSettings) -> None:
@@ -87,7 +87,7 @@ class Store:
     def get(self, identity: EntryIdentity) -> bytes | None:
         """The payload of exactly this identity, or None."""
 
-        def read(connection: sqlite3.Connection) -> Entry | None:
+        def read(connection: sqlite3.Connection) -> CacheEntry | None:
             used = "(SELECT used FROM heat WHERE heat.key = entry.key)"
             query = f"SELECT {_FIELDS}, {used} FROM entry WHERE key = ?"
             row = connection.execute(query, (identity.key,)).fetchone()
@@ -108,7 +108,7 @@ class Store:
 
     def put(self, identity: EntryIdentity, payload: bytes, cost_ns: int) -> bool:
         """Keep `payload`, which took `cost_ns` to make; colder entries go where there is no room. Whether it stays."""
-        entry = Entry(identity, payload, cost_ns)
+        entry = CacheEntry(identity, payload, cost_ns)
         if not self.keeps or len(payload) > self.settings.size:
             return False
 
@@ -190,7 +190,7 @@ class Store:
         self.flush()
         return self._try(drop, 0, writes=True)
 
-    def forget(self, kind: Kind) -> int:
+    def forget(self, kind: PayloadKind) -> int:
         """Drop every entry of a kind. How many went."""
 
         def drop(connection: sqlite3.Connection) -> int:
@@ -349,18 +349,23 @@ class Store:
         return len(dropped)
 
 
-def _entry(row: Sequence[object]) -> tuple[Entry | None, str]:
+def _entry(row: Sequence[object]) -> tuple[CacheEntry | None, str]:
     """A row as an entry, and what is wrong with it."""
     key, kind, subject, policy, device, text, cost_ns, digest, payload = row
     texts = (key, kind, subject, policy, device, text)
     if not all(isinstance(t, str) for t in texts) or not isinstance(cost_ns, int) or not isinstance(payload, bytes):
         return None, "a field has another type"
-    if kind not in {k.value for k in Kind}:
+    if kind not in {k.value for k in PayloadKind}:
         return None, "its kind is unknown"
     identity = EntryIdentity(
-        kind=Kind(kind), key=str(key), subject=str(subject), policy=str(policy), device=str(device), text=str(text)
+        kind=PayloadKind(kind),
+        key=str(key),
+        subject=str(subject),
+        policy=str(policy),
+        device=str(device),
+        text=str(text),
     )
-    entry = Entry(identity, payload, cost_ns)
+    entry = CacheEntry(identity, payload, cost_ns)
     return entry, "" if entry.digest() == digest else "its digest is wrong"
 
 
@@ -413,11 +418,11 @@ def _as_it_is(connection: sqlite3.Connection) -> Iterator[None]:
 
 _inherited: list[sqlite3.Connection] = []
 """Connections that came with a fork: to close one would disturb the parent."""
-_stores: dict[CacheSettings, Store] = {}
+_stores: dict[CacheSettings, DiskStore] = {}
 _lock = threading.Lock()
 
 
-def shared_store(settings: CacheSettings | None = None) -> Store | None:
+def shared_store(settings: CacheSettings | None = None) -> DiskStore | None:
     """The one store of this process for these settings (None: those of the environment); None where it is off, or where
     there is no folder for it."""
     if (CacheMode.of() if settings is None else settings.mode) is CacheMode.OFF:
@@ -430,7 +435,7 @@ def shared_store(settings: CacheSettings | None = None) -> Store | None:
     with _lock:
         store = _stores.get(settings)
         if store is None:
-            store = _stores[settings] = Store(settings)
+            store = _stores[settings] = DiskStore(settings)
             atexit.register(store.close)
         return store
 

@@ -56,7 +56,7 @@ from vyre_driver.testing.capabilities import (
     false_claim,
     false_timing,
 )
-from vyre_driver.testing.witnesses import TAG, Witness, counting, doubling, in_place, permuted, trapping
+from vyre_driver.testing.witnesses import TAG, WitnessProgram, counting, doubling, in_place, permuted, trapping
 from vyre_foundation import build
 from vyre_foundation.dtype import f64, i64, u64
 from vyre_foundation.ir.program import Program
@@ -494,7 +494,7 @@ class BackendContract(ABC):
         backend.shutdown()
 
 
-def require(outputs: Any, witness: Witness) -> None:
+def require(outputs: Any, witness: WitnessProgram) -> None:
     """The outputs that the witness must have, all of them and nothing else."""
     assert [bytes(view) for view in outputs] == witness.expected, witness.program.name
 

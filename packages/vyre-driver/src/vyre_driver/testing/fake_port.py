@@ -32,7 +32,7 @@ ELAPSED_NS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InjectedError:
     """Raise `error` in the call of this name (such as "copy_in") that is the `nth`, counted from 1."""
 
     call: str
@@ -93,7 +93,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     evaluate: Evaluate
     profile: DeviceProfile = field(default_factory=generous_profile)
     spelled: Target = field(default_factory=generous_target)
-    faults: Sequence[Fault] = ()
+    faults: Sequence[InjectedError] = ()
     hangs: bool = False
     room: int = 0
     has_binaries: bool = True

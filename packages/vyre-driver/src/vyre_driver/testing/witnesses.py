@@ -23,7 +23,7 @@ TAG = "seven"
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class WitnessProgram:
     """A program of u32 buffers, the inputs to try it with, and what it does to all of its buffers, in place."""
 
     program: Program
@@ -45,7 +45,7 @@ class Witness:
         return [memory[b.name].tobytes() for b in self.program.outputs]
 
 
-def doubling(count: int = 1000) -> Witness:
+def doubling(count: int = 1000) -> WitnessProgram:
     """out = 2 x"""
     with program("doubling", workgroup_size=64) as p:
         x = p.read("x", u32)
@@ -56,10 +56,10 @@ def doubling(count: int = 1000) -> Witness:
     def effect(m: Arrays) -> None:
         m["out"][:] = m["x"] * 2
 
-    return Witness(p.build(), {"x": np.arange(count, dtype=np.uint32) * 7919}, effect)
+    return WitnessProgram(p.build(), {"x": np.arange(count, dtype=np.uint32) * 7919}, effect)
 
 
-def in_place(count: int = 100) -> Witness:
+def in_place(count: int = 100) -> WitnessProgram:
     """x += n, and a count of what is odd then: an output that is an input, a uniform, two outputs."""
     with program("in_place", workgroup_size=32) as p:
         x = p.read_write("x", u32)
@@ -73,10 +73,10 @@ def in_place(count: int = 100) -> Witness:
         m["x"][:] += m["n"][0]
         m["odd"][:] = m["x"] & 1
 
-    return Witness(p.build(), {"x": np.arange(count, dtype=np.uint32), "n": np.array([5], np.uint32)}, effect)
+    return WitnessProgram(p.build(), {"x": np.arange(count, dtype=np.uint32), "n": np.array([5], np.uint32)}, effect)
 
 
-def counting() -> Witness:
+def counting() -> WitnessProgram:
     """kept += x, out = kept: persistent memory."""
     with program("counting", workgroup_size=8) as p:
         x = p.read("x", u32, 8)
@@ -89,10 +89,10 @@ def counting() -> Witness:
     def effect(m: Arrays) -> None:
         m["out"][:] = m["x"]
 
-    return Witness(p.build(), {"x": np.arange(8, dtype=np.uint32)}, effect)
+    return WitnessProgram(p.build(), {"x": np.arange(8, dtype=np.uint32)}, effect)
 
 
-def trapping() -> Witness:
+def trapping() -> WitnessProgram:
     """A trap where x is 7."""
     with program("trapping", workgroup_size=8) as p:
         x = p.read("x", u32)
@@ -108,10 +108,10 @@ def trapping() -> Witness:
             raise Trapped(TAG, 7, int(found[0]))
         m["out"][:] = m["x"]
 
-    return Witness(p.build(), {"x": np.arange(16, dtype=np.uint32)}, effect)
+    return WitnessProgram(p.build(), {"x": np.arange(16, dtype=np.uint32)}, effect)
 
 
-def permuted(count: int = 70) -> Witness:
+def permuted(count: int = 70) -> WitnessProgram:
     """out = a - b, bound before its inputs, and these the other way round."""
     text = """program permuted workgroup(32, 1, 1) {
       write out: u32[len(b)] @0; read b: u32[] @1; read a: u32[] @2;
@@ -122,7 +122,7 @@ def permuted(count: int = 70) -> Witness:
         m["out"][:] = m["a"] - m["b"]
 
     a, b = np.arange(count, dtype=np.uint32) * 7919, np.arange(count, dtype=np.uint32) * 31
-    return Witness(parse(text), {"a": a, "b": b}, effect)
+    return WitnessProgram(parse(text), {"a": a, "b": b}, effect)
 
 
 WITNESSES = (doubling(), in_place(), counting(), trapping(), permuted())

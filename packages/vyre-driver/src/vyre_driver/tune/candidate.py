@@ -17,7 +17,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TunedVariant:
     """A variant and what became of it: what is `wrong` with it ("" if it is exact), picoseconds for one application of
     one lane where it was timed, and whether programs are printed with it."""
 

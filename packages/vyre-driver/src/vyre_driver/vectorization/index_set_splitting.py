@@ -10,11 +10,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -45,7 +45,7 @@ def split_index_sets(program: Program, ranges: Ranges, target: Target) -> Progra
     """``for l in 0..256: x = w[l - 4]``  →  ``for l in 0..4: x = 0; for l in 4..256: x = w[l - 4] (unchecked)``"""
     if not target.loop_versioning:
         return program
-    fresh = Fresh(program)
+    fresh = Fresh.of(program)
 
     def cut(stmt: Stmt) -> Stmt | Body:
         return _split(stmt, ranges, fresh) if isinstance(stmt, For) else stmt

@@ -21,7 +21,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Body, Let, Stmt, Var
 from vyre_foundation.ir.walk import expressions, rewrite, rewrite_body, with_expressions
 from vyre_foundation.optimize.dependence import Dependences
-from vyre_foundation.optimize.layout import Entry, Layout
+from vyre_foundation.optimize.layout import Layout, NumberedStmt
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
@@ -108,7 +108,7 @@ class _Moves:
                 self._use(root, user)
         return found
 
-    def _may_move(self, source: Entry, value: Expr, target: Entry) -> bool:
+    def _may_move(self, source: NumberedStmt, value: Expr, target: NumberedStmt) -> bool:
         if source.loop != target.loop or source.phase != target.phase:
             return False
         if self._dependences.loads(value) and source.block != target.block:

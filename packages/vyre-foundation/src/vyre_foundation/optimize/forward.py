@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, Length, Literal, Load, Local
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Var
 from vyre_foundation.ir.walk import with_expressions
@@ -30,7 +31,6 @@ from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import NOTHING, Dependences
 from vyre_foundation.optimize.effects import Effects, EffectsOf
 from vyre_foundation.optimize.fold import folded
-from vyre_foundation.optimize.rename import Fresh
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.facts import Facts, Interval
@@ -197,7 +197,7 @@ class _Forward:
     def _naming(self, value: Expr, place: int, names: dict[int, Local]) -> Callable[[], Expr]:
         def name() -> Expr:
             if place not in names:
-                names[place] = Local(self._fresh("stored"), value.dtype)
+                names[place] = Local(self._fresh.numbered("stored"), value.dtype)
                 if value.dtype.is_integer:
                     self._ranges.known[names[place]] = self._ranges.of(value)
             return names[place]

@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Expr, Load, Local
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Let, Region, Stmt
 from vyre_foundation.ir.walk import (
@@ -36,7 +37,6 @@ from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Changing, Dependences
 from vyre_foundation.optimize.effects import EffectsOf
-from vyre_foundation.optimize.rename import Fresh
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.facts import Facts
@@ -94,7 +94,7 @@ class _Hoist:
                 invariants.leaves(stmt.name)
                 continue
             for load in invariants.loads(expressions(stmt)):
-                name = self._fresh("same")
+                name = self._fresh.numbered("same")
                 moved[name] = loads[load] = Let(name, load)
                 invariants.leaves(name)
         if not moved or len(moved) > MAX_MOVED:

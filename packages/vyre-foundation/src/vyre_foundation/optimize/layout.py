@@ -12,7 +12,7 @@ from vyre_foundation.ir.walk import bodies
 from vyre_foundation.optimize.dependence import Changing
 
 
-class Entry(NamedTuple):
+class NumberedStmt(NamedTuple):
     """A statement and its number. Regions are no blocks. `phase` counts the barriers that the text has before it."""
 
     stmt: Stmt
@@ -28,7 +28,7 @@ class Layout:
     def __init__(self, program: Program) -> None:
         self._changes: dict[Changing, list[int]] = {}
         self._blocks = self._loops = self._phase = 0
-        self.entries: list[Entry] = []
+        self.entries: list[NumberedStmt] = []
         self._walk(program.body, 0, 0)
 
     def changes_between(self, start: int, stop: int, changing: Iterable[Changing]) -> bool:
@@ -43,7 +43,7 @@ class Layout:
     def _walk(self, body: Body, block: int, loop: int) -> None:
         for stmt in body:
             number = len(self.entries)
-            self.entries.append(Entry(stmt, number, block, loop, self._phase))
+            self.entries.append(NumberedStmt(stmt, number, block, loop, self._phase))
             match stmt:
                 case Assign(name=changed) | Store(buffer=changed) | Atomic(buffer=changed):
                     self._changes.setdefault(changed, []).append(number)

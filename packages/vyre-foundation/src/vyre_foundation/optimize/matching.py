@@ -10,7 +10,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Select
 from vyre_foundation.ops import Op
 from vyre_foundation.optimize.fold import folded
-from vyre_foundation.optimize.rules.rule import Condition, Fits, Holds, Rule, Survives, Test
+from vyre_foundation.optimize.rules.rule import Condition, Fits, Holds, RewriteRule, Survives, Test
 from vyre_foundation.optimize.rules.term import Node, Number, Term, TypeName, Variable
 from vyre_foundation.validate.facts import Interval
 
@@ -21,7 +21,7 @@ RangeOf = Callable[[Expr], Interval]
 """The bounds of an integer expression."""
 
 
-def applied(rule: Rule, left: Node, node: Expr, range_of: RangeOf) -> Expr | None:
+def applied(rule: RewriteRule, left: Node, node: Expr, range_of: RangeOf) -> Expr | None:
     """What `node` becomes by `rule`, whose left side in one order is `left`; None if the rule is not about it."""
     bound: Bound = {"T": node.dtype} if left.symbol is Select else {}
     if not _matches(left, node, bound):

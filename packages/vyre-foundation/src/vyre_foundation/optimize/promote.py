@@ -27,6 +27,7 @@ from dataclasses import replace
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Var
 from vyre_foundation.ir.walk import (
@@ -44,7 +45,6 @@ from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.effects import EffectsOf
 from vyre_foundation.optimize.forward import are_apart
-from vyre_foundation.optimize.rename import Fresh
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.declared import declaration
@@ -130,13 +130,13 @@ class _Promote:
         elements = self._promoted(loop) if loop.name in self._loops else []
         if not elements:
             return (with_bodies(loop, self.body),)
-        locals_ = {element: Local(self._fresh("own"), element[0].dtype) for element in elements}
+        locals_ = {element: Local(self._fresh.numbered("own"), element[0].dtype) for element in elements}
         inside = replace(loop, body=self.body(_with_locals(loop.body, locals_)))
         loads = tuple(Var(local.name, Load(*element)) for element, local in locals_.items())
         after = tuple(Store(*element, local) for element, local in locals_.items())
         if self._has_iteration(loop):
             return (*loads, inside, *after)
-        some = Let(self._fresh("some"), Apply(OPS["lt"], loop.start, loop.stop))
+        some = Let(self._fresh.numbered("some"), Apply(OPS["lt"], loop.start, loop.stop))
         condition = Local(some.name, some.value.dtype)
         if self._may_load_early:
             self.loads_early = True

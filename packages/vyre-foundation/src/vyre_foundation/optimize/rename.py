@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, Let, Stmt, Subgroup, Var
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
-
-MAX_NAME = 1000
-"""Bytes of a name that others are made from, so that these stay within the limit of the language."""
-
-
-class Fresh:
-    """Names that no local of a program has: ``x_1``, ``x_2`` … from ``x``."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
-        self._next: dict[str, int] = {}
-
-    def __call__(self, name: str) -> str:
-        if name == "_" or len(name.encode()) > MAX_NAME:  # two of them begin a reserved name
-            name = "local"
-        number = self._next.get(name, 1)
-        while (fresh := f"{name}_{number}") in self._taken:
-            number += 1
-        self._next[name] = number + 1
-        self._taken.add(fresh)
-        return fresh
 
 
 def renamed(body: Body, names: Mapping[str, str], values: Mapping[str, Expr]) -> Body:

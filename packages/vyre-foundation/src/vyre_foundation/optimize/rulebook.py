@@ -12,7 +12,7 @@ from typing import Any
 
 from vyre_foundation.dtype import DTYPES, Kind
 from vyre_foundation.ir.expr import Apply, Literal
-from vyre_foundation.optimize.rules.rule import Rule, operands_are
+from vyre_foundation.optimize.rules.rule import RewriteRule, operands_are
 from vyre_foundation.optimize.rules.term import Node, Number, Term, Variable
 
 Sort = tuple[Any, ...]
@@ -22,8 +22,8 @@ Sort = tuple[Any, ...]
 class Rulebook:
     """The rules in the order in which they are tried."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules: dict[Any, list[Rule]] = {}
+    def __init__(self, rules: Iterable[RewriteRule]) -> None:
+        self._rules: dict[Any, list[RewriteRule]] = {}
         self._entries: dict[Any, list[_Entry]] = {}
         self._heads: dict[Any, frozenset[Any]] = {}
         self._sorts: dict[Sort, tuple[_Entry, ...]] = {}
@@ -70,7 +70,7 @@ class _Entry:
 
     __slots__ = ("_kinds", "_same", "heads", "left", "rule")
 
-    def __init__(self, rule: Rule, left: Node) -> None:
+    def __init__(self, rule: RewriteRule, left: Node) -> None:
         self.rule, self.left = rule, left
         self.heads = tuple(map(_wanted, left.args))
         self._kinds = {dtype.kind for dtype in DTYPES if operands_are(rule, dtype)}

@@ -26,6 +26,7 @@ from itertools import islice
 
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Barrier,
@@ -43,7 +44,7 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.optimize.bodies import same_body
-from vyre_foundation.optimize.rename import Fresh, renamed
+from vyre_foundation.optimize.rename import renamed
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.declared import declared_locals
@@ -104,7 +105,7 @@ class _Unroll:
                 return stmt
 
     def _iteration(self, loop: For, number: int, value: int) -> Body:
-        names = {name: self._fresh(name) for name in declared_locals(loop.body)} if number else {}
+        names = {name: self._fresh.numbered(name) for name in declared_locals(loop.body)} if number else {}
         self._counters |= {new for name, new in names.items() if name in self._counters}
         dtype = loop.start.dtype
         return renamed(loop.body, names, {loop.name: Literal(dtype, value & ((1 << dtype.bits) - 1))})

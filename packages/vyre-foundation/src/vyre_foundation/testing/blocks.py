@@ -21,7 +21,7 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import digest
-from vyre_foundation.testing.emitter import Place, jumps
+from vyre_foundation.testing.emitter import GeneratorContext, jumps
 from vyre_foundation.testing.expressions import LAUNCH, NONE, WORKGROUP, level_of
 from vyre_foundation.testing.meetings import Meetings, needs_grid
 from vyre_foundation.testing.scope import GID
@@ -31,7 +31,7 @@ from vyre_foundation.validate.facts import Uniformity
 class Blocks(Meetings):
     """Branches, loops and regions of a few statements."""
 
-    def _nested(self, inner: Place, level: Uniformity, count: int, counter: Local | None = None) -> Body:
+    def _nested(self, inner: GeneratorContext, level: Uniformity, count: int, counter: Local | None = None) -> Body:
         """A body that leaves the holds of all buffers as it found them; that of a loop shows its `counter`."""
         before = dict(self.scope.shared)
         with self.scope.block(level):
@@ -43,7 +43,7 @@ class Blocks(Meetings):
         whole_grid = any(needs_grid(shared, before[buffer]) for buffer, shared in after.items())
         return (*body, Barrier(ir.Scope.GRID if whole_grid else ir.Scope.WORKGROUP))
 
-    def branch(self, place: Place) -> None:
+    def branch(self, place: GeneratorContext) -> None:
         level = self._branch_level(0.35)
         is_guard = level is NONE and self.rng.random() < 0.25
         condition = self.exprs.guard() if is_guard else self.seen(self.exprs.expr(bool_, level))
@@ -57,12 +57,12 @@ class Blocks(Meetings):
         together = self.scope.flow.value >= WORKGROUP.value and not self.tail
         return WORKGROUP if together and self.rng.random() < chance else NONE
 
-    def region(self, place: Place) -> None:
+    def region(self, place: GeneratorContext) -> None:
         """Transparent: what is declared inside stays in sight."""
         inside = self.body(replace(place, nesting=place.nesting + 1, conditional=False), self.rng.randint(1, 3))
         self.out.append(Region(self.rng.choice(("tile", "setup", "inlined add")), inside))
 
-    def loop(self, place: Place) -> None:
+    def loop(self, place: GeneratorContext) -> None:
         """A loop of a few rounds. In one with uniform bounds and breaks, barriers are legal; with bounds of the launch
         and no breaks, grid barriers too."""
         level = self._branch_level(0.55)
@@ -74,7 +74,7 @@ class Blocks(Meetings):
         start, stop, step, iterations = self._bounds(dtype, level)
         name = self.scope.fresh("i")
         at_top = level is LAUNCH and place.at_top
-        inner = Place(
+        inner = GeneratorContext(
             nesting=place.nesting + 1,
             iterations=place.iterations * iterations,
             in_loop=not (at_top and self.grid_barriers),
@@ -107,7 +107,7 @@ class Blocks(Meetings):
             case _:
                 return literal(dtype, dtype.lowest), literal(dtype, dtype.lowest + rng.randint(0, 4)), step, 4
 
-    def leave_loop(self, place: Place) -> None:
+    def leave_loop(self, place: GeneratorContext) -> None:
         """A `break` or `continue`; among barriers only where buffers are held as at the start of a round."""
         if place.breaks is not NONE and self.scope.shared != place.holds:
             return self.let(place)
@@ -128,7 +128,7 @@ class Blocks(Meetings):
         bit = Apply(OPS["and"], counter, literal(counter.dtype, self.rng.choice((1, 1, 2))))
         return Apply(OPS["eq" if self.rng.random() < 0.7 else "ne"], bit, literal(counter.dtype, 0))
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: GeneratorContext) -> None:
         """A conditional `return`."""
         level = NONE if self.tail else WORKGROUP
         if level is WORKGROUP and self.scope.flow.value < WORKGROUP.value:

@@ -10,7 +10,7 @@ from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Count, LengthOf, 
 from vyre_foundation.ir.expr import Local
 from vyre_foundation.testing.expressions import Expressions
 from vyre_foundation.testing.profile import Profile
-from vyre_foundation.testing.scope import COMMUTATIVE, GID, LID, SID, Hold, Scope, Shared
+from vyre_foundation.testing.scope import COMMUTATIVE, GID, LID, SID, GeneratorScope, Hold, Shared
 from vyre_foundation.testing.simple import ATOMIC_TYPES
 from vyre_foundation.testing.statements import Statements
 from vyre_foundation.testing.values import random_bytes
@@ -31,7 +31,7 @@ class Declarations:
         self.grid = (1, 1, 1) if self.is_inferred and rng.random() < 0.3 else groups
         self.total = self.volume * math.prod(self.grid)
         self.subgroup_size = self._subgroup_size()
-        self.scope = Scope(self.volume)
+        self.scope = GeneratorScope(self.volume)
         self.buffers: list[Buffer] = []
         self.inputs: dict[str, bytes] = {}
         self.exprs = Expressions(rng, profile, self.scope, self.subgroup_size)

@@ -23,7 +23,7 @@ from vyre_foundation.validate.facts import Uniformity
 
 
 @dataclass(slots=True)
-class Place:
+class GeneratorContext:
     """What is legal here beside what the scope says. `holds` are those a `continue` or `break` must find, if any."""
 
     nesting: int = 0
@@ -52,7 +52,7 @@ class Emitter(ABC):
         self.sums: Buffer | None = None
         """The output for the digests."""
 
-    def body(self, place: Place, count: int) -> Body:
+    def body(self, place: GeneratorContext, count: int) -> Body:
         """A body of about `count` statements."""
         outer, self.out = self.out, []
         for _ in range(count):
@@ -63,11 +63,11 @@ class Emitter(ABC):
         return inner
 
     @abstractmethod
-    def statement(self, place: Place) -> None:
+    def statement(self, place: GeneratorContext) -> None:
         """Emit one random statement."""
 
     @abstractmethod
-    def let(self, place: Place) -> None:
+    def let(self, place: GeneratorContext) -> None:
         """Emit a statement that is legal everywhere."""
 
     def show(self, value: Expr, chance: float) -> None:

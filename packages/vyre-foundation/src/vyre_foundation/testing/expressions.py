@@ -12,7 +12,7 @@ from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind
 from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.testing.dialect import COMPOSITIONS
 from vyre_foundation.testing.profile import Profile
-from vyre_foundation.testing.scope import GID, GROUP, LID, SID, Hold, Scope, Shared, least
+from vyre_foundation.testing.scope import GID, GROUP, LID, SID, GeneratorScope, Hold, Shared, least
 from vyre_foundation.testing.values import random_literal
 from vyre_foundation.validate.facts import Uniformity
 
@@ -46,7 +46,7 @@ def _callees(result: DType) -> tuple[tuple[Composition, tuple[DType, ...]], ...]
 class Expressions:
     """Draws expressions at the place that `scope` describes."""
 
-    def __init__(self, rng: Random, profile: Profile, scope: Scope, subgroup_size: int | None) -> None:
+    def __init__(self, rng: Random, profile: Profile, scope: GeneratorScope, subgroup_size: int | None) -> None:
         self.rng, self.profile, self.scope = rng, profile, scope
         self.integers = tuple(t for t in profile.dtypes if t.is_integer)
         self.ids = [k for k in IdKind if subgroup_size is not None or k.has_axis]
@@ -212,6 +212,6 @@ class Expressions:
         return literal(dtype, self.rng.choice((count, count + 1, 2**31, 2**32 - 1, dtype.highest)))
 
 
-def level_of(scope: Scope, wanted: Uniformity) -> Uniformity:
+def level_of(scope: GeneratorScope, wanted: Uniformity) -> Uniformity:
     """What is true of a value that is drawn for `wanted` and computed here."""
     return least(scope.flow, wanted) if wanted is not NONE else NONE

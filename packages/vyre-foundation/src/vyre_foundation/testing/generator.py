@@ -13,7 +13,7 @@ from vyre_foundation.ir.stmt import IndirectDispatch, Let, Stmt, Store
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import digest
 from vyre_foundation.testing.declarations import Declarations
-from vyre_foundation.testing.emitter import Place
+from vyre_foundation.testing.emitter import GeneratorContext
 from vyre_foundation.testing.profile import DEFAULT, Profile
 from vyre_foundation.testing.scope import GID, GROUP, LID, SID
 from vyre_foundation.validate.facts import Uniformity
@@ -54,7 +54,7 @@ class _Generator(Declarations):
         return GeneratedProgram(seed=seed, program=program, inputs=self.inputs, grid=grid, iterations=iterations)
 
     def _body(self) -> tuple[Stmt, ...]:
-        stmts, place = self.stmts, Place()
+        stmts, place = self.stmts, GeneratorContext()
         stmts.grid_barriers = self.profile.grid_barriers and self.rng.random() < 0.2
         prologue = self._prologue()
         size = self.profile.max_statements

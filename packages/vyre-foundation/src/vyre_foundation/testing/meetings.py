@@ -14,7 +14,7 @@ from vyre_foundation.ir.stmt import (
     Subgroup,
     SubgroupOp,
 )
-from vyre_foundation.testing.emitter import Place
+from vyre_foundation.testing.emitter import GeneratorContext
 from vyre_foundation.testing.expressions import NONE, WORKGROUP
 from vyre_foundation.testing.scope import COMMUTATIVE, Hold, Shared
 from vyre_foundation.testing.simple import ATOMIC_TYPES, Simple
@@ -23,7 +23,7 @@ from vyre_foundation.testing.simple import ATOMIC_TYPES, Simple
 class Meetings(Simple):
     """What needs all invocations of a group, or of the grid."""
 
-    def barrier(self, place: Place) -> None:
+    def barrier(self, place: GeneratorContext) -> None:
         """A workgroup barrier, after which buffers may be held otherwise."""
         grouped = [s for s in self.scope.shared.values() if s.is_grouped and s.hold in (Hold.OWN, Hold.GROUP)]
         local = [s for s in self.scope.shared.values() if s.buffer.memory is Memory.WORKGROUP]
@@ -51,7 +51,7 @@ class Meetings(Simple):
                 index = self.exprs.others_index(now) if self.rng.random() < 0.7 else self.exprs.shared_index(now)
                 self.show(Load(shared.buffer, index), 0.8)
 
-    def grid_barrier(self, place: Place) -> None:
+    def grid_barrier(self, place: GeneratorContext) -> None:
         """A grid barrier, after which every shared buffer may be held otherwise."""
         meeting = list(self.scope.shared.values())
         self._write_before(meeting)
@@ -68,7 +68,7 @@ class Meetings(Simple):
         ]  # fmt: skip
         self.scope.hold(shared, self.rng.choice(legal), self.rng.choice(COMMUTATIVE))
 
-    def subgroup(self, place: Place) -> None:
+    def subgroup(self, place: GeneratorContext) -> None:
         op = self.rng.choice(tuple(SubgroupOp))
         dtype = self._subgroup_type(op)
         lane = None

@@ -23,7 +23,7 @@ from vyre_foundation.ir.expr import Bitcast, Cast, Select
 from vyre_foundation.ops import Op
 from vyre_foundation.ops.definition import Result
 from vyre_foundation.ops.scalar import bitcast, cast, from_bits, round_float, to_bits, wrap
-from vyre_foundation.optimize.rules.rule import Condition, Fits, Holds, Rule, Survives, Test
+from vyre_foundation.optimize.rules.rule import Condition, Fits, Holds, RewriteRule, Survives, Test
 from vyre_foundation.optimize.rules.term import Node, Number, Term, TypeName, Variable, operand_type, variables
 from vyre_foundation.testing.values import random_bits, special_bits
 
@@ -51,7 +51,7 @@ class Counterexample:
     right: int
 
 
-def counterexample(rule: Rule, some: int = SOME) -> Counterexample | None:
+def counterexample(rule: RewriteRule, some: int = SOME) -> Counterexample | None:
     """Values for which `rule` is wrong; None if there is none among those that are tried."""
     for types in _choices(rule):
         found = _refutation(rule, types, some)
@@ -60,7 +60,7 @@ def counterexample(rule: Rule, some: int = SOME) -> Counterexample | None:
     return None
 
 
-def _choices(rule: Rule) -> Iterator[dict[str, DType]]:
+def _choices(rule: RewriteRule) -> Iterator[dict[str, DType]]:
     for types in rule.types.assignments():
         if all(dtype in _SMALLER for dtype in types.values()):
             yield {name: _SMALLER[dtype] for name, dtype in types.items()}
@@ -71,7 +71,7 @@ class _NoSuchNumber(Exception):
     """A rule names a number that a type does not hold."""
 
 
-def _refutation(rule: Rule, types: Types, some: int) -> Counterexample | None:
+def _refutation(rule: RewriteRule, types: Types, some: int) -> Counterexample | None:
     cases = _Cases(rule, types, some)
     try:
         dtype, left = cases.value(rule.left, types.get("T", bool_))
@@ -89,7 +89,7 @@ def _refutation(rule: Rule, types: Types, some: int) -> Counterexample | None:
 class _Cases:
     """The values of all variables of a rule in every case, and `met`: the cases in which its conditions hold."""
 
-    def __init__(self, rule: Rule, types: Types, some: int) -> None:
+    def __init__(self, rule: RewriteRule, types: Types, some: int) -> None:
         self._types = types
         names = variables(rule.left)
         dtypes = [self._dtype(v.type) for v in names]

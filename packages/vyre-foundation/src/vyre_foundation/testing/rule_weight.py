@@ -13,7 +13,7 @@ from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Local, Select
 from vyre_foundation.ops import Op
 from vyre_foundation.optimize.matching import applied
-from vyre_foundation.optimize.rules.rule import COMMUTATIVE, Fits, Holds, Rule, Survives, Test
+from vyre_foundation.optimize.rules.rule import COMMUTATIVE, Fits, Holds, RewriteRule, Survives, Test
 from vyre_foundation.optimize.rules.term import Node, Number, Term, Variable, operand_type, variables
 from vyre_foundation.testing.values import random_literal
 from vyre_foundation.validate.facts import Interval
@@ -39,7 +39,7 @@ def weight(expr: Expr) -> Weight:
     return tuple(map(sum, zip(own, *map(weight, expr.args), strict=True)))  # type: ignore[return-value]
 
 
-def not_lighter(rule: Rule, tries: int = 40) -> tuple[Expr, Expr] | None:
+def not_lighter(rule: RewriteRule, tries: int = 40) -> tuple[Expr, Expr] | None:
     """An expression that `rule` rewrites, and what becomes of it, if that is not lighter."""
     for left, right in examples(rule, tries):
         if weight(right) >= weight(left):
@@ -47,14 +47,16 @@ def not_lighter(rule: Rule, tries: int = 40) -> tuple[Expr, Expr] | None:
     return None
 
 
-def examples(rule: Rule, tries: int) -> Iterator[tuple[Expr, Expr]]:
+def examples(rule: RewriteRule, tries: int) -> Iterator[tuple[Expr, Expr]]:
     """Expressions that the rule rewrites, with what becomes of them: values are locals, literals are drawn."""
     rng = Random(str(rule))
     for types in rule.types.assignments():
         for _ in range(tries):
             bound = {v.name: _drawn(rng, v, types) for v in variables(rule.left)}
             left = _made(rule.left, bound, types, types.get("T", bool_))
-            relaxed = Rule(rule.types, rule.left, rule.right, tuple(w for w in rule.where if _is_about_literals(w)))
+            relaxed = RewriteRule(
+                rule.types, rule.left, rule.right, tuple(w for w in rule.where if _is_about_literals(w))
+            )
             right = None if left is None else applied(relaxed, rule.left, left, _interval)
             if left is not None and right is not None:
                 yield left, right

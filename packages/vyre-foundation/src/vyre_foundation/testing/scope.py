@@ -79,7 +79,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class ScopedLocal:
     """A local in sight, the invocations over which its value is the same, and whether it may be assigned."""
 
     local: Local
@@ -89,14 +89,14 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Scope:
+class GeneratorScope:
     """The state of the generator at one place. `flow` is the uniformity of getting here."""
 
     volume: int
     fixed: list[Buffer] = field(default_factory=list)
     private: list[Buffer] = field(default_factory=list)
     shared: dict[Buffer, Shared] = field(default_factory=dict)
-    variables: list[Variable] = field(default_factory=list)
+    variables: list[ScopedLocal] = field(default_factory=list)
     flow: Uniformity = Uniformity.LAUNCH
     names: dict[str, int] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class Scope:
         self, name: str, dtype: DType, level: Uniformity, *, mutable: bool = False, is_counter: bool = False
     ) -> Local:
         local = Local(name, dtype)
-        self.variables.append(Variable(local, level, mutable, is_counter))
+        self.variables.append(ScopedLocal(local, level, mutable, is_counter))
         return local
 
     @contextmanager
@@ -125,7 +125,7 @@ class Scope:
         """Locals of a type whose value is as uniform as `level` demands."""
         return [v.local for v in self.variables if v.local.dtype is dtype and v.level.value >= level.value]
 
-    def assignable(self) -> list[Variable]:
+    def assignable(self) -> list[ScopedLocal]:
         """Mutable locals that may change here: a uniform one only where its invocations come together."""
         return [v for v in self.variables if v.mutable and self.flow.value >= v.level.value]
 

@@ -15,7 +15,7 @@ from vyre_foundation.ir.stmt import (
     Var,
 )
 from vyre_foundation.ops import OPS
-from vyre_foundation.testing.emitter import Emitter, Place
+from vyre_foundation.testing.emitter import Emitter, GeneratorContext
 from vyre_foundation.testing.expressions import LAUNCH, NONE, WORKGROUP, level_of
 from vyre_foundation.testing.scope import Hold
 from vyre_foundation.testing.values import random_literal
@@ -34,7 +34,7 @@ class Simple(Emitter):
         level = self.rng.choices((NONE, WORKGROUP, LAUNCH), (6, 2, 1))[0]
         return self.exprs.expr(dtype, level), level_of(self.scope, level)
 
-    def let(self, place: Place) -> None:
+    def let(self, place: GeneratorContext) -> None:
         dtype = self.exprs.any_type()
         value, level = self._value(dtype)
         name = self.scope.fresh("t")
@@ -42,7 +42,7 @@ class Simple(Emitter):
         self.show(self.scope.declare(name, dtype, level), 0.5)
         self.show(self.inner(value), 0.6)
 
-    def var(self, place: Place) -> None:
+    def var(self, place: GeneratorContext) -> None:
         """A mutable local; what is assigned to it later may differ, so it is uniform over a workgroup at most."""
         dtype = self.exprs.any_type()
         uniform = self.scope.flow.value >= WORKGROUP.value and not self.tail and self.rng.random() < 0.3
@@ -50,13 +50,13 @@ class Simple(Emitter):
         self.out.append(Var(name, self.exprs.expr(dtype, WORKGROUP if uniform else NONE)))
         self.scope.declare(name, dtype, WORKGROUP if uniform else NONE, mutable=True)
 
-    def assign(self, place: Place) -> None:
+    def assign(self, place: GeneratorContext) -> None:
         variable = self.rng.choice(self.scope.assignable())
         value = self.seen(self.exprs.expr(variable.local.dtype, variable.level))
         self.out.append(Assign(variable.local.name, value))
         self.show(variable.local, 0.4)
 
-    def accumulate(self, place: Place) -> None:
+    def accumulate(self, place: GeneratorContext) -> None:
         """Make a mutable local remember how often and with which values this place was reached."""
         variable = self.rng.choice(self.scope.assignable())
         local, dtype = variable.local, variable.local.dtype
@@ -70,7 +70,7 @@ class Simple(Emitter):
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def store(self, place: Place) -> None:
+    def store(self, place: GeneratorContext) -> None:
         """A store to an element that this invocation owns, or out of bounds."""
         writable = self.scope.writable()
         if not writable:
@@ -84,12 +84,12 @@ class Simple(Emitter):
         value = Load(shared.buffer, index) if itself else self.seen(self.exprs.expr(shared.buffer.dtype))
         self.out.append(Store(shared.buffer, index, value))
 
-    def store_private(self, place: Place) -> None:
+    def store_private(self, place: GeneratorContext) -> None:
         buffer = self.rng.choice(self.scope.private)
         self.out.append(Store(buffer, self.exprs.index(buffer, NONE), self.exprs.expr(buffer.dtype)))
         self.show(Load(buffer, self.exprs.index(buffer, NONE)), 0.3)
 
-    def atomic(self, place: Place) -> None:
+    def atomic(self, place: GeneratorContext) -> None:
         """A commutative atomic anywhere in a buffer that is held for it, or any atomic on an own element."""
         free = [s for s in self.scope.shared.values() if s.hold is Hold.ATOMIC]
         own = [s for s in self.scope.writable() if s.buffer.dtype in ATOMIC_TYPES and s.buffer.access.reads]
@@ -108,7 +108,7 @@ class Simple(Emitter):
         if result is not None:
             self.show(self.scope.declare(result, dtype, NONE), 0.8)
 
-    def trap(self, place: Place) -> None:
+    def trap(self, place: GeneratorContext) -> None:
         """A trap of few invocations."""
         code = self.rng.choice((random_literal(self.rng, u32), self.exprs.expr(u32, depth=1)))
         trap = Trap(code, self.rng.choice(("bounds", "shape", "odd value")))

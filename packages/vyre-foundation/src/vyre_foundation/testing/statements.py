@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vyre_foundation.testing.blocks import Blocks
-from vyre_foundation.testing.emitter import Place
+from vyre_foundation.testing.emitter import GeneratorContext
 from vyre_foundation.testing.expressions import WORKGROUP
 
 _MAX_ITERATIONS = 48
@@ -15,19 +15,19 @@ _MAX_ITERATIONS = 48
 class Statements(Blocks):
     """Chooses among all statements."""
 
-    def statement(self, place: Place) -> None:
+    def statement(self, place: GeneratorContext) -> None:
         """One random statement, or a simple one where the budget is spent."""
         self.budget -= 1
         choices = self._choices(place)
         kinds, weights = zip(*choices, strict=True)
         self.rng.choices(kinds, weights)[0](place)
 
-    def _choices(self, place: Place) -> list[tuple[Callable[[Place], None], int]]:
+    def _choices(self, place: GeneratorContext) -> list[tuple[Callable[[GeneratorContext], None], int]]:
         profile, together = self.profile, self.scope.flow.value >= WORKGROUP.value and not self.tail
         nests = self.budget > 0 and place.nesting < profile.max_nesting
-        choices: list[tuple[Callable[[Place], None], int]] = [(self.let, 6), (self.var, 2), (self.store, 6)]
+        choices: list[tuple[Callable[[GeneratorContext], None], int]] = [(self.let, 6), (self.var, 2), (self.store, 6)]
         # fmt: off
-        optional: list[tuple[bool, Callable[[Place], None], int]] = [
+        optional: list[tuple[bool, Callable[[GeneratorContext], None], int]] = [
             (bool(self.scope.assignable()),                                self.assign,       4),
             (bool(self.scope.assignable()) and place.iterations > 1,       self.accumulate,   6),
             (bool(self.scope.private),                                     self.store_private, 3),

@@ -8,7 +8,7 @@ from vyre_foundation.dtype import DTYPES, DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text.errors import text_error
 from vyre_foundation.text.syntax import RESERVED
-from vyre_foundation.text.tokens import MAX_DIGITS, Kind, Token, tokenize
+from vyre_foundation.text.tokens import MAX_DIGITS, Token, TokenKind, tokenize
 
 DTYPES_BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
@@ -34,11 +34,11 @@ class Cursor:
     @property
     def following(self) -> str:
         """The sign behind the token here, or nothing if that is no sign."""
-        return self._next.text if self._next.kind is Kind.SIGN else ""
+        return self._next.text if self._next.kind is TokenKind.SIGN else ""
 
     def is_at(self, text: str) -> bool:
         """Whether the token here is the word or sign `text`."""
-        return self.token.text == text and self.token.kind in (Kind.WORD, Kind.SIGN)
+        return self.token.text == text and self.token.kind in (TokenKind.WORD, TokenKind.SIGN)
 
     def skip(self, text: str) -> bool:
         """Go past the word or sign `text`, if it is here."""
@@ -53,7 +53,7 @@ class Cursor:
             self.refuse(f"got {self.token}, expected `{text}`", f"write `{text}` here")
         return self.take()
 
-    def kind(self, kind: Kind) -> Token:
+    def kind(self, kind: TokenKind) -> Token:
         """Go past a token of that kind."""
         if self.token.kind is not kind:
             self.refuse(f"got {self.token}, expected {kind.value}", f"write {kind.value} here")
@@ -61,16 +61,16 @@ class Cursor:
 
     def name(self, what: str) -> str:
         """Go past a name."""
-        if self.token.kind is Kind.WORD and self.token.text in RESERVED:
+        if self.token.kind is TokenKind.WORD and self.token.text in RESERVED:
             self.refuse(f"got the word {self.token}, expected the name of {what}", "write it between backticks")
-        if self.token.kind not in (Kind.WORD, Kind.NAME):
+        if self.token.kind not in (TokenKind.WORD, TokenKind.NAME):
             self.refuse(f"got {self.token}, expected the name of {what}", "write a word, or anything between backticks")
         return self.take().text
 
     def integer(self) -> int:
         """Go past a whole number, which may be negative."""
         sign = -1 if self.skip("-") else 1
-        token = self.kind(Kind.NUMBER)
+        token = self.kind(TokenKind.NUMBER)
         if len(token.text) > MAX_DIGITS:
             self.refuse(f"got {token}, expected at most {MAX_DIGITS} digits", "write a number that fits 64 bits", token)
         try:
@@ -82,7 +82,7 @@ class Cursor:
 
     def dtype(self) -> DType:
         """Go past the name of a type."""
-        token = self.kind(Kind.WORD)
+        token = self.kind(TokenKind.WORD)
         if token.text not in DTYPES_BY_NAME:
             self.refuse(f"got {token}, expected a type", f"use one of {' '.join(DTYPES_BY_NAME)}", token)
         return DTYPES_BY_NAME[token.text]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from vyre_foundation.dtype import DType, f32, u32
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.expr import Literal, literal
-from vyre_foundation.text.tokens import MAX_DIGITS, Kind, Token
+from vyre_foundation.text.tokens import MAX_DIGITS, Token, TokenKind
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class UntypedNumber:
     """A number without a type: digits, `inf` or `nan`; `payload` holds the bits of a ``nan(0x…)``."""
 
     token: Token
@@ -26,7 +26,7 @@ class Number:
     @property
     def is_float(self) -> bool:
         """Whether it can only be a float."""
-        return self.token.kind is Kind.WORD or not (self.token.text.isdigit() or self.is_hexadecimal)
+        return self.token.kind is TokenKind.WORD or not (self.token.text.isdigit() or self.is_hexadecimal)
 
     @property
     def default(self) -> DType:
@@ -60,6 +60,6 @@ class Number:
         if self.is_hexadecimal:
             raise LiteralOutOfRange(f"{self.token} is not a value of {dtype}", fix="write a decimal number")
         value = float(self.token.text)
-        if math.isinf(value) and self.token.kind is Kind.NUMBER:
+        if math.isinf(value) and self.token.kind is TokenKind.NUMBER:
             raise LiteralOutOfRange(f"{self.token} is above every float", fix="write `inf`")
         return literal(dtype, -value if self.negative else value)

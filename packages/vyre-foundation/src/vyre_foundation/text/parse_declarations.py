@@ -6,7 +6,7 @@ from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir.buffer import RUNTIME, Buffer, Count, LengthOf, Per, PerLaunch
 from vyre_foundation.text.cursor import Cursor
 from vyre_foundation.text.syntax import BUFFER_WORDS
-from vyre_foundation.text.tokens import Kind, Token
+from vyre_foundation.text.tokens import Token, TokenKind
 
 
 def shape(cursor: Cursor) -> tuple[int, int, int]:
@@ -34,12 +34,12 @@ def subgroup_size(cursor: Cursor) -> int | None:
 
 
 def is_declaration(cursor: Cursor) -> bool:
-    return cursor.token.kind is Kind.WORD and cursor.token.text in (*BUFFER_WORDS, "undeclared")
+    return cursor.token.kind is TokenKind.WORD and cursor.token.text in (*BUFFER_WORDS, "undeclared")
 
 
 def declaration(cursor: Cursor) -> tuple[str, Buffer]:
     """One buffer, and what the text calls it."""
-    word = cursor.kind(Kind.WORD)
+    word = cursor.kind(TokenKind.WORD)
     if word.text not in BUFFER_WORDS:
         cursor.refuse(f"got {word}, expected a kind of buffer", f"use one of {' '.join(BUFFER_WORDS)}", word)
     memory, access = BUFFER_WORDS[word.text]
@@ -69,7 +69,7 @@ def _count(cursor: Cursor) -> Count:
     number = cursor.integer()
     if not cursor.skip("per"):
         return number
-    per = cursor.kind(Kind.WORD)
+    per = cursor.kind(TokenKind.WORD)
     if per.text not in [p.value for p in Per]:
         cursor.refuse(f"got {per}, expected workgroup or invocation", "count per workgroup or per invocation", per)
     return PerLaunch(Per(per.text), number)
@@ -107,8 +107,8 @@ def _range(cursor: Cursor) -> tuple[int, int]:
 def _data(cursor: Cursor) -> bytes:
     """``hex`` and strings of hexadecimal digits"""
     cursor.expect("hex")
-    data = bytearray(_digits(cursor, cursor.kind(Kind.STRING)))
-    while cursor.token.kind is Kind.STRING:
+    data = bytearray(_digits(cursor, cursor.kind(TokenKind.STRING)))
+    while cursor.token.kind is TokenKind.STRING:
         data += _digits(cursor, cursor.take())
     return bytes(data)
 

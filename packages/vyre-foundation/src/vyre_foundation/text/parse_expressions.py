@@ -11,7 +11,7 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ops import OPS, Op
 from vyre_foundation.ops.signs import COMPARE, INFIX, UNARY
 from vyre_foundation.text.parse_operands import Opened, Operand, OperandParser
-from vyre_foundation.text.tokens import Kind, Token
+from vyre_foundation.text.tokens import Token, TokenKind
 
 _INFIX = {sign: (OPS[id], tightness) for id, (sign, tightness) in INFIX.items()}
 _PREFIX = {"-": OPS["neg"], "!": OPS["not"], "~": OPS["not"]}
@@ -70,7 +70,7 @@ class ExpressionParser(OperandParser):
         if isinstance(top, _Bracket) and len(values) == top.first and self.cursor.is_at(top.opened.closer):
             self._close(values, waiting)
             return True
-        if token.kind is Kind.SIGN and token.text in _PREFIX:
+        if token.kind is TokenKind.SIGN and token.text in _PREFIX:
             self.cursor.take()
             if token.text == "-" and self.is_at_number():
                 values.append(self.number(negative=True))
@@ -88,7 +88,7 @@ class ExpressionParser(OperandParser):
         """Behind a whole operand, take what asks for another one; tell whether there was such a thing."""
         while True:
             token = self.cursor.token
-            if token.kind is Kind.SIGN and token.text in _INFIX:
+            if token.kind is TokenKind.SIGN and token.text in _INFIX:
                 self._infix(values, waiting)
                 return True
             self._reduce(values, waiting, 0)

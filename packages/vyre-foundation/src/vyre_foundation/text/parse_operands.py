@@ -12,10 +12,10 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
 from vyre_foundation.ops import OPS, Op
 from vyre_foundation.text.cursor import DTYPES_BY_NAME, Cursor
-from vyre_foundation.text.numbers import Number
-from vyre_foundation.text.tokens import Kind, Token, shortened
+from vyre_foundation.text.numbers import UntypedNumber
+from vyre_foundation.text.tokens import Token, TokenKind, shortened
 
-Operand = Expr | Number
+Operand = Expr | UntypedNumber
 """An expression, or a number that waits for its type."""
 
 Finish = Callable[[Sequence[Operand]], Operand]
@@ -52,9 +52,9 @@ class OperandParser:
             return Opened(token, ")", partial(self.only, token))
         if cursor.skip("%"):
             return self._definition(token)
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             return self._word(token, token.text)
-        if token.kind is Kind.NAME:
+        if token.kind is TokenKind.NAME:
             return self._named(token)
         cursor.refuse(f"got {token}, expected an expression", "write a value here")
 
@@ -100,9 +100,9 @@ class OperandParser:
     def _call(self, token: Token) -> Opened:
         self.cursor.take()
         dtype = self._angles()
-        callee = self.cursor.kind(Kind.NAME if self.cursor.token.kind is Kind.NAME else Kind.WORD).text
+        callee = self.cursor.kind(TokenKind.NAME if self.cursor.token.kind is TokenKind.NAME else TokenKind.WORD).text
         while self.cursor.skip("."):
-            callee += "." + self.cursor.kind(Kind.WORD).text
+            callee += "." + self.cursor.kind(TokenKind.WORD).text
         self.cursor.expect("(")
         return Opened(token, ")", lambda args: Call(callee, dtype, *map(self.typed, args)))
 
@@ -119,7 +119,7 @@ class OperandParser:
             self.cursor.expect(")")
             return Id(kind)
         self.cursor.expect(".")
-        axis = self.cursor.kind(Kind.WORD)
+        axis = self.cursor.kind(TokenKind.WORD)
         if axis.text not in ("x", "y", "z"):
             self.cursor.refuse(f"got {axis}, expected an axis", "write x, y or z", axis)
         return Id(kind, "xyz".index(axis.text))
@@ -167,7 +167,7 @@ class OperandParser:
 
     def is_at_number(self) -> bool:
         token = self.cursor.token
-        return token.kind is Kind.NUMBER or (token.kind is Kind.WORD and token.text in ("inf", "nan"))
+        return token.kind is TokenKind.NUMBER or (token.kind is TokenKind.WORD and token.text in ("inf", "nan"))
 
     def number(self, *, negative: bool) -> Operand:
         """The number here; one with a type is an expression."""
@@ -176,7 +176,7 @@ class OperandParser:
         if token.text == "nan" and self.cursor.skip("("):
             payload = self.cursor.integer()
             self.cursor.expect(")")
-        number = Number(token, negative, payload)
+        number = UntypedNumber(token, negative, payload)
         return self.typed(number, self.cursor.dtype()) if self.cursor.skip(":") else number
 
     def typed(self, operand: Operand, expected: DType | None = None) -> Expr:

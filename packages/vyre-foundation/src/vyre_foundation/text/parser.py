@@ -35,7 +35,7 @@ from vyre_foundation.text.cursor import Cursor
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.parse_declarations import declaration, is_declaration, shape, subgroup_size
 from vyre_foundation.text.parse_expressions import ExpressionParser
-from vyre_foundation.text.tokens import Kind, shortened
+from vyre_foundation.text.tokens import TokenKind, shortened
 
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
 
@@ -59,7 +59,7 @@ def _program(cursor: Cursor) -> Program:
     cursor.expect("{")
     declared = parser.declarations()
     body = parser.rest_of_body()
-    cursor.kind(Kind.END)
+    cursor.kind(TokenKind.END)
     return Program(name, declared, workgroup_size, body, subgroup)
 
 
@@ -118,7 +118,7 @@ class StatementParser:
     def statement(self) -> Stmt:
         if self.depth > MAX_NESTING:
             self.cursor.refuse(f"a statement is inside of more than {MAX_NESTING} others", "nest less, or use `select`")
-        word = self.cursor.token.text if self.cursor.token.kind is Kind.WORD else ""
+        word = self.cursor.token.text if self.cursor.token.kind is TokenKind.WORD else ""
         match word:
             case "if":
                 return self.conditional()
@@ -126,7 +126,7 @@ class StatementParser:
                 return self.loop()
             case "region":
                 self.cursor.take()
-                label = self.cursor.kind(Kind.STRING).text
+                label = self.cursor.kind(TokenKind.STRING).text
                 return Region(label, self.body())
         stmt = self.simple(word)
         self.cursor.expect(";")
@@ -249,12 +249,12 @@ class StatementParser:
         self.cursor.expect("(")
         code = self.expressions.expression(u32)
         self.cursor.expect(",")
-        tag = self.cursor.kind(Kind.STRING).text
+        tag = self.cursor.kind(TokenKind.STRING).text
         self.cursor.expect(")")
         return Trap(code, tag)
 
     def one_of(self, words: list[str], what: str) -> str:
-        token = self.cursor.kind(Kind.WORD)
+        token = self.cursor.kind(TokenKind.WORD)
         if token.text not in words:
             self.cursor.refuse(f"got {token}, expected {what}", f"use one of {' '.join(words)}", token)
         return token.text

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from vyre_foundation.text.syntax import BUFFER_WORDS
-from vyre_foundation.text.tokens import Kind, Token, end_of, tokenize
+from vyre_foundation.text.tokens import Token, TokenKind, end_of, tokenize
 
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
@@ -184,15 +184,15 @@ class _Reader:
             token = self.tokens[at]
             if depth == 0 and self._is(at, text):
                 return at
-            if token.kind is Kind.SIGN:
+            if token.kind is TokenKind.SIGN:
                 depth += (token.text in _OPENING) - (token.text in _CLOSING)
             at += 1
         return stop
 
     def _is(self, at: int, text: str) -> bool:
         token: Token = self.tokens[at]
-        return token.text == text and token.kind in (Kind.SIGN, Kind.WORD)
+        return token.text == text and token.kind in (TokenKind.SIGN, TokenKind.WORD)
 
     def _word(self, at: int | None = None) -> str:
         token = self.tokens[self.at if at is None else at]
-        return token.text if token.kind is Kind.WORD else ""
+        return token.text if token.kind is TokenKind.WORD else ""

@@ -12,7 +12,7 @@ from vyre_foundation.ops.signs import ATOM, COMPARE, INFIX, UNARY
 from vyre_foundation.text.syntax import callee, default_type, name, number
 
 
-class Text(NamedTuple):
+class PrintedExpression(NamedTuple):
     """What stands for an expression: `tightness` says when it needs parentheses, `nodes` how much is written out."""
 
     text: str
@@ -28,7 +28,7 @@ class ExpressionWriter:
     """
 
     def __init__(self, buffers: Mapping[Buffer, str], locals: Mapping[str, DType] | None) -> None:
-        self.texts: dict[Expr, Text] = {}
+        self.texts: dict[Expr, PrintedExpression] = {}
         self._buffers, self._locals = buffers, locals
 
     def buffer(self, buffer: Buffer) -> str:
@@ -84,7 +84,7 @@ class ExpressionWriter:
             case Call():
                 operands = ", ".join([self.typed(a, None) for a in node.args])
                 text, tightness = f"call<{node.dtype}> {callee(node.callee)}({operands})", ATOM
-        self.texts[node] = Text(text, tightness, nodes)
+        self.texts[node] = PrintedExpression(text, tightness, nodes)
 
     def _apply(self, node: Apply) -> tuple[str, int]:
         id, args = node.op.id, node.args

@@ -30,7 +30,7 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ir.walk import expressions, program_expressions
 from vyre_foundation.ops.signs import ATOM
-from vyre_foundation.text.print_expressions import ExpressionWriter, Text
+from vyre_foundation.text.print_expressions import ExpressionWriter, PrintedExpression
 from vyre_foundation.text.syntax import BUFFER_WORDS, name, quoted
 
 REPEATABLE = 3
@@ -55,7 +55,7 @@ class _Printer:
         self.undeclared = _undeclared(program, nodes)
         self.names = _buffer_names((*program.buffers, *self.undeclared))
         self.locals: dict[str, DType] = {}
-        self.defined: dict[Expr, Text] = {}
+        self.defined: dict[Expr, PrintedExpression] = {}
         self.writer = ExpressionWriter(self.names, self.locals)
 
     def lines(self) -> Iterator[str]:
@@ -191,7 +191,7 @@ class _Printer:
                     size = texts[node].nodes
                     is_shared = size > REPEATABLE and self.uses[node] > 1
                     if is_shared or (size > LONGEST and node is not root):
-                        defined = Text(f"%{len(self.defined)}", ATOM, 1)
+                        defined = PrintedExpression(f"%{len(self.defined)}", ATOM, 1)
                         lines.append(f"{defined.text} = {texts[node].text};")
                         texts[node] = self.defined[node] = defined
         return lines
@@ -207,13 +207,13 @@ def format_expr(expr: Expr, limit: int = 32) -> str:
         if node in writer.texts:
             stack.pop()
         elif node not in near:
-            writer.texts[node] = Text("…", ATOM, 1)
+            writer.texts[node] = PrintedExpression("…", ATOM, 1)
         elif todo := [a for a in node.args if a not in writer.texts]:
             stack.extend(reversed(todo))
         else:
             writer.write(node)
             if writer.texts[node].nodes > limit and node is not expr:
-                writer.texts[node] = Text("…", ATOM, 1)
+                writer.texts[node] = PrintedExpression("…", ATOM, 1)
     return writer.typed(expr, None)
 
 

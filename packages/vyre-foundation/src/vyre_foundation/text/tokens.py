@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from vyre_foundation.text.errors import text_error
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is, as an error message says it."""
 
     NAME = "a name between backticks"
@@ -27,12 +27,12 @@ class Kind(Enum):
 class Token(NamedTuple):
     """`text` is without quotes and escapes; `at` is the offset of its first character."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     at: int
 
     def __str__(self) -> str:
-        return self.kind.value if self.kind is Kind.END else f"`{shortened(self.text)}`"
+        return self.kind.value if self.kind is TokenKind.END else f"`{shortened(self.text)}`"
 
 
 MAX_DIGITS = 40
@@ -66,7 +66,7 @@ _TOKEN = re.compile(
 Repetitions are possessive: one that can be taken back keeps 250 bytes for every character.
 """
 
-_KINDS = {kind.name: kind for kind in Kind}
+_KINDS = {kind.name: kind for kind in TokenKind}
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", "`": "`", '"': '"'}
 
@@ -79,10 +79,10 @@ def tokenize(text: str) -> Iterator[Token]:
         kind = _KINDS.get(group)
         if kind is None:
             raise text_error(text, at, _unreadable(word), "write names that are no words between backticks")
-        if kind is Kind.NAME or kind is Kind.STRING:
+        if kind is TokenKind.NAME or kind is TokenKind.STRING:
             word = _unescape(text, at, word)
         yield Token(kind, word, at)
-        if kind is Kind.END:  # there is another match for nothing behind what separates
+        if kind is TokenKind.END:  # there is another match for nothing behind what separates
             break
 
 

@@ -114,7 +114,7 @@ from vyre_foundation.validate.later_ranges import LaterRanges
 from vyre_foundation.validate.limits import check_limits, check_nesting
 from vyre_foundation.validate.names import check_names
 from vyre_foundation.validate.outline import Outline
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 from vyre_foundation.validate.rules import Rules
 from vyre_foundation.validate.scope import SCOPE_CODES
 from vyre_foundation.validate.uniformity import Analysis
@@ -137,10 +137,10 @@ __all__ = [
 
 def validate(program: Program, *, legalized: bool = False) -> Facts:
     """The facts of `program`, or `InvalidProgram` with every finding. `legalized`: a legalizer has written it."""
-    return _validated(Report(program, legalized=legalized))
+    return _validated(ValidationReport(program, legalized=legalized))
 
 
-def _validated(report: Report) -> Facts:
+def _validated(report: ValidationReport) -> Facts:
     program = report.program
     check_nesting(report)
     check_names(report)

@@ -6,7 +6,7 @@ from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Length, Load
 from vyre_foundation.ir.stmt import ATOMIC_DTYPES, Atomic, AtomicOp, IndirectDispatch, Store
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 ATOMIC_MEMORY = (Memory.STORAGE, Memory.PERSISTENT, Memory.SCRATCH, Memory.WORKGROUP)
 """Memory that invocations share and may write."""
@@ -15,7 +15,7 @@ ATOMIC_MEMORY = (Memory.STORAGE, Memory.PERSISTENT, Memory.SCRATCH, Memory.WORKG
 class Accesses:
     """Checks every load, length, store and atomic of a program."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ValidationReport) -> None:
         self._report = report
         self._buffers = frozenset(report.program.buffers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 MAX_LENGTH = 2**32 - 1
 """Lengths are u32."""
@@ -14,7 +14,7 @@ MAX_CHAIN = 1024
 """Programs of more buffers are refused for that, so nobody follows chains of lengths through all of them."""
 
 
-def check_buffers(report: Report) -> None:
+def check_buffers(report: ValidationReport) -> None:
     """Names and bindings are unique and in order, and every length can be known at launch."""
     _check_unique_names(report)
     _check_bindings(report)
@@ -40,7 +40,7 @@ def fixed_count(buffer: Buffer, by_name: Mapping[str, Buffer]) -> int | None:
     return count
 
 
-def _check_unique_names(report: Report) -> None:
+def _check_unique_names(report: ValidationReport) -> None:
     first: dict[str, int] = {}
     for number, buffer in enumerate(report.program.buffers):
         if first.setdefault(buffer.name, number) != number:
@@ -48,7 +48,7 @@ def _check_unique_names(report: Report) -> None:
             report.on_buffer(number, "V001", message, "rename one of the two")
 
 
-def _check_bindings(report: Report) -> None:
+def _check_bindings(report: ValidationReport) -> None:
     expected = 0
     bound_are_over = False
     for number, buffer in enumerate(report.program.buffers):
@@ -63,14 +63,16 @@ def _check_bindings(report: Report) -> None:
         expected += buffer.binding is not None
 
 
-def _check_rules(report: Report) -> None:
+def _check_rules(report: ValidationReport) -> None:
     by_name = {b.name: b for b in report.program.buffers}
     for number, buffer in enumerate(report.program.buffers):
         if isinstance(buffer.count, LengthOf):
             _check_rule(report, number, buffer, buffer.count, by_name)
 
 
-def _check_rule(report: Report, number: int, buffer: Buffer, rule: LengthOf, by_name: Mapping[str, Buffer]) -> None:
+def _check_rule(
+    report: ValidationReport, number: int, buffer: Buffer, rule: LengthOf, by_name: Mapping[str, Buffer]
+) -> None:
     source = by_name.get(rule.buffer)
     if source is None or not source.memory.is_bound:
         got = "no buffer of the program" if source is None else f"{source.memory.value} memory"
@@ -100,7 +102,7 @@ def _check_rule(report: Report, number: int, buffer: Buffer, rule: LengthOf, by_
         )
 
 
-def _check_output_range(report: Report, number: int, buffer: Buffer) -> None:
+def _check_output_range(report: ValidationReport, number: int, buffer: Buffer) -> None:
     if buffer.output_range is None or not isinstance(buffer.count, int):
         return
     size = buffer.count * buffer.dtype.size

@@ -11,13 +11,13 @@ from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import Tier
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 Signature = tuple[str, tuple[DType, ...], tuple[Expr, ...]]
 """An op, the types of its operands, and the last of these, which are its attributes."""
 
 
-class Verdict(NamedTuple):
+class CompositionCheck(NamedTuple):
     """On a composition for operands like these: what is wrong with it, and the ops that it calls."""
 
     row: dialects.Composition
@@ -25,11 +25,11 @@ class Verdict(NamedTuple):
     calls: frozenset[str]
 
 
-_verdicts: dict[Signature, Verdict] = {}
+_verdicts: dict[Signature, CompositionCheck] = {}
 """Given once for each row."""
 
 
-def check_call(report: Report, number: int, node: Call) -> None:
+def check_call(report: ValidationReport, number: int, node: Call) -> None:
     try:
         row = dialects.lookup(node.callee)
     except dialects.UnknownCallee as error:
@@ -66,14 +66,14 @@ def _signature(row: dialects.Composition, node: Call) -> Signature:
     return node.callee, tuple(a.dtype for a in node.args), node.args[len(node.args) - len(row.attrs) :]
 
 
-def _verdict(signature: Signature, around: tuple[Signature, ...]) -> Verdict:
+def _verdict(signature: Signature, around: tuple[Signature, ...]) -> CompositionCheck:
     """Whether the expansion of an op is a pure function of its operands; `around` are being expanded."""
     row = dialects.lookup(signature[0])
     known = _verdicts.get(signature)
     if known is None or known.row is not row:
         calls = {row.id}
         wrong = _judge(row, signature, around, calls)
-        known = _verdicts[signature] = Verdict(row, wrong, frozenset(calls))
+        known = _verdicts[signature] = CompositionCheck(row, wrong, frozenset(calls))
     return known
 
 

@@ -6,7 +6,7 @@ from vyre_foundation.dtype import INTEGERS, NUMBERS, DType, bool_, u32
 from vyre_foundation.ir.expr import Id, IdKind
 from vyre_foundation.ir.stmt import Barrier, Break, Continue, For, If, Return, Scope, Subgroup, SubgroupOp
 from vyre_foundation.validate.outline import Outline, Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 SUBGROUP_IDS = (IdKind.SUBGROUP_LANE, IdKind.SUBGROUP_SIZE)
 
@@ -16,12 +16,12 @@ def needs_convergence(outline: Outline) -> bool:
     return bool(outline.of(Barrier, Subgroup))
 
 
-def check_id(report: Report, number: int, node: Id) -> None:
+def check_id(report: ValidationReport, number: int, node: Id) -> None:
     if node.kind in SUBGROUP_IDS and report.program.subgroup_size is None:
         report.on_node(number, *_needs_subgroup_size(node.kind.value))
 
 
-def check_subgroup(report: Report, place: Place, stmt: Subgroup) -> None:
+def check_subgroup(report: ValidationReport, place: Place, stmt: Subgroup) -> None:
     if report.program.subgroup_size is None:
         report.at(place, *_needs_subgroup_size(stmt.op.value))
     accepted = _accepted(stmt.op)
@@ -39,7 +39,7 @@ def check_subgroup(report: Report, place: Place, stmt: Subgroup) -> None:
         report.at(place, "V058", message, "cast the lane to u32", field="lane")
 
 
-def check_grid_barriers(report: Report) -> None:
+def check_grid_barriers(report: ValidationReport) -> None:
     """A grid barrier cuts the program: around it are only loops that all invocations go through alike, to the end."""
     first_return = next(iter(report.outline.of(Return)), None)
     loops: set[Place] = set()
@@ -60,7 +60,7 @@ def check_grid_barriers(report: Report) -> None:
         _check_jumps(report, loops)
 
 
-def _check_jumps(report: Report, loops: set[Place]) -> None:
+def _check_jumps(report: ValidationReport, loops: set[Place]) -> None:
     """Rounds of a loop with a grid barrier are counted by the host, so no invocation may leave one early."""
     for place in report.outline.of(Break, Continue):
         loop = next((p for p in place.around() if isinstance(p.stmt, For)), None)

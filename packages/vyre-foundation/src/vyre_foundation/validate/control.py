@@ -6,16 +6,16 @@ from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir.stmt import Break, Continue, For, If, IndirectDispatch, Region, Return, Stmt, Trap
 from vyre_foundation.validate.buffers import MAX_LENGTH
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 
-def check_if(report: Report, place: Place, stmt: If) -> None:
+def check_if(report: ValidationReport, place: Place, stmt: If) -> None:
     if stmt.condition.dtype is not bool_:
         message = f"got a condition of {stmt.condition.dtype}, expected bool"
         report.at(place, "V040", message, "compare it with something", field="condition")
 
 
-def check_for(report: Report, place: Place, stmt: For) -> None:
+def check_for(report: ValidationReport, place: Place, stmt: For) -> None:
     start, stop = stmt.start.dtype, stmt.stop.dtype
     if start is not stop or not start.is_integer:
         message = f"got bounds of {start} and {stop}, expected one integer type"
@@ -25,25 +25,25 @@ def check_for(report: Report, place: Place, stmt: For) -> None:
         report.at(place, "V042", message, "count upwards, and compute what counts down from the counter", field="step")
 
 
-def check_jump(report: Report, place: Place, stmt: Break | Continue) -> None:
+def check_jump(report: ValidationReport, place: Place, stmt: Break | Continue) -> None:
     if not any(isinstance(around.stmt, For) for around in place.around()):
         word = "break" if isinstance(stmt, Break) else "continue"
         report.at(place, "V043", f"got {word} outside of a loop", "use return, or put it into a loop")
 
 
-def check_reachable(report: Report, place: Place) -> None:
+def check_reachable(report: ValidationReport, place: Place) -> None:
     if leaves(place.before):
         message = "got a statement after one that always leaves the body"
         report.at(place, "V044", message, "remove what is never reached")
 
 
-def check_trap(report: Report, place: Place, stmt: Trap) -> None:
+def check_trap(report: ValidationReport, place: Place, stmt: Trap) -> None:
     if stmt.code.dtype is not u32:
         message = f"got a code of {stmt.code.dtype}, expected u32"
         report.at(place, "V045", message, "cast the code to u32", field="code")
 
 
-def check_indirect_dispatch(report: Report, place: Place, stmt: IndirectDispatch) -> None:
+def check_indirect_dispatch(report: ValidationReport, place: Place, stmt: IndirectDispatch) -> None:
     if place.number != 0:
         message = "got an indirect dispatch here, expected it as the first statement of the program"
         report.at(place, "V047", message, "move it to the top; there can be only one")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vyre_foundation.ir.stmt import Barrier, For, If, Scope, Subgroup, SubgroupOp
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 from vyre_foundation.validate.uniformity import LAUNCH, WORKGROUP, Analysis
 
 _MOVE = "move it to where all invocations of a workgroup come"
 
 
-def check_convergence(report: Report, analysis: Analysis) -> None:
+def check_convergence(report: ValidationReport, analysis: Analysis) -> None:
     """Barriers, collectives, the lane of a broadcast, and the bounds of loops around grid barriers."""
     loops: set[Place] = set()
     for place in report.outline.places:
@@ -26,7 +26,7 @@ def check_convergence(report: Report, analysis: Analysis) -> None:
         _check_grid_loop(report, analysis, place)
 
 
-def _check_collective(report: Report, analysis: Analysis, place: Place, stmt: Subgroup) -> None:
+def _check_collective(report: ValidationReport, analysis: Analysis, place: Place, stmt: Subgroup) -> None:
     if analysis.reaching(place.number) < WORKGROUP:
         report.at(place, "V051", f"got {stmt.op.value} {_why(analysis, place)}", _MOVE)
     if stmt.op is SubgroupOp.BROADCAST and stmt.lane is not None and analysis.of(stmt.lane) < WORKGROUP:
@@ -34,7 +34,7 @@ def _check_collective(report: Report, analysis: Analysis, place: Place, stmt: Su
         report.at(place, "V059", message, "use shuffle, or compute the lane from what is uniform", field="lane")
 
 
-def _check_grid_loop(report: Report, analysis: Analysis, place: Place) -> None:
+def _check_grid_loop(report: ValidationReport, analysis: Analysis, place: Place) -> None:
     for name, bound in place.roots():
         if analysis.of(bound) < LAUNCH:
             message = "got a bound that the host does not know, of a loop with a grid barrier"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.stmt import MAX_NESTING
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 MAX_WORKGROUP_SIZE = (1024, 1024, 64)
 """Invocations of a workgroup on x, y and z."""
@@ -28,7 +28,7 @@ MAX_AXIS_INVOCATIONS = 2**32
 """Invocations of a launch on one axis, and in all: every id is a u32. The launch plan refuses more."""
 
 
-def check_limits(report: Report) -> None:
+def check_limits(report: ValidationReport) -> None:
     """The workgroup, the subgroup, bytes of memory, number of bindings."""
     _check_workgroup_size(report)
     _check_subgroup_size(report)
@@ -37,7 +37,7 @@ def check_limits(report: Report) -> None:
         _check_bindings(report)
 
 
-def check_nesting(report: Report) -> None:
+def check_nesting(report: ValidationReport) -> None:
     """Raise at once where statements are nested too deep: everything after this may recurse over them."""
     for place in report.outline.places:
         if place.depth > MAX_NESTING:
@@ -46,7 +46,7 @@ def check_nesting(report: Report) -> None:
             report.raise_if_any()
 
 
-def _check_workgroup_size(report: Report) -> None:
+def _check_workgroup_size(report: ValidationReport) -> None:
     for axis, size, most in zip("xyz", report.program.workgroup_size, MAX_WORKGROUP_SIZE, strict=True):
         if not 1 <= size <= most:
             message = f"got {size} invocations on {axis}, expected 1 … {most}"
@@ -57,7 +57,7 @@ def _check_workgroup_size(report: Report) -> None:
         report.on_program("workgroup_size", "V010", message, "make the workgroup smaller")
 
 
-def _check_subgroup_size(report: Report) -> None:
+def _check_subgroup_size(report: ValidationReport) -> None:
     size, volume = report.program.subgroup_size, report.program.workgroup_volume
     if size is None:
         return
@@ -69,14 +69,14 @@ def _check_subgroup_size(report: Report) -> None:
         report.on_program("subgroup_size", "V011", message, "make the workgroup a multiple of the subgroup")
 
 
-def _check_bindings(report: Report) -> None:
+def _check_bindings(report: ValidationReport) -> None:
     bound = sum(b.memory.is_bound for b in report.program.buffers)
     if bound > MAX_BOUND_BUFFERS:
         message = f"got {bound} buffers with a binding, expected at most {MAX_BOUND_BUFFERS}"
         report.on_program("buffers", "V013", message, "put several arrays into one buffer")
 
 
-def _check_bytes(report: Report) -> None:
+def _check_bytes(report: ValidationReport) -> None:
     totals: dict[Memory, int] = {}
     for number, buffer in enumerate(report.program.buffers):
         if buffer.memory not in MAX_BYTES or not isinstance(buffer.count, int):

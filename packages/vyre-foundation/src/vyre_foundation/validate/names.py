@@ -6,7 +6,7 @@ import re
 
 from vyre_foundation.ir.stmt import Region, Trap
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 """Names of buffers and locals: what every target can spell after replacing the dots."""
@@ -18,7 +18,7 @@ MAX_TEXT = 1024
 """Bytes of a name, label or tag in UTF-8."""
 
 
-def check_names(report: Report) -> None:
+def check_names(report: ValidationReport) -> None:
     """The names of the program, of its buffers and locals, the labels and the tags."""
     if not report.program.name:
         report.on_program("name", "V003", "got an empty name, expected a text", "name the program")
@@ -36,7 +36,7 @@ def check_names(report: Report) -> None:
         report.raise_if_any()  # what is no text may have no hash, and nothing can be said about such locals
 
 
-def _check_text(report: Report, place: Place) -> None:
+def _check_text(report: ValidationReport, place: Place) -> None:
     match place.stmt:
         case Trap(tag=text) if not text:
             report.at(place, "V046", "got an empty tag, expected a text", "say what failed", field="tag")

@@ -6,22 +6,22 @@ from vyre_foundation.ir.expr import Apply, Cast, Load
 from vyre_foundation.ir.stmt import Atomic, Store
 from vyre_foundation.ops import Tier
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 
-def check_op(report: Report, number: int, node: Apply) -> None:
+def check_op(report: ValidationReport, number: int, node: Apply) -> None:
     if node.op.tier is Tier.RAW and not report.legalized:
         plain = node.op.id.removeprefix("raw_")
         message = f"got {node.op.id}, which has no meaning for some operands"
         report.on_node(number, "V060", message, f"use {plain}, which is total")
 
 
-def check_checked(report: Report, number: int, node: Load | Cast) -> None:
+def check_checked(report: ValidationReport, number: int, node: Load | Cast) -> None:
     if not node.checked and not report.legalized:
         report.on_node(number, *_unchecked(node))
 
 
-def check_checked_access(report: Report, place: Place, stmt: Store | Atomic) -> None:
+def check_checked_access(report: ValidationReport, place: Place, stmt: Store | Atomic) -> None:
     if not stmt.checked and not report.legalized:
         report.at(place, *_unchecked(stmt))
 

@@ -11,7 +11,7 @@ from vyre_foundation.validate.facts import Finding, InvalidProgram
 from vyre_foundation.validate.outline import Place, outline
 
 
-class Report:
+class ValidationReport:
     """What the rules find in `program`. `legalized`: it comes from a legalizer, which may write more than a person."""
 
     def __init__(self, program: Program, *, legalized: bool) -> None:

@@ -26,7 +26,7 @@ from vyre_foundation.validate import collectives, control, raw
 from vyre_foundation.validate.access import Accesses
 from vyre_foundation.validate.calls import check_call
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 from vyre_foundation.validate.scope import Scopes
 
 _WITH_RULES = (NO_OP, *[op.tag for op in OPS.values() if op.tier is Tier.RAW])
@@ -36,7 +36,7 @@ _WITH_RULES = (NO_OP, *[op.tag for op in OPS.values() if op.tier is Tier.RAW])
 class Rules:
     """Applies the rules to `report.program`, whose statements are not nested too deep."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ValidationReport) -> None:
         self._report = report
         self._scopes = Scopes(report)
         self._accesses = Accesses(report)
@@ -94,5 +94,5 @@ class Rules:
         }
 
 
-def _check_call(report: Report, number: int, node: Call) -> None:
+def _check_call(report: ValidationReport, number: int, node: Call) -> None:
     check_call(report, number, node)

@@ -14,7 +14,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import Assign, For, Let, Var
 from vyre_foundation.validate.outline import Place
-from vyre_foundation.validate.report import Report
+from vyre_foundation.validate.report import ValidationReport
 
 SCOPE_CODES = frozenset(("V020", "V021", "V022", "V023", "V024", "V025"))
 """Where one of these is found, nothing can be said about the values of locals."""
@@ -47,7 +47,7 @@ class Visible(NamedTuple):
 class Scopes:
     """The locals of a program, and the rules about them."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ValidationReport) -> None:
         self._report = report
         self._locals: dict[str, Declared] = {}
         self._undeclared: dict[str, tuple[Place, str]] = {}

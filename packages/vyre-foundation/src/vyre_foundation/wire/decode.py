@@ -6,7 +6,7 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
-from vyre_foundation.wire.decode_expressions import Machine
+from vyre_foundation.wire.decode_expressions import StackMachine
 from vyre_foundation.wire.decode_statements import StatementReader
 from vyre_foundation.wire.decode_tables import BufferTable, StringTable
 from vyre_foundation.wire.digest import digest
@@ -29,7 +29,7 @@ def decode(data: bytes) -> Program:
     (name,) = strings.read(reader, 1)
     x, y, z, subgroup = reader.numbers(4)
     buffers = BufferTable(reader, strings)
-    code, roots = Machine(reader, buffers, strings).run()
+    code, roots = StackMachine(reader, buffers, strings).run()
     body = StatementReader(reader, buffers, strings, roots).run()
     strings.finish()
     buffers.finish()

@@ -42,7 +42,7 @@ _ARITIES[f.SELECT] = 3
 _ARITIES[list(_BY_TAG)] = [op.arity for op in _BY_TAG.values()]
 
 
-class Machine:
+class StackMachine:
     """The stack machine with its code and the columns that the tokens consume."""
 
     def __init__(self, reader: Reader, buffers: BufferTable, strings: StringTable) -> None:

@@ -16,7 +16,7 @@ from vyre_foundation.optimize.rules.rule import (
     SIGNED_INTEGER,
     UNSIGNED_INTEGER,
     Fits,
-    Rule,
+    RewriteRule,
     Types,
     any_of,
     rule,
@@ -140,7 +140,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
-def test_wrong_rules_are_refused(wrong: Rule) -> None:
+def test_wrong_rules_are_refused(wrong: RewriteRule) -> None:
     assert counterexample(wrong, some=256) is not None
 
 
@@ -167,6 +167,6 @@ def test_a_rule_about_the_middle_of_a_type_is_refused() -> None:
     ],
     ids=str,
 )
-def test_rules_that_go_round_in_circles_are_refused(wrong: Rule) -> None:
+def test_rules_that_go_round_in_circles_are_refused(wrong: RewriteRule) -> None:
     assert counterexample(wrong) is None
     assert not_lighter(wrong) is not None

@@ -14,7 +14,7 @@ from vyre_foundation.ops import OPS, scalar
 from vyre_foundation.text import parse
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.declared import declaration
-from vyre_foundation.validate.determinism.forms import GLOBAL, GROUP, MAX_TERMS, Form, Forms
+from vyre_foundation.validate.determinism.forms import GLOBAL, GROUP, MAX_TERMS, Polynomial, Polynomials
 from vyre_foundation.validate.determinism.stability import find_stability
 from vyre_foundation.validate.outline import outline
 
@@ -25,7 +25,7 @@ def forms_of(program, axes=frozenset((0,))):
     facts = validate(program)
     declared = {d[0]: p for p in outline(program).places if (d := declaration(p.stmt)) is not None}
     nodes = list(facts.uniformity)
-    return Forms(program, declared, facts.ranges, find_stability(nodes, declared, frozenset()).unstable, axes)
+    return Polynomials(program, declared, facts.ranges, find_stability(nodes, declared, frozenset()).unstable, axes)
 
 
 def grown(rng):
@@ -117,14 +117,14 @@ def form(text, axes=frozenset((0, 1, 2)), launch="workgroup(16, 4, 1)"):
     ],
 )
 def test_the_linear_global_id_however_it_is_written(text):
-    assert form(text) == Form(0, {(GLOBAL,): 1})
+    assert form(text) == Polynomial(0, {(GLOBAL,): 1})
 
 
 def test_the_linear_workgroup_id_in_a_sum():
     text = "let g = (workgroup_id.z * num_workgroups.y + workgroup_id.y) * num_workgroups.x + workgroup_id.x;"
-    assert form(text + "let x = g * 64 + 5;") == Form(5, {(GROUP,): 64})
+    assert form(text + "let x = g * 64 + 5;") == Polynomial(5, {(GROUP,): 64})
     plane = "let g = workgroup_id.y * num_workgroups.x + workgroup_id.x; let x = g + g;"
-    assert form(plane, frozenset((0, 1))) == Form(0, {(GROUP,): 2})
+    assert form(plane, frozenset((0, 1))) == Polynomial(0, {(GROUP,): 2})
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_only_looks_like_a_linear_id(text):
 
 
 def test_a_local_that_read_what_may_change_is_a_leaf():
-    assert form("var m = global_id.x; let t = m + 1; let x = t * 2;") == Form(0, {(Local("t", u32),): 2})
+    assert form("var m = global_id.x; let t = m + 1; let x = t * 2;") == Polynomial(0, {(Local("t", u32),): 2})
     assert form("let t = a[0] + 1; let x = t * 2;").const == 2
 
 

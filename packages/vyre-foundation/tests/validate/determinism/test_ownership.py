@@ -7,7 +7,7 @@ import pytest
 
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate import Interval
-from vyre_foundation.validate.determinism.forms import Forms
+from vyre_foundation.validate.determinism.forms import Polynomials
 from vyre_foundation.validate.determinism.identity import Digit, Identity
 from vyre_foundation.validate.determinism.ownership import are_owned
 from vyre_foundation.validate.determinism.views import View
@@ -15,7 +15,7 @@ from vyre_foundation.validate.determinism.views import View
 GROUP, LOCAL, ROW = Digit("group", 0), Digit("local", 0), Digit("local", 1)
 QUOTIENT, REMAINDER = Digit("local", 0, 3), Digit("local", 0, 3, is_remainder=True)
 PROGRAM = Program("p", (), (6, 2, 1), ())
-IDENTITY = Identity(PROGRAM, {0}, Forms(PROGRAM, {}, {}, frozenset(), {0}))
+IDENTITY = Identity(PROGRAM, {0}, Polynomials(PROGRAM, {}, {}, frozenset(), {0}))
 WIDTH = 9
 """Bits of an index."""
 

@@ -44,7 +44,7 @@ INTEGER_BITS = 0x4330_0000_0000_0000
 """The bits of 2**52: with an integer in its low bits, the sum of both."""
 
 
-class Parts(NamedTuple):
+class Decomposition(NamedTuple):
     """A number ``2**e m``; whether m is around c instead of 1."""
 
     e: Value
@@ -82,16 +82,16 @@ def power_of(x: Value, y: Value) -> Value:
     return select(lower != upper, call("math.pow_wide", x, y), special(x, y, lower))
 
 
-def parts(x: Value) -> Parts:
+def parts(x: Value) -> Decomposition:
     """Those of ``|x|``; of something finite for infinities and NaN."""
     bits = min(abs(x), LARGEST).cast(f64).bitcast(u64)
     # The bit that keeps e from being negative makes m negative.
     ahead = bits + (SIGN - ROOT)
     e = ((ahead >> 52) | INTEGER_BITS).bitcast(f64) - (INTEGER + 2048.0)
-    return Parts(e, (bits - (ahead & EXPONENT)).bitcast(f64), (ahead & HALF) != 0)
+    return Decomposition(e, (bits - (ahead & EXPONENT)).bitcast(f64), (ahead & HALF) != 0)
 
 
-def logarithm(x: Parts) -> Value:
+def logarithm(x: Decomposition) -> Value:
     """log2 x."""
     center = select(x.is_upper, constant(f64, POW_CENTER), 1.0)
     turn, turn_low = (select(x.is_upper, constant(f64, part), 0.0) for part in POW_TURN)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from vyre_foundation import Value, constant, f32, f64, select
 from vyre_foundation.functions import abs, fma, max, min
 from vyre_math.binary32.exponential import ROUNDER
-from vyre_math.binary32.power import Parts, factor, limited, logarithm, parts, power_of_two, special
+from vyre_math.binary32.power import Decomposition, factor, limited, logarithm, parts, power_of_two, special
 from vyre_math.constants import (
     POW_CENTER,
     POW_EXP_SERIES,
@@ -45,7 +45,7 @@ def pow_wide(x: Value, y: Value) -> Value:
     return special(x, y, (exact * power_of_two(shifted)).cast(f32))
 
 
-def exponent(x: Parts, y: Value, n: Value) -> Pair:
+def exponent(x: Decomposition, y: Value, n: Value) -> Pair:
     """``y ln x - n ln 2``."""
     center = select(x.is_upper, constant(f64, POW_CENTER), 1.0)
     s = three_parts(-x.minus_m - center, -x.minus_m + center)

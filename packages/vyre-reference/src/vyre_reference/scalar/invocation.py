@@ -30,10 +30,10 @@ from vyre_reference.errors import UndefinedBehaviour
 from vyre_reference.place import Path, describe
 from vyre_reference.scalar.atomics import replacement
 from vyre_reference.scalar.evaluate import evaluate, zero
-from vyre_reference.scalar.memory import Cells
+from vyre_reference.scalar.memory import ScalarCells
 from vyre_reference.scalar.position import position_of
-from vyre_reference.scalar.races import Access, Touch
-from vyre_reference.scalar.run import Run
+from vyre_reference.scalar.races import RecordedAccess, Touch
+from vyre_reference.scalar.run import Execution
 
 
 class Wait(NamedTuple):
@@ -67,7 +67,7 @@ Steps = Generator[Wait | GiveWay, Scalar, Flow]
 class Invocation:
     """What one invocation knows: who it is, its locals, the memory it can reach, and where it stands."""
 
-    def __init__(self, run: Run, group: int, lane: int, memory: Mapping[Buffer, Cells]) -> None:
+    def __init__(self, run: Execution, group: int, lane: int, memory: Mapping[Buffer, ScalarCells]) -> None:
         self.run, self.memory = run, memory
         self.position = position_of(run.plan, group, lane)
         self.number = self.position.number
@@ -158,7 +158,7 @@ class Invocation:
         if stmt.result is not None:
             self.locals[stmt.result] = old
 
-    def reach(self, buffer: Buffer, index: int, touch: Touch, *, checked: bool) -> Cells | None:
+    def reach(self, buffer: Buffer, index: int, touch: Touch, *, checked: bool) -> ScalarCells | None:
         """The cells that an access goes to, or None where it has no effect: out of bounds."""
         cells = self.memory[buffer]
         if not cells.holds(index):
@@ -167,7 +167,7 @@ class Invocation:
             self.run.saw(touch.name.lower(), "out of bounds", buffer.memory.value)
             return None
         if self.run.races is not None and buffer.access.writes and buffer.memory is not Memory.PRIVATE:
-            self.run.races.access(cells, index, self.position.group, Access(self.number, touch, self.path))
+            self.run.races.access(cells, index, self.position.group, RecordedAccess(self.number, touch, self.path))
         return cells
 
     def undefined(self, what: str) -> UndefinedBehaviour:

@@ -23,9 +23,9 @@ from vyre_reference.errors import DivergentBarrier
 from vyre_reference.place import located
 from vyre_reference.scalar.coverage import Coverage
 from vyre_reference.scalar.invocation import GiveWay, Invocation, Wait
-from vyre_reference.scalar.memory import Cells, zeroed
+from vyre_reference.scalar.memory import ScalarCells, zeroed
 from vyre_reference.scalar.races import RaceDetector, Races
-from vyre_reference.scalar.run import Run
+from vyre_reference.scalar.run import Execution
 from vyre_reference.scalar.schedule import InOrder, Schedule
 from vyre_reference.scalar.subgroup import collective
 
@@ -49,9 +49,9 @@ def evaluate(
     Raises `InvalidInput`, `Trapped` after the run, `UndefinedBehaviour`, `DivergentBarrier`, `DataRace`, `OutOfFuel`
     and `DispatchTimeout`; then the memory holds what the run had written.
     """
-    run = Run(
+    run = Execution(
         plan=plan,
-        memory={buffer: Cells(buffer, view) for buffer, view in bind(plan, memory).items()},
+        memory={buffer: ScalarCells(buffer, view) for buffer, view in bind(plan, memory).items()},
         schedule=schedule or InOrder(),
         budget=budget or Budget(),
         races=RaceDetector(plan.program) if races is Races.DETECT else None,
@@ -63,7 +63,7 @@ def evaluate(
     run.traps.raise_first(plan.program)
 
 
-def grid(run: Run) -> None:
+def grid(run: Execution) -> None:
     """Run all workgroups: one after the other, or all at once where the program makes them wait for each other."""
     numbers = range(run.plan.num_workgroups)
     if Barrier(Scope.GRID) not in statements(run.plan.program.body):
@@ -75,7 +75,7 @@ def grid(run: Run) -> None:
             run.grid_barrier()
 
 
-def workgroup(run: Run, number: int) -> tuple[int, Coroutine]:
+def workgroup(run: Execution, number: int) -> tuple[int, Coroutine]:
     """A workgroup, ready to run: the id of its first invocation, and its coroutine."""
     shared = run.memory | zeroed(buffers_in(run.plan, Memory.WORKGROUP), run.plan.lengths)
     private = buffers_in(run.plan, Memory.PRIVATE)
@@ -86,7 +86,7 @@ def workgroup(run: Run, number: int) -> tuple[int, Coroutine]:
     return lanes[0].number, rounds_of(run, lanes)
 
 
-def rounds_of(run: Run, lanes: list[Invocation]) -> Coroutine:
+def rounds_of(run: Execution, lanes: list[Invocation]) -> Coroutine:
     """Run a workgroup to its end, interval by interval; yield where it has to wait for the grid."""
     running: dict[int, Coroutine] = {lane.number: lane.body(run.plan.program.body, ()) for lane in lanes}
     answers: dict[int, Scalar] = {}
@@ -101,7 +101,7 @@ def rounds_of(run: Run, lanes: list[Invocation]) -> Coroutine:
                 answers = exchange(run, stmt, waits)
 
 
-def meet(run: Run, running: dict[int, Coroutine], answers: Mapping[int, Scalar]) -> list[Wait]:
+def meet(run: Execution, running: dict[int, Coroutine], answers: Mapping[int, Scalar]) -> list[Wait]:
     """Run one interval: what all wait for, in ascending order, or nothing when all have ended."""
     waits: dict[int, Wait] = {}
     ready = deque(run.schedule.order(running))
@@ -120,7 +120,7 @@ def meet(run: Run, running: dict[int, Coroutine], answers: Mapping[int, Scalar])
     return [waits[who] for who in sorted(waits)]
 
 
-def require_one_place(run: Run, all_of_them: list[int], waits: Mapping[int, Wait]) -> None:
+def require_one_place(run: Execution, all_of_them: list[int], waits: Mapping[int, Wait]) -> None:
     first = waits[min(waits)]
     for who in all_of_them:
         wait = waits.get(who)
@@ -130,13 +130,13 @@ def require_one_place(run: Run, all_of_them: list[int], waits: Mapping[int, Wait
             raise DivergentBarrier(first.invocation, stands(run, first), who, f"waits at {stands(run, wait)}")
 
 
-def stands(run: Run, wait: Wait) -> str:
+def stands(run: Execution, wait: Wait) -> str:
     """Where an invocation waits, for people."""
     place = located(run.plan.program, wait.path)
     return f"{place} in round {'.'.join(map(str, wait.rounds))}" if wait.rounds else place
 
 
-def exchange(run: Run, stmt: Subgroup, waits: list[Wait]) -> dict[int, Scalar]:
+def exchange(run: Execution, stmt: Subgroup, waits: list[Wait]) -> dict[int, Scalar]:
     """The collective of every subgroup of a workgroup: what each invocation is sent."""
     width = run.plan.program.subgroup_size or 1
     if stmt.op is SubgroupOp.BROADCAST:
@@ -149,7 +149,7 @@ def exchange(run: Run, stmt: Subgroup, waits: list[Wait]) -> dict[int, Scalar]:
     return answers
 
 
-def require_one_lane(run: Run, waits: list[Wait]) -> None:
+def require_one_lane(run: Execution, waits: list[Wait]) -> None:
     """A broadcast takes one lane for the whole workgroup."""
     first = waits[0]
     for wait in waits:

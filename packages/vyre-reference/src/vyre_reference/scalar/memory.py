@@ -8,7 +8,7 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ops.scalar import Scalar, from_bits, to_bits
 
 
-class Cells:
+class ScalarCells:
     """The elements of one buffer, little-endian."""
 
     __slots__ = ("buffer", "bytes", "count")
@@ -34,10 +34,10 @@ class Cells:
         self.bytes[start : start + size] = to_bits(self.buffer.dtype, value).to_bytes(size, "little")
 
 
-Memory = Mapping[Buffer, Cells]
+Memory = Mapping[Buffer, ScalarCells]
 """What one invocation can reach."""
 
 
-def zeroed(buffers: Iterable[Buffer], lengths: Mapping[str, int]) -> dict[Buffer, Cells]:
+def zeroed(buffers: Iterable[Buffer], lengths: Mapping[str, int]) -> dict[Buffer, ScalarCells]:
     """Fresh memory for a workgroup or an invocation."""
-    return {buffer: Cells(buffer, bytearray(lengths[buffer.name] * buffer.dtype.size)) for buffer in buffers}
+    return {buffer: ScalarCells(buffer, bytearray(lengths[buffer.name] * buffer.dtype.size)) for buffer in buffers}

@@ -10,7 +10,7 @@ from vyre_foundation.ir.expr import IdKind
 
 
 @dataclass(slots=True)
-class Position:
+class GridPosition:
     """Invocation `lane` of workgroup `group`, both counted with x fastest.
 
     `number` is the linear global id, ``(gz*GY + gy)*GX + gx`` over the extents of the whole launch.
@@ -40,13 +40,13 @@ class Position:
                 return plan.program.subgroup_size or 1
 
 
-def position_of(plan: LaunchPlan, group: int, lane: int) -> Position:
+def position_of(plan: LaunchPlan, group: int, lane: int) -> GridPosition:
     """Where an invocation of a launch is."""
     (gx, gy, gz), (lx, ly, lz) = unravel(group, plan.grid), unravel(lane, plan.program.workgroup_size)
     (columns, rows, _), (sx, sy, sz) = plan.grid, plan.program.workgroup_size
     x, y, z = gx * sx + lx, gy * sy + ly, gz * sz + lz
     number = (z * rows * sy + y) * columns * sx + x
-    return Position(group, lane, number, (gx, gy, gz), (lx, ly, lz), (x, y, z))
+    return GridPosition(group, lane, number, (gx, gy, gz), (lx, ly, lz), (x, y, z))
 
 
 def unravel(number: int, extent: Extent) -> Extent:

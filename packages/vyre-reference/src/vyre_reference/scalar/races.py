@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vyre_foundation.ir.program import Program
 from vyre_reference.errors import DataRace
 from vyre_reference.place import Path, describe, origin_of
-from vyre_reference.scalar.memory import Cells
+from vyre_reference.scalar.memory import ScalarCells
 
 
 class Races(Enum):
@@ -35,17 +35,17 @@ class Touch(Enum):
         return self is not other or self is Touch.WRITE
 
 
-class Access(NamedTuple):
+class RecordedAccess(NamedTuple):
     invocation: int
     touch: Touch
     path: Path
 
 
-class Recent(NamedTuple):
+class AccessHistory(NamedTuple):
     """The accesses of one kind that one workgroup has made to an element in its `interval`; two invocations do."""
 
     interval: int
-    accesses: list[Access]
+    accesses: list[RecordedAccess]
 
 
 class RaceDetector:
@@ -54,7 +54,7 @@ class RaceDetector:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._intervals: defaultdict[int, int] = defaultdict(int)
-        self._elements: defaultdict[tuple[Cells, int], dict[tuple[Touch, int], Recent]] = defaultdict(dict)
+        self._elements: defaultdict[tuple[ScalarCells, int], dict[tuple[Touch, int], AccessHistory]] = defaultdict(dict)
 
     def workgroup_barrier(self, group: int) -> None:
         self._intervals[group] += 1
@@ -63,7 +63,7 @@ class RaceDetector:
         """Everything before it is ordered with everything after."""
         self._elements.clear()
 
-    def access(self, cells: Cells, index: int, group: int, access: Access) -> None:
+    def access(self, cells: ScalarCells, index: int, group: int, access: RecordedAccess) -> None:
         """Note an access, after comparing it with those before."""
         element = self._elements[cells, index]
         for earlier in self._unordered(element, group):
@@ -72,18 +72,18 @@ class RaceDetector:
                 raise DataRace(cells.buffer.name, index, self._told(earlier), self._told(access), origins=origins)
         self._remember(element, group, access)
 
-    def _unordered(self, element: dict[tuple[Touch, int], Recent], group: int) -> Iterator[Access]:
+    def _unordered(self, element: dict[tuple[Touch, int], AccessHistory], group: int) -> Iterator[RecordedAccess]:
         for (_, other), recent in element.items():
             if other != group or recent.interval == self._intervals[group]:
                 yield from recent.accesses
 
-    def _remember(self, element: dict[tuple[Touch, int], Recent], group: int, access: Access) -> None:
+    def _remember(self, element: dict[tuple[Touch, int], AccessHistory], group: int, access: RecordedAccess) -> None:
         interval = self._intervals[group]
         recent = element.get((access.touch, group))
         if recent is None or recent.interval != interval:
-            element[access.touch, group] = Recent(interval, [access])
+            element[access.touch, group] = AccessHistory(interval, [access])
         elif len(recent.accesses) == 1 and recent.accesses[0].invocation != access.invocation:
             recent.accesses.append(access)
 
-    def _told(self, access: Access) -> tuple[int, str, str]:
+    def _told(self, access: RecordedAccess) -> tuple[int, str, str]:
         return access.invocation, access.touch.value, describe(self._program.body, access.path)

@@ -11,18 +11,18 @@ from vyre_foundation.ir.stmt import Stmt
 from vyre_reference.budget import Budget
 from vyre_reference.scalar.coverage import Coverage
 from vyre_reference.scalar.evaluate import Tape, tape_of
-from vyre_reference.scalar.memory import Cells
+from vyre_reference.scalar.memory import ScalarCells
 from vyre_reference.scalar.races import RaceDetector
 from vyre_reference.scalar.schedule import Schedule
 from vyre_reference.traps import Traps
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class Execution:
     """The launch, the memory that all can reach, and those who watch."""
 
     plan: LaunchPlan
-    memory: dict[Buffer, Cells]
+    memory: dict[Buffer, ScalarCells]
     schedule: Schedule
     budget: Budget
     races: RaceDetector | None

@@ -12,7 +12,7 @@ from vyre_reference.vector.lanes import Lanes
 from vyre_reference.vector.registers import Values
 
 
-class Slot:
+class LaneValues:
     """`values` of `lanes`. `owned` says that nothing else refers to the array, so it may be written in place."""
 
     __slots__ = ("lanes", "owned", "values")
@@ -26,11 +26,11 @@ class Locals:
 
     def __init__(self, everyone: Lanes) -> None:
         self._everyone = everyone
-        self._slots: dict[str, Slot] = {}
+        self._slots: dict[str, LaneValues] = {}
 
     def declare(self, name: str, values: Values, lanes: Lanes) -> None:
         """Give `name` its first value, for the lanes that are active."""
-        self._slots[name] = Slot(values, lanes)
+        self._slots[name] = LaneValues(values, lanes)
 
     def read(self, name: str, lanes: Lanes) -> Values:
         """The values of `name` for `lanes`, which are among those that declared it."""
@@ -44,14 +44,14 @@ class Locals:
         """Change the values of `name` for `lanes`; the others keep theirs."""
         slot = self._slots[name]
         if slot.lanes is lanes:
-            self._slots[name] = Slot(values, lanes)
+            self._slots[name] = LaneValues(values, lanes)
             return
         self._spread(slot)
         if not slot.owned:
             slot.values, slot.owned = np.array(self._everyone.full(slot.values)), True
         slot.values[lanes.index] = values
 
-    def _spread(self, slot: Slot) -> Slot:
+    def _spread(self, slot: LaneValues) -> LaneValues:
         """Make the slot hold an element for every lane of the chunk; what lanes that never declared it get is noise."""
         if slot.lanes is not self._everyone:
             whole = np.empty(self._everyone.count, slot.values.dtype)

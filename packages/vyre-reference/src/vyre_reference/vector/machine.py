@@ -46,7 +46,7 @@ from vyre_reference.vector.lanes import NOBODY, Lanes
 from vyre_reference.vector.locals import Locals
 from vyre_reference.vector.loops import Rounds
 from vyre_reference.vector.meeting import require_everyone, require_one_lane
-from vyre_reference.vector.memory import Cells, bound_memory, own_memory
+from vyre_reference.vector.memory import VectorCells, bound_memory, own_memory
 from vyre_reference.vector.registers import Bools, Values
 
 
@@ -67,11 +67,11 @@ def evaluate(plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = No
         for _ in range(plan.repeats):
             for chunk in chunks(plan):
                 machine = Machine(chunk, shared | own_memory(chunk), budget, traps, steps)
-                machine.body(plan.program.body, (), chunk.all, Exits([], []))
+                machine.body(plan.program.body, (), chunk.all, LoopExits([], []))
     traps.raise_first(plan.program)
 
 
-class Exits(NamedTuple):
+class LoopExits(NamedTuple):
     """The lanes that have left the innermost loop, and those that have left its round."""
 
     broken: list[Lanes]
@@ -81,7 +81,7 @@ class Exits(NamedTuple):
 class Reach(NamedTuple):
     """Accesses of some lanes to a buffer: positions in its array, and which are in bounds (True: all, False: none)."""
 
-    cells: Cells
+    cells: VectorCells
     positions: Values
     inside: Bools | bool
 
@@ -92,7 +92,7 @@ class Machine:
     def __init__(
         self,
         chunk: Chunk,
-        memory: dict[Buffer, Cells],
+        memory: dict[Buffer, VectorCells],
         budget: Budget,
         traps: Traps,
         steps: dict[Expr, tuple[Step, ...]],
@@ -109,7 +109,7 @@ class Machine:
             steps = self._steps[root] = steps_of(root)
         return steps
 
-    def body(self, body: Body, path: Path, lanes: Lanes, exits: Exits) -> Lanes:
+    def body(self, body: Body, path: Path, lanes: Lanes, exits: LoopExits) -> Lanes:
         """Run the statements for `lanes`; the lanes that come out at the end."""
         for position, stmt in enumerate(body):
             if not lanes.count:
@@ -164,7 +164,7 @@ class Machine:
                 return lanes.union(done)
             self.budget.spend(running.count)
             self.locals.declare(stmt.name, rounds.counter(running, round), running)
-            exits = Exits([], [])
+            exits = LoopExits([], [])
             came_out = self.body(stmt.body, (*path, 0), running, exits)
             running = running.union([came_out, *exits.continued])
             done.extend(exits.broken)

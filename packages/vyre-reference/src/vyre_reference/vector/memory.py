@@ -12,7 +12,7 @@ from vyre_reference.vector.lanes import Lanes
 from vyre_reference.vector.registers import Bools, Values, decode, encode, register, stored
 
 
-class Cells:
+class VectorCells:
     """The elements of one buffer. Workgroup and private memory of a chunk is one array: each workgroup or lane has
     `count` elements of it, and `origins` tells every lane where its own begin (None: one array for all)."""
 
@@ -60,7 +60,7 @@ def _all_some_none(mask: Bools) -> Bools | bool:
     return mask if mask.any() else False
 
 
-def own_memory(chunk: Chunk) -> dict[Buffer, Cells]:
+def own_memory(chunk: Chunk) -> dict[Buffer, VectorCells]:
     """Zeroed workgroup and private memory for a chunk."""
     cells = {}
     for buffer in chunk.plan.program.buffers:
@@ -71,17 +71,17 @@ def own_memory(chunk: Chunk) -> dict[Buffer, Cells]:
     return cells
 
 
-def _divided(buffer: Buffer, chunk: Chunk, owners: int) -> Cells:
+def _divided(buffer: Buffer, chunk: Chunk, owners: int) -> VectorCells:
     """One array in which each of the owners of a chunk, consecutive lanes all, has the elements of `buffer`."""
     count = chunk.plan.lengths[buffer.name]
     origins = np.repeat(np.arange(owners) * count, chunk.all.count // owners)
-    return Cells(buffer, np.zeros(owners * count, stored(buffer.dtype)), count, origins)
+    return VectorCells(buffer, np.zeros(owners * count, stored(buffer.dtype)), count, origins)
 
 
-def bound_memory(views: Mapping[Buffer, memoryview]) -> dict[Buffer, Cells]:
+def bound_memory(views: Mapping[Buffer, memoryview]) -> dict[Buffer, VectorCells]:
     """The caller's bytes and the program's constants."""
     cells = {}
     for buffer, view in views.items():
         array = np.frombuffer(view, stored(buffer.dtype)) if view.nbytes else np.zeros(0, stored(buffer.dtype))
-        cells[buffer] = Cells(buffer, array, array.size)
+        cells[buffer] = VectorCells(buffer, array, array.size)
     return cells

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 import vyre
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre_driver.observe.printable import degrade
 
 GROUP = "vyre.cli"
@@ -99,8 +99,8 @@ class Commands(click.Group):
             code = error.exit_code
         except click.Abort:
             click.echo("Aborted!", err=True)
-            code = Exit.FAILED
-        sys.exit(code if isinstance(code, int) else Exit.OK)
+            code = ExitCode.FAILED
+        sys.exit(code if isinstance(code, int) else ExitCode.OK)
 
 
 def _loaded(entry: EntryPoint) -> click.Command:
@@ -139,4 +139,4 @@ def main() -> None:
         logging.getLogger("vyre").setLevel(logging.DEBUG)
 
 
-__all__ = ["COMMANDS", "Exit", "main"]
+__all__ = ["COMMANDS", "ExitCode", "main"]

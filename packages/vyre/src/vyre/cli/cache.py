@@ -9,11 +9,11 @@ from dataclasses import asdict, replace
 
 import click
 
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import Answer, readable_size, readable_time
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 SHOWN = 20
@@ -80,7 +80,7 @@ def verify(as_json: bool) -> None:
                 answer.console.print(finding, markup=False)
             fix = "Fix: `vyre cache prune` drops what is damaged, `vyre cache clear` everything"
             answer.console.print(fix if findings else "everything is sound")
-    raise SystemExit(int(Exit.FAILED if findings else Exit.OK))
+    raise SystemExit(int(ExitCode.FAILED if findings else ExitCode.OK))
 
 
 @cache.command()
@@ -106,9 +106,9 @@ def clear(as_json: bool) -> None:
 
 
 @contextmanager
-def _opened(mode: CacheMode) -> Iterator[Store]:
+def _opened(mode: CacheMode) -> Iterator[DiskStore]:
     """The store of the settings, also where VYRE_CACHE turns it off for others."""
-    store = Store(replace(CacheSettings.of(), mode=mode))
+    store = DiskStore(replace(CacheSettings.of(), mode=mode))
     try:
         yield store
     finally:

@@ -17,7 +17,7 @@ import numpy as np
 
 from vyre.execution import backend_for
 from vyre_driver import EngineBackend, compile_with_telemetry, process
-from vyre_driver.tune.candidate import Candidate
+from vyre_driver.tune.candidate import TunedVariant
 from vyre_foundation import Program, program, u32
 from vyre_foundation.errors import VyreError
 
@@ -68,7 +68,7 @@ def answer(backend: str, *, measure: bool = False) -> dict[str, Any]:
         build = compile_with_telemetry(device, smoke_program())
         y = np.frombuffer(build.pipeline.dispatch([x])[0], np.uint32)
         done = time.perf_counter()
-        spellings: tuple[Candidate, ...] = ()
+        spellings: tuple[TunedVariant, ...] = ()
         if isinstance(device, EngineBackend):
             spellings = device.measure_spellings() if measure else device.spellings()
     except VyreError as error:

@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import Answer, readable_size, readable_time
 from vyre.demo.corpus import Corpus, standard_library
 from vyre.demo.job import Job
@@ -47,7 +47,7 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
         done = _run_all(answer, corpus, backends, interpreter, picture)
         agreed = all(m.agrees for m in done) and _digests_agree(done)
         _report(answer, corpus, done, agreed, picture)
-        raise SystemExit(int(Exit.OK if agreed else Exit.FAILED))
+        raise SystemExit(int(ExitCode.OK if agreed else ExitCode.FAILED))
 
 
 def _run_all(

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Exit(IntEnum):
+class ExitCode(IntEnum):
     """What a command tells a shell.
 
     | code | means |

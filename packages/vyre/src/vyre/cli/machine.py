@@ -14,11 +14,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
 from vyre.cli.child import ask
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import Answer, readable_size, readable_time
 from vyre.cli.spellings import print_spellings
 from vyre_driver import availability, backend_problems, registered_backends_by_precedence
-from vyre_driver.pipeline.entry import Kind
+from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.store import shared_store
 
 DISTRIBUTIONS = (
@@ -29,7 +29,7 @@ DISTRIBUTIONS = (
 )
 
 
-def list_backends(answer: Answer) -> Exit:
+def list_backends(answer: Answer) -> ExitCode:
     """The registered backends, the most preferred first, with what their own probes say."""
     rows = [(r, availability(r.id)) for r in registered_backends_by_precedence()]
     problems = backend_problems()
@@ -53,7 +53,7 @@ def list_backends(answer: Answer) -> Exit:
                 ],
             }
         )
-        return Exit.OK
+        return ExitCode.OK
     table: list[tuple[str | Text, ...]] = []
     for r, state in rows:
         about = _about(state.reason or r.summary, state.fix)
@@ -61,18 +61,18 @@ def list_backends(answer: Answer) -> Exit:
     for p in problems:
         table.append((p.id, "–", "–", Text("left out", "red"), _about(f"{p.distribution}: {p.reason}", p.fix)))
     answer.table("", ("backend", "rank", "chosen", "state", "about"), table)
-    return Exit.OK
+    return ExitCode.OK
 
 
-def list_devices(answer: Answer, spellings: bool = False) -> Exit:
+def list_devices(answer: Answer, spellings: bool = False) -> ExitCode:
     """The device of each available backend, each asked in a process of its own."""
     found = _ask_all(answer)
     if answer.as_json:
         answer.json({"devices": found})
-        return Exit.OK
+        return ExitCode.OK
     if spellings:
         print_spellings(answer, found)
-        return Exit.OK
+        return ExitCode.OK
     for id, said in found.items():
         answer.console.print(Text(id, "bold"))
         if "error" in said:
@@ -80,7 +80,7 @@ def list_devices(answer: Answer, spellings: bool = False) -> Exit:
             continue
         for name, text in _described(said["profile"]):
             answer.console.print(f"  {name:10} {text}", markup=False, soft_wrap=True)
-    return Exit.OK
+    return ExitCode.OK
 
 
 def _described(profile: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -102,12 +102,12 @@ def _described(profile: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "native", ", ".join(name.removeprefix("supports_") for name in abilities)
 
 
-def examine(answer: Answer, prove: bool = False) -> Exit:
+def examine(answer: Answer, prove: bool = False) -> ExitCode:
     """Versions, environment, and one small dispatch on every available backend. Fails if one computes wrongly."""
     started = time.perf_counter()
     store = shared_store() if prove else None
     if store is not None:
-        store.forget(Kind.FACTS)
+        store.forget(PayloadKind.FACTS)
     versions = {name: v for name in DISTRIBUTIONS if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
     found = _ask_all(answer, measure=prove)
@@ -131,7 +131,7 @@ def examine(answer: Answer, prove: bool = False) -> Exit:
                 "took_s": took,
             }
         )
-        return Exit.OK if well else Exit.FAILED
+        return ExitCode.OK if well else ExitCode.FAILED
     answer.console.print(f"Python {platform.python_version()} on {platform.platform()}")
     answer.console.print(", ".join(f"{name} {v}" for name, v in versions.items()))
     for name, value in environment.items():
@@ -141,7 +141,7 @@ def examine(answer: Answer, prove: bool = False) -> Exit:
     rows += [(p.id, Text("left out", "red"), _about(p.reason, p.fix)) for p in problems]
     answer.table("", ("backend", "state", "about"), rows)
     _print_times(answer, found, took)
-    return Exit.OK if well else Exit.FAILED
+    return ExitCode.OK if well else ExitCode.FAILED
 
 
 def _print_times(answer: Answer, found: dict[str, dict[str, Any]], took: float) -> None:
@@ -210,7 +210,7 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _command(name: str, function: Callable[..., Exit], **flags: str) -> click.Command:
+def _command(name: str, function: Callable[..., ExitCode], **flags: str) -> click.Command:
     """A command that takes ``--json`` and flags, each with its help."""
 
     @click.command(name, help=function.__doc__)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 from rich.progress import Progress, TaskID
 
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import Answer
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.backend import EngineBackend
@@ -39,7 +39,7 @@ def natives(functions: tuple[str, ...], backend: str, budget: int, measure: bool
         if measure:
             _measure(answer, engine, names, stride)
         _report(answer, {name: found for name, found in engine.natives(budget).items() if name in names})
-        raise SystemExit(int(Exit.OK))
+        raise SystemExit(int(ExitCode.OK))
 
 
 def _chosen(functions: tuple[str, ...], engine: EngineBackend) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre_driver.errors import (
     BackendError,
     BackendUnavailable,
@@ -23,25 +23,25 @@ from vyre_driver.errors import (
     InvalidSetting,
     UnknownBackend,
 )
-from vyre_driver.observe.diagnostics import Diagnostic, Part, Severity, Source, diagnose, parts, summary
+from vyre_driver.observe.diagnostics import Diagnostic, FragmentKind, Severity, Source, diagnose, parts, summary
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
 from vyre_reference.errors import EvaluationError
 
 
-def exit_code(error: VyreError) -> Exit:
+def exit_code(error: VyreError) -> ExitCode:
     """The code that tells a shell what kind of failure `error` is."""
     match error:
         case BackendUnavailable() | UnknownBackend():
-            return Exit.UNAVAILABLE
+            return ExitCode.UNAVAILABLE
         case InvalidProgram() | EvaluationError():
-            return Exit.FAILED
+            return ExitCode.FAILED
         case BadArtifact() | InvalidInput() | InvalidSetting():
-            return Exit.USAGE
+            return ExitCode.USAGE
         case BackendError():
-            return Exit.DISPATCH
+            return ExitCode.DISPATCH
         case _:
-            return Exit.USAGE
+            return ExitCode.USAGE
 
 
 def _of_the_system(error: OSError | MemoryError) -> VyreError:
@@ -57,8 +57,13 @@ def _of_the_system(error: OSError | MemoryError) -> VyreError:
 
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _STYLES = {
-    Part.MESSAGE: "bold", Part.PLACE: "cyan", Part.FRAME: "blue", Part.CODE: "", Part.LABEL: "bold", Part.TEXT: "",
-}  # fmt: skip
+    FragmentKind.MESSAGE: "bold",
+    FragmentKind.PLACE: "cyan",
+    FragmentKind.FRAME: "blue",
+    FragmentKind.CODE: "",
+    FragmentKind.LABEL: "bold",
+    FragmentKind.TEXT: "",
+}
 
 
 def coloured(diagnostic: Diagnostic) -> Text:
@@ -120,7 +125,7 @@ class Answer:
                 self.json({"error": {**facts, "message": found.message, "fix": found.fix, "diagnostics": []}})
             else:
                 self.errors.print(str(found), markup=False, soft_wrap=True)
-            raise SystemExit(int(Exit.USAGE)) from None
+            raise SystemExit(int(ExitCode.USAGE)) from None
 
     def _trace(self) -> None:
         if os.environ.get("VYRE_DEBUG"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from vyre.cli.exit import Exit
+from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import Answer
 from vyre_driver.observe.capsule import read_capsule
 from vyre_driver.observe.replay import Replay, replay
@@ -26,7 +26,7 @@ def replay_command(file: Path, backend: str | None, reference: str | None, as_js
         capsule = read_capsule(file)
         found = replay(capsule, acquire(backend or capsule.backend), acquire(reference or capsule.reference))
         _report(answer, capsule.program.name, found)
-        raise SystemExit(int(Exit.OK if found.agrees else Exit.FAILED))
+        raise SystemExit(int(ExitCode.OK if found.agrees else ExitCode.FAILED))
 
 
 def _report(answer: Answer, program: str, found: Replay) -> None:

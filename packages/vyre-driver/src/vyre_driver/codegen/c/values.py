@@ -26,7 +26,7 @@ _SMALL = 3
 _COSTLY = 4
 
 
-class Text(NamedTuple):
+class CExpression(NamedTuple):
     """The text of an expression, the depth of its brackets (0 for a word), and how many expressions it spells."""
 
     text: str
@@ -53,11 +53,11 @@ class Values:
     ) -> None:
         self._dialect, self._placement, self._arrays = dialect, placement, arrays
         self._texts, self._temporary, self._emit = texts, temporary, emit
-        self._words = {node: Text(word) for node, word in words.items()}
-        self._known: dict[Expr, Text] = {}
+        self._words = {node: CExpression(word) for node, word in words.items()}
+        self._known: dict[Expr, CExpression] = {}
         self._scopes: list[list[Expr]] = [[]]
         self._passing: dict[Life, list[Expr]] = {Life.UNTIL_ASSIGN: [], Life.UNTIL_WRITE: []}
-        self._print: dict[type[Expr], Callable[..., Text]] = {
+        self._print: dict[type[Expr], Callable[..., CExpression]] = {
             Apply: self._apply,
             Load: self._load,
             Select: self._select,
@@ -110,10 +110,10 @@ class Values:
     def element(self, buffer: str, index: Expr) -> str:
         return f"{self._arrays[buffer]}[{self._index(index, self._walk(index)).text}]"
 
-    def _walk(self, root: Expr) -> Text:
+    def _walk(self, root: Expr) -> CExpression:
         """Children first, without recursion. What is used once is in `done` until its parent takes it."""
         known, words = self._known, self._words
-        done: dict[Expr, Text] = {}
+        done: dict[Expr, CExpression] = {}
         stack = [root]
         while stack:
             node = stack[-1]
@@ -129,7 +129,7 @@ class Values:
             stack.pop()
         return words.get(root) or known.get(root) or done[root]
 
-    def _finished(self, node: Expr, printed: Text) -> Text:
+    def _finished(self, node: Expr, printed: CExpression) -> CExpression:
         """`printed`, as a temporary if it is shared or grows too large."""
         shared = self._placement.uses[node] > 1
         if (shared and printed.size > _SMALL) or printed.depth >= _MAX_DEPTH or len(printed.text) > _MAX_WIDTH:
@@ -138,71 +138,73 @@ class Values:
             self._remember(node, printed)
         return printed
 
-    def _worded(self, node: Expr, printed: Text) -> Text:
+    def _worded(self, node: Expr, printed: CExpression) -> CExpression:
         """`printed` as a word: bound to a temporary if it is more than that."""
         if printed.depth == 0:
             return printed
         if node in self._known and self._known[node].depth == 0:
             return self._known[node]
-        word = Text(self._bound(node, printed))
+        word = CExpression(self._bound(node, printed))
         self._remember(node, word)
         return word
 
-    def _bound(self, node: Expr, printed: Text) -> str:
+    def _bound(self, node: Expr, printed: CExpression) -> str:
         name = self._temporary()
         self._emit(f"const {self._dialect.types[node.dtype]} {name} = {without_brackets(printed.text)};")
         return name
 
-    def _remember(self, node: Expr, printed: Text) -> None:
+    def _remember(self, node: Expr, printed: CExpression) -> None:
         life = self._placement.lives[node]
         self._known[node] = printed
         (self._scopes[-1] if life is Life.SCOPE else self._passing[life]).append(node)
 
     # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _apply(self, node: Apply, args: list[Text]) -> Text:
+    def _apply(self, node: Apply, args: list[CExpression]) -> CExpression:
         key = (node.op.id, node.args[0].dtype)
         if key in self._repeating:
             args = [self._worded(source, x) for source, x in zip(node.args, args, strict=True)]
         return _joined(self._dialect.ops[key], args)
 
-    def _select(self, node: Select, args: list[Text]) -> Text:
+    def _select(self, node: Select, args: list[CExpression]) -> CExpression:
         return _joined(self._dialect.select, args)
 
-    def _cast(self, node: Cast, args: list[Text]) -> Text:
+    def _cast(self, node: Cast, args: list[CExpression]) -> CExpression:
         if isinstance(node.value, Id) and node.dtype is u64 and (id := self._index_id(node.value)) is not None:
             return id
         return _joined(self._dialect.casts[node.value.dtype, node.dtype], args)
 
-    def _bitcast(self, node: Bitcast, args: list[Text]) -> Text:
+    def _bitcast(self, node: Bitcast, args: list[CExpression]) -> CExpression:
         return _joined(self._dialect.bitcasts[node.value.dtype, node.dtype], args)
 
-    def _call(self, node: Call, args: list[Text]) -> Text:
+    def _call(self, node: Call, args: list[CExpression]) -> CExpression:
         text = self._texts.get(CallForm.of(node)) if self._texts else None
         if text is None:
             return _joined(self._calls[node.callee, node.args[0].dtype], args)
         values = args[: len(args) - len(lookup(node.callee).attrs)]
         return _joined(f"{text.entry}({', '.join(['{}'] * len(values))})", values)
 
-    def _literal(self, node: Literal, args: list[Text]) -> Text:
-        return Text(spell(self._dialect, node))
+    def _literal(self, node: Literal, args: list[CExpression]) -> CExpression:
+        return CExpression(spell(self._dialect, node))
 
-    def _load(self, node: Load, args: list[Text]) -> Text:
+    def _load(self, node: Load, args: list[CExpression]) -> CExpression:
         """A checked load reads only where the index is below the length, and gives 0 elsewhere."""
         array, index = self._arrays[node.buffer.name], self._index(node.index, args[0])
         if not node.checked:
-            return Text(f"{array}[{index.text}]", index.depth + 1, index.size + _COSTLY)
+            return CExpression(f"{array}[{index.text}]", index.depth + 1, index.size + _COSTLY)
         index = index if index.depth == 0 else self._worded(node.index, index)
         zero = self._zero(node)
-        return Text(f"({index.text} < {self._length(node)} ? {array}[{index.text}] : {zero})", 2, index.size + _COSTLY)
+        return CExpression(
+            f"({index.text} < {self._length(node)} ? {array}[{index.text}] : {zero})", 2, index.size + _COSTLY
+        )
 
-    def _index(self, index: Expr, printed: Text) -> Text:
+    def _index(self, index: Expr, printed: CExpression) -> CExpression:
         return (self._index_id(index) if isinstance(index, Id) else None) or printed
 
-    def _index_id(self, id: Id) -> Text | None:
+    def _index_id(self, id: Id) -> CExpression | None:
         """A coordinate may have a form that needs no conversion to address memory."""
         text = self._dialect.index_ids.get((id.kind, id.axis))
-        return None if text is None else Text(text)
+        return None if text is None else CExpression(text)
 
     def _length(self, node: Load) -> str:
         if isinstance(node.buffer.count, int):
@@ -213,12 +215,12 @@ class Values:
         return spell(self._dialect, Literal(node.dtype, 0)) if node.dtype in self._dialect.literals else "0"
 
 
-def _joined(template: str, args: list[Text]) -> Text:
+def _joined(template: str, args: list[CExpression]) -> CExpression:
     depth = size = 0
     for arg in args:
         depth = max(depth, arg.depth)
         size += arg.size
-    return Text(template.format(*[arg.text for arg in args]), depth + 1, size + 1)
+    return CExpression(template.format(*[arg.text for arg in args]), depth + 1, size + 1)
 
 
 def without_brackets(text: str) -> str:

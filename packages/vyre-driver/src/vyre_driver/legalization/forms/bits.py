@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vyre_driver.legalization.forms.integers import through_unsigned
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 
 
-def popcount(x: Term) -> Term:
+def popcount(x: ExprTerm) -> ExprTerm:
     """Counts of 2, 4, then 8 bits side by side; the product adds the bytes up in the highest one."""
     if x.dtype.is_signed:
         return through_unsigned("popcount", x)
@@ -17,7 +17,7 @@ def popcount(x: Term) -> Term:
     return (x * pattern(0x01, width)) >> (width - 8)
 
 
-def clz(x: Term) -> Term:
+def clz(x: ExprTerm) -> ExprTerm:
     """Copy the highest set bit into all bits below it; what is then not set was above it."""
     if x.dtype.is_signed:
         return through_unsigned("clz", x)
@@ -28,14 +28,14 @@ def clz(x: Term) -> Term:
     return (~x).op("popcount")
 
 
-def ctz(x: Term) -> Term:
+def ctz(x: ExprTerm) -> ExprTerm:
     """The bits below the lowest set bit are those of ~x & (x - 1), all of them for 0."""
     if x.dtype.is_signed:
         return through_unsigned("ctz", x)
     return (~x & (x - 1)).op("popcount")
 
 
-def reverse_bits(x: Term) -> Term:
+def reverse_bits(x: ExprTerm) -> ExprTerm:
     """Swap neighbours of 1, 2, 4 … bits."""
     if x.dtype.is_signed:
         return through_unsigned("reverse_bits", x)

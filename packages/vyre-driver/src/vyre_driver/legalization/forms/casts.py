@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from vyre_driver.legalization.forms import half, narrow
 from vyre_driver.legalization.forms.odd import narrowed_to_odd
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, u32, u64
 
 
-def convert(source: DType, dtype: DType, x: Term) -> Term:
+def convert(source: DType, dtype: DType, x: ExprTerm) -> ExprTerm:
     """`x` converted from `source` to `dtype` as `ops.scalar.cast` defines it."""
     register = x.forms.carrier(dtype)
     if dtype is bool_:
@@ -24,7 +24,7 @@ def convert(source: DType, dtype: DType, x: Term) -> Term:
     return _converted(source, dtype, x.forms.widened(x)).cast(register)
 
 
-def _converted(source: DType, dtype: DType, x: Term) -> Term:
+def _converted(source: DType, dtype: DType, x: ExprTerm) -> ExprTerm:
     """The same between registers of at least 32 bits."""
     if not dtype.is_float:
         return _float_to_integer(dtype, x) if source.is_float else _integer_to_integer(dtype, x)
@@ -43,14 +43,14 @@ def _converted(source: DType, dtype: DType, x: Term) -> Term:
     return (x < 0).where(-single, single)
 
 
-def _integer_to_integer(dtype: DType, x: Term) -> Term:
+def _integer_to_integer(dtype: DType, x: ExprTerm) -> ExprTerm:
     """Truncate or extend; nothing to wrap where the whole range of x fits."""
     fits = dtype.lowest <= x.range.low and x.range.high <= dtype.highest
     wide = x.cast(x.forms.wide(dtype))
     return wide if fits or wide.dtype is dtype else narrow.wrapped(dtype, wide)
 
 
-def _float_to_integer(dtype: DType, x: Term) -> Term:
+def _float_to_integer(dtype: DType, x: ExprTerm) -> ExprTerm:
     """Only a number within the bounds is converted; NaN gives 0, the rest the nearest value of `dtype`.
 
     The bounds are powers of two or 0, so that every float type holds them; -0.5 may count as below 0, it gives 0.
@@ -61,7 +61,7 @@ def _float_to_integer(dtype: DType, x: Term) -> Term:
     return (x >= high).where(dtype.highest, above)
 
 
-def _magnitude_to_single(dtype: DType, size: Term) -> Term:
+def _magnitude_to_single(dtype: DType, size: ExprTerm) -> ExprTerm:
     """An unsigned integer, cut to 24 bits, which f32 holds exactly: f16 overflows before, bf16 keeps a sticky bit."""
     if dtype is f16:
         return half.rounded(dtype, _low_word(size.op("min", 1 << 17)).cast(f32))
@@ -77,11 +77,11 @@ def _magnitude_to_single(dtype: DType, size: Term) -> Term:
     return half.rounded(dtype, size.cast(f32) * scale)
 
 
-def _low_word(size: Term) -> Term:
+def _low_word(size: ExprTerm) -> ExprTerm:
     return size.cast(u32) if size.dtype is u64 else size
 
 
-def reinterpret(source: DType, dtype: DType, x: Term, *, may_be_nan: bool) -> Term:
+def reinterpret(source: DType, dtype: DType, x: ExprTerm, *, may_be_nan: bool) -> ExprTerm:
     """The bits of `x` as `dtype`, which has the width of `source`; NaN shows its canonical pattern."""
     if source is dtype or source is bool_:
         return x
@@ -93,7 +93,7 @@ def reinterpret(source: DType, dtype: DType, x: Term, *, may_be_nan: bool) -> Te
     return value.cast(forms.carrier(dtype))
 
 
-def _pattern(source: DType, x: Term, *, may_be_nan: bool) -> Term:
+def _pattern(source: DType, x: ExprTerm, *, may_be_nan: bool) -> ExprTerm:
     """The bits of a value as an unsigned integer, in the register for it."""
     if source.bits < 32:
         return half.pattern(source, x) if source.is_float else narrow.pattern(source, x)

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import math
 
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.ir.expr import Literal
 
 
-def gt(x: Term, y: Term) -> Term:
+def gt(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     return y < x
 
 
-def ge(x: Term, y: Term) -> Term:
+def ge(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     return y <= x
 
 
-def le(x: Term, y: Term) -> Term:
+def le(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """x <= y  →  !(y < x), but a comparison of floats must be false with NaN."""
     return (x < y) | x.equals(y) if x.dtype.is_float else ~(y < x)
 
 
-def ne(x: Term, y: Term) -> Term:
+def ne(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     return ~x.equals(y)
 
 
-def eq(x: Term, y: Term) -> Term | None:
+def eq(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     """x == y  →  !(x ^ y) on bool."""
     return ~(x ^ y) if not (x.dtype.is_integer or x.dtype.is_float) else None
 
 
-def minimum(x: Term, y: Term) -> Term:
+def minimum(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """Floats: a NaN loses; equal operands differ at most in the sign of zero, and `|` of their bits is the lesser."""
     if not x.dtype.is_float:
         return (x < y).where(x, y)
@@ -42,7 +42,7 @@ def minimum(x: Term, y: Term) -> Term:
     return (x < y).where(x, x.equals(y).where(tie, y.differs(y).where(x, y)))
 
 
-def maximum(x: Term, y: Term) -> Term:
+def maximum(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """Floats: a NaN loses; equal operands differ at most in the sign of zero, and `&` of their bits is the greater."""
     if not x.dtype.is_float:
         return (y < x).where(x, y)

@@ -7,11 +7,11 @@ the operands make unnecessary is not written.
 from __future__ import annotations
 
 from vyre_driver.legalization.forms import soft
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import f32, f64
 
 
-def div(x: Term, y: Term) -> Term:
+def div(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """Rounding the double quotient of floats again is harmless: 53 >= 2 * 24 + 2."""
     if x.dtype.is_integer:
         return x.op("raw_div", sanitised_divisor(x, y))
@@ -20,11 +20,11 @@ def div(x: Term, y: Term) -> Term:
     return soft.quotient(x, y)
 
 
-def rem(x: Term, y: Term) -> Term:
+def rem(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     return x.op("raw_rem", sanitised_divisor(x, y))
 
 
-def sanitised_divisor(x: Term, y: Term) -> Term:
+def sanitised_divisor(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """y  →  y == 0 || (x == MIN && y == -1) ? 1 : y"""
     guard = None
     if y.range.low <= 0 <= y.range.high:

@@ -8,40 +8,40 @@ from collections.abc import Callable, Mapping
 from vyre_driver.legalization.forms import soft
 from vyre_driver.legalization.forms.odd import to_odd
 from vyre_driver.legalization.forms.sign import magnitude, with_sign_of
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import f32, f64, u64
 
 
-def is_nan(x: Term) -> Term:
+def is_nan(x: ExprTerm) -> ExprTerm:
     return x.differs(x)
 
 
-def is_inf(x: Term) -> Term:
+def is_inf(x: ExprTerm) -> ExprTerm:
     return abs(x).equals(math.inf)
 
 
-def is_finite(x: Term) -> Term:
+def is_finite(x: ExprTerm) -> ExprTerm:
     return abs(x) < math.inf
 
 
-def sign(x: Term) -> Term:
+def sign(x: ExprTerm) -> ExprTerm:
     """A zero and NaN are neither greater nor less than 0, and stay."""
     return (x > 0.0).where(1.0, (x < 0.0).where(-1.0, x))
 
 
-def copysign(x: Term, y: Term) -> Term:
+def copysign(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """The sign of NaN counts as positive."""
     return with_sign_of(magnitude(x), y.differs(y).where(0.0, y))
 
 
-def sqrt(x: Term) -> Term:
+def sqrt(x: ExprTerm) -> ExprTerm:
     """Rounding the double root again is harmless: 53 >= 2 * 24 + 2."""
     if x.dtype is f32 and ("sqrt", f64) in x.forms.target.ops:
         return x.cast(f64).op("sqrt").cast(f32)
     return soft.root(x)
 
 
-def fma(x: Term, y: Term, z: Term) -> Term | None:
+def fma(x: ExprTerm, y: ExprTerm, z: ExprTerm) -> ExprTerm | None:
     """The double product is exact, the double sum rounded to odd: rounding it to f32 is the only real rounding."""
     if x.dtype is not f32:
         return None
@@ -55,7 +55,7 @@ def fma(x: Term, y: Term, z: Term) -> Term | None:
     return to_odd(total, error).cast(f32)
 
 
-RULES: Mapping[str, Callable[..., Term | None]] = {
+RULES: Mapping[str, Callable[..., ExprTerm | None]] = {
     "is_nan": is_nan,
     "is_inf": is_inf,
     "is_finite": is_finite,

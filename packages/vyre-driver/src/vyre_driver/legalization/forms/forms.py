@@ -20,14 +20,14 @@ from vyre_driver.legalization.forms import (
     saturation,
     shifts,
 )
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_driver.legalization.target import Target, unsupported
 from vyre_foundation.dtype import DType, bf16, bool_, f16, f32, i8, i16, i32, u8, u16, u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Select, literal
 from vyre_foundation.ops import OPS, Result
 from vyre_foundation.ops.scalar import cast, to_bits
 
-Rule = Callable[..., "Term | None"]
+Rule = Callable[..., "ExprTerm | None"]
 
 RULES: dict[str, Rule] = {
     **integers.RULES,
@@ -63,9 +63,9 @@ class Forms:
         """The register type of at least 32 bits that holds values of `dtype`."""
         return CARRIERS.get(dtype, dtype)
 
-    def widened(self, x: Term) -> Term:
+    def widened(self, x: ExprTerm) -> ExprTerm:
         """`x` in a register of at least 32 bits."""
-        return Term(self, self.native_cast(self.wide(x.dtype), x.expr), x.known)
+        return ExprTerm(self, self.native_cast(self.wide(x.dtype), x.expr), x.known)
 
     def storage(self, dtype: DType) -> DType:
         """The type of the memory that holds values of `dtype`: itself, or the unsigned integers of its size."""
@@ -80,7 +80,7 @@ class Forms:
     def unsupported(self, what: str) -> UnsupportedFeature:
         return unsupported(self.target, what)
 
-    def apply(self, op: str, *operands: Term) -> Expr:
+    def apply(self, op: str, *operands: ExprTerm) -> Expr:
         """``op(operands…)`` for operands of a register type."""
         dtype = operands[0].dtype
         row = OPS[op]
@@ -98,7 +98,7 @@ class Forms:
             raise self.unsupported(f"{op} on {dtype}")
         return result.expr
 
-    def _through_carrier(self, op: str, dtype: DType, operands: tuple[Term, ...]) -> Expr:
+    def _through_carrier(self, op: str, dtype: DType, operands: tuple[ExprTerm, ...]) -> Expr:
         """An op on a narrow register type that only the wider type has: there and back again."""
         result = self.narrow(op, dtype, *[self.widened(x) for x in operands])
         match OPS[op].result:
@@ -109,7 +109,7 @@ class Forms:
             case Result.UNSIGNED:
                 return self.native_cast(dtype.unsigned, result)
 
-    def narrow(self, op: str, dtype: DType, *operands: Term) -> Expr:
+    def narrow(self, op: str, dtype: DType, *operands: ExprTerm) -> Expr:
         """``op`` as the narrow `dtype` defines it, over operands in its carrier; the result is in a carrier too."""
         result = narrow.apply(op, dtype, *operands)
         if result is None:

@@ -5,67 +5,67 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from vyre_driver.legalization.forms.sign import flipped, magnitude
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import u32, u64
 
 
-def through_unsigned(op: str, *operands: Term) -> Term:
+def through_unsigned(op: str, *operands: ExprTerm) -> ExprTerm:
     """x + y  →  signed(unsigned(x) + unsigned(y)): the low bits of a wrapping op do not depend on the sign."""
     signed = operands[0].dtype
     first, *others = [x.bits(signed.unsigned) for x in operands]
     return first.op(op, *others).bits(signed)
 
 
-def add(x: Term, y: Term) -> Term | None:
+def add(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     return through_unsigned("add", x, y) if x.dtype.is_signed else None
 
 
-def sub(x: Term, y: Term) -> Term | None:
+def sub(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     return through_unsigned("sub", x, y) if x.dtype.is_signed else None
 
 
-def mul(x: Term, y: Term) -> Term | None:
+def mul(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     return through_unsigned("mul", x, y) if x.dtype.is_signed else None
 
 
-def neg(x: Term) -> Term:
+def neg(x: ExprTerm) -> ExprTerm:
     """-x  →  0 - x, modulo the width; the sign of a float is a bit."""
     return flipped(x) if x.dtype.is_float else x.number(0) - x
 
 
-def absolute(x: Term) -> Term:
+def absolute(x: ExprTerm) -> ExprTerm:
     if x.dtype.is_float:
         return magnitude(x)
     return (x < 0).where(-x, x) if x.dtype.is_signed else x
 
 
-def bitwise_and(x: Term, y: Term) -> Term | None:
+def bitwise_and(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     return through_unsigned("and", x, y) if x.dtype.is_signed else None
 
 
-def bitwise_or(x: Term, y: Term) -> Term | None:
+def bitwise_or(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     return through_unsigned("or", x, y) if x.dtype.is_signed else None
 
 
-def bitwise_xor(x: Term, y: Term) -> Term | None:
+def bitwise_xor(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
     """x ^ y  →  x != y on bool."""
     if x.dtype.is_integer:
         return through_unsigned("xor", x, y) if x.dtype.is_signed else None
     return x.differs(y)
 
 
-def bitwise_not(x: Term) -> Term | None:
+def bitwise_not(x: ExprTerm) -> ExprTerm | None:
     """~x  →  x ^ 11…1, on bool too."""
     return x ^ x.number(-1 if x.dtype.is_signed else x.dtype.highest)
 
 
-def abs_diff(x: Term, y: Term) -> Term:
+def abs_diff(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """|x - y|  →  x < y ? y - x : x - y, where only the comparison knows the sign."""
     a, b = x.bits(x.dtype.unsigned), y.bits(x.dtype.unsigned)
     return (x < y).where(b - a, a - b)
 
 
-def mul_high(x: Term, y: Term) -> Term:
+def mul_high(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """The high half: of a double-width product where there is one, else from products of halves."""
     if x.dtype.bits == 32 and u64 in x.forms.target.arithmetic:
         product = x.cast(u64) * y.cast(u64)
@@ -75,14 +75,14 @@ def mul_high(x: Term, y: Term) -> Term:
     return _unsigned_mul_high(x, y)
 
 
-def _signed_mul_high(x: Term, y: Term) -> Term:
+def _signed_mul_high(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """high(x·y) = unsigned high - (x < 0 ? y : 0) - (y < 0 ? x : 0), modulo the width."""
     a, b = x.bits(x.dtype.unsigned), y.bits(x.dtype.unsigned)
     high = a.op("mul_high", b)
     return (high - (x < 0).where(b, 0) - (y < 0).where(a, 0)).bits(x.dtype)
 
 
-def _unsigned_mul_high(x: Term, y: Term) -> Term:
+def _unsigned_mul_high(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """With x = a·h + b, y = c·h + d, h = 2**(bits/2): no sum of the partial products overflows."""
     half = x.dtype.bits // 2
     low = (1 << half) - 1
@@ -93,7 +93,7 @@ def _unsigned_mul_high(x: Term, y: Term) -> Term:
     return a * c + (middle >> half) + (other >> half)
 
 
-RULES: Mapping[str, Callable[..., Term | None]] = {
+RULES: Mapping[str, Callable[..., ExprTerm | None]] = {
     "add": add,
     "sub": sub,
     "mul": mul,

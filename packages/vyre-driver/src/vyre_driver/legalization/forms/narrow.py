@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from vyre_driver.legalization.forms import half
 from vyre_driver.legalization.forms.shifts import masked, opposite
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import DType, i32, u32
 
 _EXACT_ON_INTEGERS = frozenset("abs_diff min max rem and or xor eq ne lt le gt ge".split())
@@ -18,7 +18,7 @@ _EXACT_ON_INTEGERS = frozenset("abs_diff min max rem and or xor eq ne lt le gt g
 _ROUNDED = frozenset("add sub mul div sqrt".split())
 
 
-def apply(op: str, dtype: DType, *operands: Term) -> Term | None:
+def apply(op: str, dtype: DType, *operands: ExprTerm) -> ExprTerm | None:
     """``op`` on the narrow `dtype`, over operands in its carrier. None for an op that it does not have."""
     if dtype.is_float:
         result = operands[0].op(op, *operands[1:])
@@ -29,7 +29,7 @@ def apply(op: str, dtype: DType, *operands: Term) -> Term | None:
     return rule(dtype, *operands) if rule is not None else wrapped(dtype, operands[0].op(op, *operands[1:]))
 
 
-def wrapped(dtype: DType, x: Term) -> Term:
+def wrapped(dtype: DType, x: ExprTerm) -> ExprTerm:
     """The low bits of `x` as the value of an integer type: zeros above, or copies of the sign bit."""
     if not dtype.is_signed:
         return x.bits(u32) & dtype.highest
@@ -37,20 +37,20 @@ def wrapped(dtype: DType, x: Term) -> Term:
     return (x.bits(u32) << unused).bits(i32) >> unused
 
 
-def pattern(dtype: DType, x: Term) -> Term:
+def pattern(dtype: DType, x: ExprTerm) -> ExprTerm:
     """The bits of a value of `dtype` in the low bits of a u32, zeros above."""
     return x.bits(u32) & dtype.unsigned.highest if dtype.is_signed else x
 
 
-def mul_high(dtype: DType, x: Term, y: Term) -> Term:
+def mul_high(dtype: DType, x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """The whole product fits the register, and so does its high half the type."""
     return (x * y) >> dtype.bits
 
 
-def clamped(op: str) -> Callable[..., Term]:
+def clamped(op: str) -> Callable[..., ExprTerm]:
     """A saturating op: the exact result, clamped. Only an unsigned difference would not be exact in a register."""
 
-    def rule(dtype: DType, x: Term, y: Term) -> Term:
+    def rule(dtype: DType, x: ExprTerm, y: ExprTerm) -> ExprTerm:
         if op == "sub" and not dtype.is_signed:
             return x.op("sub_sat", y)
         result = x.op(op, y).op("min", dtype.highest)
@@ -59,48 +59,48 @@ def clamped(op: str) -> Callable[..., Term]:
     return rule
 
 
-def shl(dtype: DType, x: Term, n: Term) -> Term:
+def shl(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
     return wrapped(dtype, x << masked(n, dtype.bits))
 
 
-def shr(dtype: DType, x: Term, n: Term) -> Term:
+def shr(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
     return x >> masked(n, dtype.bits)
 
 
-def rotl(dtype: DType, x: Term, n: Term) -> Term:
+def rotl(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
     bits, left = pattern(dtype, x), masked(n, dtype.bits).bits(u32)
     return wrapped(dtype, (bits << left) | (bits >> opposite(left, dtype.bits)))
 
 
-def rotr(dtype: DType, x: Term, n: Term) -> Term:
+def rotr(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
     bits, right = pattern(dtype, x), masked(n, dtype.bits).bits(u32)
     return wrapped(dtype, (bits >> right) | (bits << opposite(right, dtype.bits)))
 
 
-def flip(dtype: DType, x: Term) -> Term:
+def flip(dtype: DType, x: ExprTerm) -> ExprTerm:
     """Copies of the sign bit flip with it; zeros above must stay."""
     return ~x if dtype.is_signed else x ^ dtype.highest
 
 
-def popcount(dtype: DType, x: Term) -> Term:
+def popcount(dtype: DType, x: ExprTerm) -> ExprTerm:
     return pattern(dtype, x).op("popcount").bits(x.dtype)
 
 
-def clz(dtype: DType, x: Term) -> Term:
+def clz(dtype: DType, x: ExprTerm) -> ExprTerm:
     return (pattern(dtype, x).op("clz") - (32 - dtype.bits)).bits(x.dtype)
 
 
-def ctz(dtype: DType, x: Term) -> Term:
+def ctz(dtype: DType, x: ExprTerm) -> ExprTerm:
     """A bit above the type stops the count at the width."""
     return (x.bits(u32) | (1 << dtype.bits)).op("ctz").bits(x.dtype)
 
 
-def reverse_bits(dtype: DType, x: Term) -> Term:
+def reverse_bits(dtype: DType, x: ExprTerm) -> ExprTerm:
     """Reversed in the register, the bits of the type are on top."""
     return x.op("reverse_bits") >> (32 - dtype.bits)
 
 
-_RULES: dict[str, Callable[..., Term]] = {
+_RULES: dict[str, Callable[..., ExprTerm]] = {
     "mul_high": mul_high,
     "add_sat": clamped("add"),
     "sub_sat": clamped("sub"),

@@ -6,11 +6,11 @@ rounded sums: proved algorithms using rounding to odd", 2008).
 
 from __future__ import annotations
 
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import f32, f64
 
 
-def to_odd(rounded: Term, error: Term) -> Term:
+def to_odd(rounded: ExprTerm, error: ExprTerm) -> ExprTerm:
     """``rounded + error`` rounded to odd, where `rounded` is its rounding to nearest; a NaN error counts as exact.
 
     Where the last bit is even, the neighbour in the direction of the error has an odd one: its pattern is one more
@@ -24,7 +24,7 @@ def to_odd(rounded: Term, error: Term) -> Term:
     return adjust.where(neighbour, rounded)
 
 
-def narrowed_to_odd(x: Term) -> Term:
+def narrowed_to_odd(x: ExprTerm) -> ExprTerm:
     """An f64 as the f32 that is rounded to odd; too great a number gives the greatest f32, NaN some NaN."""
     rounded = x.cast(f32)
     unsigned = f32.unsigned

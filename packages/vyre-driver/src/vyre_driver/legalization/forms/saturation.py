@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 
 
-def add_sat(x: Term, y: Term) -> Term:
+def add_sat(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     total = x + y
     if not x.dtype.is_signed:
         return (total < x).where(x.dtype.highest, total)
@@ -13,7 +13,7 @@ def add_sat(x: Term, y: Term) -> Term:
     return overflow.where(_extreme(x), total)
 
 
-def sub_sat(x: Term, y: Term) -> Term:
+def sub_sat(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     difference = x - y
     if not x.dtype.is_signed:
         return (x < y).where(0, difference)
@@ -21,7 +21,7 @@ def sub_sat(x: Term, y: Term) -> Term:
     return overflow.where(_extreme(x), difference)
 
 
-def mul_sat(x: Term, y: Term) -> Term:
+def mul_sat(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """The product fits exactly where its high half is the sign of its low half."""
     low, high = x * y, x.op("mul_high", y)
     if not x.dtype.is_signed:
@@ -29,7 +29,7 @@ def mul_sat(x: Term, y: Term) -> Term:
     return high.differs(low >> (x.dtype.bits - 1)).where(_extreme(x ^ y), low)
 
 
-def _extreme(sign: Term) -> Term:
+def _extreme(sign: ExprTerm) -> ExprTerm:
     """The least value where `sign` is negative, else the greatest."""
     return (sign < 0).where(sign.number(sign.dtype.lowest), sign.dtype.highest)
 

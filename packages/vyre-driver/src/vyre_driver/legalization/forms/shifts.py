@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from vyre_driver.legalization.forms.integers import through_unsigned
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 
 
-def shl(x: Term, n: Term) -> Term:
+def shl(x: ExprTerm, n: ExprTerm) -> ExprTerm:
     return x << masked(n)
 
 
-def shr(x: Term, n: Term) -> Term:
+def shr(x: ExprTerm, n: ExprTerm) -> ExprTerm:
     return x >> masked(n)
 
 
-def raw_shl(x: Term, n: Term) -> Term | None:
+def raw_shl(x: ExprTerm, n: ExprTerm) -> ExprTerm | None:
     return through_unsigned("raw_shl", x, n) if x.dtype.is_signed else None
 
 
-def raw_shr(x: Term, n: Term) -> Term | None:
+def raw_shr(x: ExprTerm, n: ExprTerm) -> ExprTerm | None:
     """An arithmetic shift: flip the bits of a negative value, shift zeros in, flip again."""
     if not x.dtype.is_signed:
         return None
@@ -27,7 +27,7 @@ def raw_shr(x: Term, n: Term) -> Term | None:
     return (((x.bits(unsigned) ^ flip) >> n.bits(unsigned)) ^ flip).bits(x.dtype)
 
 
-def rotl(x: Term, n: Term) -> Term:
+def rotl(x: ExprTerm, n: ExprTerm) -> ExprTerm:
     """x << n | x >> (width - n); for n = 0 both halves are x."""
     if x.dtype.is_signed:
         return through_unsigned("rotl", x, n)
@@ -35,20 +35,20 @@ def rotl(x: Term, n: Term) -> Term:
     return (x << left) | (x >> opposite(left))
 
 
-def rotr(x: Term, n: Term) -> Term:
+def rotr(x: ExprTerm, n: ExprTerm) -> ExprTerm:
     if x.dtype.is_signed:
         return through_unsigned("rotr", x, n)
     right = masked(n)
     return (x >> right) | (x << opposite(right))
 
 
-def masked(n: Term, width: int | None = None) -> Term:
+def masked(n: ExprTerm, width: int | None = None) -> ExprTerm:
     """n modulo the width, which is a power of two; nothing to do where n is known to be below it."""
     width = width or n.dtype.bits
     return n if n.range.low >= 0 and n.range.high < width else n & (width - 1)
 
 
-def opposite(n: Term, width: int | None = None) -> Term:
+def opposite(n: ExprTerm, width: int | None = None) -> ExprTerm:
     """(width - n) modulo the width."""
     return masked(n.number(0) - n, width)
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 
 
-def flipped(x: Term) -> Term:
+def flipped(x: ExprTerm) -> ExprTerm:
     """-x"""
     bits = x.bits(x.dtype.unsigned)
     return (bits ^ sign_mask(x)).bits(x.dtype)
 
 
-def magnitude(x: Term) -> Term:
+def magnitude(x: ExprTerm) -> ExprTerm:
     """|x|"""
     bits = x.bits(x.dtype.unsigned)
     return (bits & (sign_mask(x) - 1)).bits(x.dtype)
 
 
-def with_sign_of(x: Term, y: Term) -> Term:
+def with_sign_of(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """|x| with the sign bit of y, for an x that is not negative; y must not be NaN, whose sign bit is anything."""
     bits = x.bits(x.dtype.unsigned)
     return (bits | (y.bits(x.dtype.unsigned) & sign_mask(x))).bits(x.dtype)
 
 
-def sign_mask(x: Term) -> int:
+def sign_mask(x: ExprTerm) -> int:
     return 1 << (x.dtype.bits - 1)

@@ -10,20 +10,20 @@ import math
 from dataclasses import dataclass
 
 from vyre_driver.legalization.forms.sign import magnitude, sign_mask
-from vyre_driver.legalization.forms.term import Term
+from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_foundation.dtype import DType, f32, u32, u64
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class FloatFields:
     """`significand` has its highest bit at the precision (0 for zero); `exponent` is biased, modulo the width, and goes
     below 1 for subnormals."""
 
-    significand: Term
-    exponent: Term
+    significand: ExprTerm
+    exponent: ExprTerm
 
 
-def parts(x: Term) -> Parts:
+def parts(x: ExprTerm) -> FloatFields:
     """The parts of a finite float, as unsigned integers of its width."""
     fraction_bits, word = _fraction_bits(x.dtype), x.dtype.unsigned
     size = magnitude(x).bits(word)
@@ -32,10 +32,12 @@ def parts(x: Term) -> Parts:
     is_normal = size >= hidden
     normal = (size & (hidden - 1)) | hidden
     subnormal = size << (shift & (x.dtype.bits - 1))
-    return Parts(is_normal.where(normal, subnormal), is_normal.where(size >> fraction_bits, shift.number(1) - shift))
+    return FloatFields(
+        is_normal.where(normal, subnormal), is_normal.where(size >> fraction_bits, shift.number(1) - shift)
+    )
 
 
-def packed(dtype: DType, negative: Term, exponent: Term, significand: Term) -> Term:
+def packed(dtype: DType, negative: ExprTerm, exponent: ExprTerm, significand: ExprTerm) -> ExprTerm:
     """The float of a sign (in its place), a biased exponent, and a normalised significand with two more bits."""
     fraction_bits, word = _fraction_bits(dtype), dtype.unsigned
     greatest = (1 << dtype.bits - fraction_bits - 1) - 1
@@ -52,7 +54,7 @@ def packed(dtype: DType, negative: Term, exponent: Term, significand: Term) -> T
     return (finite | negative).bits(dtype)
 
 
-def root(x: Term) -> Term:
+def root(x: ExprTerm) -> ExprTerm:
     """Bit by bit: r is the root so far, and what is left of x above r**2 never exceeds 2·r."""
     fraction_bits, bias = _fraction_bits(x.dtype), _bias(x.dtype)
     of = parts(x)
@@ -75,7 +77,7 @@ def root(x: Term) -> Term:
     return special.where(bits.bits(x.dtype), (x < 0.0).where(math.nan, x + x))
 
 
-def quotient(x: Term, y: Term) -> Term:
+def quotient(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     """The quotient of the significands, unless an operand is zero, infinite or NaN."""
     word = x.dtype.unsigned
     negative = (x.bits(word) ^ y.bits(word)) & sign_mask(x)
@@ -89,7 +91,7 @@ def quotient(x: Term, y: Term) -> Term:
     return undefined.where(math.nan, defined)
 
 
-def _long_division(dtype: DType, a: Parts, b: Parts) -> tuple[Term, Term]:
+def _long_division(dtype: DType, a: FloatFields, b: FloatFields) -> tuple[ExprTerm, ExprTerm]:
     """Exponent and significand of a / b, digit by digit; the first digit is 1."""
     smaller = a.significand < b.significand
     rest = smaller.where(a.significand << 1, a.significand)
@@ -102,7 +104,7 @@ def _long_division(dtype: DType, a: Parts, b: Parts) -> tuple[Term, Term]:
     return exponent, digits | rest.differs(0).where(digits.number(1), 0)
 
 
-def fused(x: Term, y: Term, z: Term) -> Term:
+def fused(x: ExprTerm, y: ExprTerm, z: ExprTerm) -> ExprTerm:
     """x · y + z for f32 in u64: the product is exact, and the addend, shifted to it, keeps what it loses in one bit."""
     a, b, c = parts(x), parts(y), parts(z)
     product = (a.significand.cast(u64) * b.significand.cast(u64)) << 14
@@ -131,25 +133,25 @@ def fused(x: Term, y: Term, z: Term) -> Term:
     return (finite & x.differs(0.0) & y.differs(0.0)).where(result, x * y + z)
 
 
-def _shifted(value: Term, count: Term) -> Term:
+def _shifted(value: ExprTerm, count: ExprTerm) -> ExprTerm:
     """`value` shifted right by a u32 that may be great, with what is lost in the last bit."""
     capped = count.op("min", 63).cast(u64)
     return (value >> capped) | _sticky(value, capped)
 
 
-def _sticky(value: Term, lost: Term) -> Term:
+def _sticky(value: ExprTerm, lost: ExprTerm) -> ExprTerm:
     """1 if any of the lowest `lost` bits is set."""
     mask = (value.number(1) << lost) - 1
     return (value & mask).differs(0).where(value.number(1), 0)
 
 
-def _is_below(x: Term, limit: int) -> Term:
+def _is_below(x: ExprTerm, limit: int) -> ExprTerm:
     """Whether an exponent, which is modulo the width, is less than a small number."""
     sign = 1 << (x.dtype.bits - 1)
     return ((x - limit) & sign).differs(0)
 
 
-def _halved(x: Term) -> Term:
+def _halved(x: ExprTerm) -> ExprTerm:
     """Half of an even number that may be below zero, modulo the width."""
     sign = 1 << (x.dtype.bits - 1)
     return (x >> 1) | (x & sign)

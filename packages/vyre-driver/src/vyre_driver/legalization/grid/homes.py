@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from vyre_driver.legalization.coordinates import add, group_index, local_index, multiply, slot
 from vyre_driver.legalization.declare import scratch
-from vyre_driver.legalization.fresh import Fresh
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Buffer, Memory, Per, PerLaunch
 from vyre_foundation.ir.expr import Expr, Literal, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For, Let, Stmt, Store, Var
 

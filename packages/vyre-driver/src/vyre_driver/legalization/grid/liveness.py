@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vyre_driver.legalization.grid.pieces import Piece, Segment
+from vyre_driver.legalization.grid.pieces import KernelSegment, Piece
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Load, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Stmt, Store
@@ -24,7 +24,7 @@ _CARRIED = (Memory.WORKGROUP, Memory.PRIVATE)
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class SegmentEffects:
     """What one segment does: `exposed` are read before they are surely set here, `killed` surely set, `written` maybe
     set; `mentioned` is all that is named here and comes from elsewhere. Arrays are never surely set as a whole."""
 
@@ -34,7 +34,7 @@ class Touch:
     mentioned: Names
 
 
-def touches(body: Body) -> Touch:
+def touches(body: Body) -> SegmentEffects:
     """What the statements of a segment do, in their order."""
     own: Names = dict.fromkeys(declared_locals(body))
     killed, written = dict(own), dict(own)
@@ -49,7 +49,7 @@ def touches(body: Body) -> Touch:
             mentioned.update((name, None) for name in (*reads, *writes) if name not in own)
         if isinstance(stmt, Assign):
             killed[stmt.name] = None
-    return Touch(exposed, killed, written, mentioned)
+    return SegmentEffects(exposed, killed, written, mentioned)
 
 
 def _reads(stmt: Stmt) -> Iterable[Name]:
@@ -84,7 +84,7 @@ class Carried:
     unset: Names
 
 
-def carried(pieces: tuple[Piece, ...], done: dict[int, Touch], spared: frozenset[Name]) -> Carried:
+def carried(pieces: tuple[Piece, ...], done: dict[int, SegmentEffects], spared: frozenset[Name]) -> Carried:
     """What lives across the cuts, without what is `spared` because it is computed again."""
     live, reached = _Liveness(pieces, done), _Reached(pieces, done)
     taken: dict[int, Names] = {}
@@ -106,7 +106,7 @@ class _Liveness:
     """Backwards: what is read later before it is set. One walk: what is live at the head of a loop is what is live
     behind it, or what an iteration reads before it sets it."""
 
-    def __init__(self, pieces: tuple[Piece, ...], done: dict[int, Touch]) -> None:
+    def __init__(self, pieces: tuple[Piece, ...], done: dict[int, SegmentEffects]) -> None:
         self._done = done
         self._exposed: dict[int, Names] = {}
         self.into: dict[int, Names] = {}
@@ -118,7 +118,7 @@ class _Liveness:
         """What `pieces` read before they surely set it; loops, which may have no iteration, set nothing surely."""
         exposed: Names = {}
         for piece in reversed(pieces):
-            if isinstance(piece, Segment):
+            if isinstance(piece, KernelSegment):
                 exposed = self._before(piece, exposed)
             else:
                 self._exposed[piece.number] = self._find_exposed(piece.pieces)
@@ -127,14 +127,14 @@ class _Liveness:
 
     def _find_live(self, pieces: tuple[Piece, ...], after: Names) -> None:
         for piece in reversed(pieces):
-            if isinstance(piece, Segment):
+            if isinstance(piece, KernelSegment):
                 self.out[piece.number] = after
                 after = self.into[piece.number] = self._before(piece, after)
             else:
                 after = {**after, **self._exposed[piece.number]}
                 self._find_live(piece.pieces, after)
 
-    def _before(self, segment: Segment, after: Names) -> Names:
+    def _before(self, segment: KernelSegment, after: Names) -> Names:
         touch = self._done[segment.number]
         return {**touch.exposed, **{n: None for n in after if n not in touch.killed}}
 
@@ -142,7 +142,7 @@ class _Liveness:
 class _Reached:
     """Forwards: what may have been written before a segment, by this iteration or by one before it."""
 
-    def __init__(self, pieces: tuple[Piece, ...], done: dict[int, Touch]) -> None:
+    def __init__(self, pieces: tuple[Piece, ...], done: dict[int, SegmentEffects]) -> None:
         self.into: dict[int, Names] = {}
         self._done = done
         self._inside: dict[int, Names] = {}
@@ -153,7 +153,7 @@ class _Reached:
         """What `pieces` may write."""
         written: Names = {}
         for piece in pieces:
-            if isinstance(piece, Segment):
+            if isinstance(piece, KernelSegment):
                 written.update(self._done[piece.number].written)
             else:
                 inside = self._inside[piece.number] = self._find_written(piece.pieces)
@@ -162,7 +162,7 @@ class _Reached:
 
     def _find(self, pieces: tuple[Piece, ...], before: Names) -> None:
         for piece in pieces:
-            if isinstance(piece, Segment):
+            if isinstance(piece, KernelSegment):
                 self.into[piece.number] = before
                 before = {**before, **self._done[piece.number].written}
             else:
@@ -176,7 +176,7 @@ def _unset(pieces: tuple[Piece, ...], taken: dict[int, Names], left: dict[int, N
 
     def walk(pieces: tuple[Piece, ...], sure: Names) -> Names:
         for piece in pieces:
-            if isinstance(piece, Segment):
+            if isinstance(piece, KernelSegment):
                 taken_here = (n for n in taken[piece.number] if isinstance(n, Buffer))
                 unset.update((n, None) for n in taken_here if n not in sure)
                 sure = {**sure, **left[piece.number]}

@@ -13,7 +13,7 @@ from vyre_foundation.ir.walk import bodies, statements
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class KernelSegment:
     """Statements of one kernel. `number` is its position among the segments, in program order."""
 
     number: int
@@ -29,7 +29,7 @@ class Loop:
     pieces: tuple[Piece, ...]
 
 
-Piece = Segment | Loop
+Piece = KernelSegment | Loop
 
 
 def has_grid_barrier(body: Body) -> bool:
@@ -75,10 +75,10 @@ class _Cutter:
                 case _:
                     self._open.append(stmt)
 
-    def _close(self) -> Iterator[Segment]:
+    def _close(self) -> Iterator[KernelSegment]:
         """What has gathered since the last cut."""
         if self._open:
-            yield Segment(self._segments, tuple(self._open))
+            yield KernelSegment(self._segments, tuple(self._open))
             self._segments += 1
             self._open = []
 
@@ -100,9 +100,9 @@ def _around_grid_barriers(body: Body) -> set[int]:
     return found
 
 
-def segments(pieces: tuple[Piece, ...]) -> Iterator[Segment]:
+def segments(pieces: tuple[Piece, ...]) -> Iterator[KernelSegment]:
     """All segments, in program order."""
-    return (piece for piece in _all(pieces) if isinstance(piece, Segment))
+    return (piece for piece in _all(pieces) if isinstance(piece, KernelSegment))
 
 
 def loops(pieces: tuple[Piece, ...]) -> Iterator[Loop]:

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from vyre_driver.legalization.declare import declare, next_binding
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.grid.homes import Homes
 from vyre_driver.legalization.grid.liveness import Names, carried, touches
-from vyre_driver.legalization.grid.pieces import Loop, Piece, Segment, cut, has_grid_barrier, loops, segments
+from vyre_driver.legalization.grid.pieces import KernelSegment, Loop, Piece, cut, has_grid_barrier, loops, segments
 from vyre_driver.legalization.grid.recompute import needed, recomputable
-from vyre_driver.legalization.lowered import COUNTERS, Launch, Repeat, Step
+from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat, Step
 from vyre_driver.legalization.target import Target
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Cast, Expr, Id, IdKind, Literal, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import postorder, rewrite, statements
@@ -39,7 +39,7 @@ def split_at_grid_barriers(program: Program, target: Target) -> Split:
     """``a; grid_barrier; for i: (b; grid_barrier)``  →  kernels a and b, launched as ``a; repeat i: b``"""
     if target.grid_barrier or not has_grid_barrier(program.body):
         bound = tuple(b for b in program.buffers if b.binding is not None)
-        return Split((program,), (Launch(0),), bound)
+        return Split((program,), (KernelLaunch(0),), bound)
     return _Splitter(program).split()
 
 
@@ -60,7 +60,7 @@ class _Splitter:
             if self._counters
             else None
         )
-        self._homes = Homes(program, Fresh(program), next_binding(program) + bool(self._counters))
+        self._homes = Homes(program, Fresh.of(program), next_binding(program) + bool(self._counters))
         self._bodies: list[Body] = []
 
     def split(self) -> Split:
@@ -78,7 +78,7 @@ class _Splitter:
     def _steps(self, pieces: tuple[Piece, ...]) -> Iterator[Step]:
         for piece in pieces:
             match piece:
-                case Segment():
+                case KernelSegment():
                     if self._has_effects(piece):
                         yield self._launch(self._body(piece))
                 case Loop(number, stmt):
@@ -87,11 +87,11 @@ class _Splitter:
                         start, stop = self._for_host(stmt.start), self._for_host(stmt.stop)
                         yield Repeat(number, start, stop, stmt.step, steps)
 
-    def _launch(self, body: Body) -> Launch:
+    def _launch(self, body: Body) -> KernelLaunch:
         self._bodies.append(body)
-        return Launch(len(self._bodies) - 1)
+        return KernelLaunch(len(self._bodies) - 1)
 
-    def _has_effects(self, segment: Segment) -> bool:
+    def _has_effects(self, segment: KernelSegment) -> bool:
         """Whether anybody could tell that the segment has run."""
         stores = (s for s in statements(segment.body) if isinstance(s, (Store, Atomic)))
         return bool(self._carried.left[segment.number]) or any(s.buffer.binding is not None for s in stores)
@@ -120,7 +120,7 @@ class _Splitter:
         if arrays:
             yield self._launch((*self._homes.bind(arrays), *[self._homes.clear_array(a) for a in arrays]))
 
-    def _body(self, segment: Segment) -> Body:
+    def _body(self, segment: KernelSegment) -> Body:
         taken, left = self._carried.taken[segment.number], self._carried.left[segment.number]
         mentioned = [n for n in self._touches[segment.number].mentioned if isinstance(n, str)]
         again = needed(mentioned, self._values)
@@ -145,7 +145,7 @@ class _Splitter:
             if isinstance(name, str):
                 yield self._homes.take(name, self._types[name], mutable=name in self._mutable)
 
-    def _declare_unread(self, segment: Segment, taken: Names) -> Iterator[Stmt]:
+    def _declare_unread(self, segment: KernelSegment, taken: Names) -> Iterator[Stmt]:
         """Mutable locals that the segment sets, and whose old values nobody needs."""
         for name in self._touches[segment.number].mentioned:
             if isinstance(name, str) and name in self._mutable and name not in taken:

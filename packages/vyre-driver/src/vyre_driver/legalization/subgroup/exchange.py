@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 
 from vyre_driver.legalization.coordinates import add
 from vyre_driver.legalization.declare import workgroup_array
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.target import Target
 from vyre_foundation.dtype import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import Barrier, Body, Let, Stmt, Store, Subgroup, SubgroupOp
 from vyre_foundation.ops import OPS
 
@@ -60,7 +60,7 @@ class Shuffle(Exchange):
         return _converted(Local(name, self._carrier), value.dtype)
 
 
-class Memory(Exchange):
+class ExchangeMemory(Exchange):
     """Exchanges through an array with two elements for each invocation of the workgroup.
 
     The halves alternate: what is read from one is read before the barrier that follows the next write to the other,

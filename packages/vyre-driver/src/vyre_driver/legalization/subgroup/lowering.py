@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from vyre_driver.legalization.coordinates import local_index
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.subgroup.collectives import ballot, exclusive_scan, inclusive_scan, reduce
-from vyre_driver.legalization.subgroup.exchange import Exchange, Memory, Shuffle
+from vyre_driver.legalization.subgroup.exchange import Exchange, ExchangeMemory, Shuffle
 from vyre_driver.legalization.target import Target
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Let, Stmt, Subgroup, SubgroupOp
 from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
@@ -36,7 +36,7 @@ class _Lowering:
     def __init__(self, program: Program, size: int, target: Target) -> None:
         self._program, self._size, self._target = program, size, target
         self._caps = target.subgroups
-        self._fresh = Fresh(program)
+        self._fresh = Fresh.of(program)
         self._index = Local(self._fresh("local_index"), u32)
         self._lane = Local(self._fresh("lane"), u32)
         self._first = Local(self._fresh("first_lane"), u32)
@@ -114,5 +114,5 @@ class _Lowering:
         if carrier is not None:
             return Shuffle(self._fresh, [], carrier)
         if dtype not in self._arrays:
-            self._arrays[dtype] = Memory.array(dtype, self._program.workgroup_volume, self._fresh)
-        return Memory(self._fresh, [], self._arrays[dtype], self._index, self._first)
+            self._arrays[dtype] = ExchangeMemory.array(dtype, self._program.workgroup_volume, self._fresh)
+        return ExchangeMemory(self._fresh, [], self._arrays[dtype], self._index, self._first)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
@@ -22,6 +21,7 @@ from vyre_driver.vectorization.versioning.unchecked import Unchecked, rechecked
 from vyre_driver.vectorization.workgroups.structure import has_barrier
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt, trip_count
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements, with_bodies
@@ -53,7 +53,7 @@ def version_regions(program: Program, ranges: Ranges, target: Target) -> Program
 
 class _Versioner:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
-        self._ranges, self._target, self._fresh = ranges, target, Fresh(program)
+        self._ranges, self._target, self._fresh = ranges, target, Fresh.of(program)
         self._left = MAX_WORK * _operations(program.body)
 
     # ── regions ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vyre_driver.legalization.bounds import leaves
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.legalization.transform import rebuilt, transform
@@ -14,6 +13,7 @@ from vyre_driver.vectorization.versioning.extents import RING, Extents, nearest_
 from vyre_foundation.dtype import bool_, u32, u64
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Stmt, Store, Subgroup, Var
 from vyre_foundation.ir.walk import postorder, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS

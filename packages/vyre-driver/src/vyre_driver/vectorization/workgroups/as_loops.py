@@ -12,11 +12,10 @@ from functools import partial
 
 from vyre_driver.legalization.coordinates import add, multiply
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Arrangement, Groups, Target, unsupported
-from vyre_driver.vectorization.workgroups.coarsening import Batch, coarsening_limit
+from vyre_driver.vectorization.workgroups.coarsening import GroupBatch, coarsening_limit
 from vyre_driver.vectorization.workgroups.crossing import (
     crossing_locals,
     has_early_return,
@@ -24,7 +23,7 @@ from vyre_driver.vectorization.workgroups.crossing import (
     phases,
     recomputed,
 )
-from vyre_driver.vectorization.workgroups.invocation import Invocation, Workgroup
+from vyre_driver.vectorization.workgroups.invocation import LoopInvocation, Workgroup
 from vyre_driver.vectorization.workgroups.lanes import Limit, end_of_loop, split_guard
 from vyre_driver.vectorization.workgroups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.vectorization.workgroups.orders import Orders
@@ -43,6 +42,7 @@ from vyre_driver.vectorization.workgroups.structure import (
 )
 from vyre_foundation.dtype import bool_, u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -134,7 +134,7 @@ def _flat(program: Program) -> Program:
 
 class _Grouper:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
-        self._ranges, self._fresh = ranges, Fresh(program)
+        self._ranges, self._fresh = ranges, Fresh.of(program)
         self._is_wide = target.wide_indices and u64 in target.arithmetic
         self._nodes, self._group = structure(program.body, self._fresh)
         everything = (*program.body, *(stmt for phase in phases(self._nodes) for stmt in phase.body))
@@ -156,11 +156,11 @@ class _Grouper:
         self._limits: tuple[Limit, ...] = ()
         self._strip = dict[int, Strip]()
         self._first = {axis: Local(self._fresh(f"first_{'xyz'[axis]}"), u32) for axis in self._axes}
-        self._batch = Batch.of(program, self._first[0], self._fresh, ranges, self.most) if self.most > 1 else None
+        self._batch = GroupBatch.of(program, self._first[0], self._fresh, ranges, self.most) if self.most > 1 else None
         images = {} if self._batch is None else self._batch.images
         self._workgroup = Workgroup(self.memory, ranges, self._fresh, self._first, images)
         zeros = dict.fromkeys(range(3), literal(u32, 0))
-        self._at_group = Invocation(self._workgroup, zeros, literal(u32, 0), {}).expr
+        self._at_group = LoopInvocation(self._workgroup, zeros, literal(u32, 0), {}).expr
 
     def program(self) -> Program:
         body = (*self._first_ids(), *self._emit(self._nodes))
@@ -223,7 +223,7 @@ class _Grouper:
         """Those of a new loop over the invocations, by axis."""
         return {axis: Local(self._fresh(f"local_{'xyz'[axis]}"), u32) for axis in self._axes}
 
-    def _invocation(self, counters: Mapping[int, Local], names: Mapping[str, str]) -> Invocation:
+    def _invocation(self, counters: Mapping[int, Local], names: Mapping[str, str]) -> LoopInvocation:
         """The one that the counters of a loop stand at."""
         ids: dict[int, Expr] = dict.fromkeys(range(3), literal(u32, 0))
         for axis, counter in counters.items():
@@ -231,7 +231,7 @@ class _Grouper:
             self._ranges.learn(counter, 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn_whole(add(self._first[axis], ids[axis]))
-        return Invocation(self._workgroup, ids, self._lane(ids), names)
+        return LoopInvocation(self._workgroup, ids, self._lane(ids), names)
 
     def _for_all(
         self,
@@ -336,11 +336,11 @@ class _Grouper:
         self._ranges.learn(lane, 0, self._program.workgroup_volume - 1)
         return lane
 
-    def _farewell(self, invocation: Invocation, is_last: bool) -> Body:
+    def _farewell(self, invocation: LoopInvocation, is_last: bool) -> Body:
         """What an invocation leaves behind that ends early: later phases pass it over."""
         return () if is_last or self._gone is None else (invocation.spill(self._gone, literal(bool_, 1)),)
 
-    def _take(self, invocation: Invocation, taken: dict[str, str]) -> Iterator[Stmt]:
+    def _take(self, invocation: LoopInvocation, taken: dict[str, str]) -> Iterator[Stmt]:
         """The locals of other phases, under the names that they have in this one."""
         if self._gone is not None:
             yield If(invocation.spilled(self._gone), (Continue(),))
@@ -348,11 +348,11 @@ class _Grouper:
             kind = Var if name in self._mutable else Let
             yield kind(here, self._here(invocation, name))
 
-    def _here(self, invocation: Invocation, name: str) -> Expr:
+    def _here(self, invocation: LoopInvocation, name: str) -> Expr:
         """A local of another phase, for an invocation."""
         return invocation.expr(self._recomputed[name]) if name in self._recomputed else invocation.spilled(name)
 
-    def _leave(self, invocation: Invocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
+    def _leave(self, invocation: LoopInvocation, body: Body, names: dict[str, str]) -> Iterator[Stmt]:
         """What other phases may look at, as it is now."""
         changed = declared_locals(body).keys() | {s.name for s in statements(body) if isinstance(s, Assign)}
         for name in sorted(changed & self.memory.spilled.keys(), key=self._places.__getitem__):

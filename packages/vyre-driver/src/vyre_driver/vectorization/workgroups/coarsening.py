@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from vyre_driver.legalization.coordinates import multiply
 from vyre_driver.legalization.declare import next_binding
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RUNS
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.vectorization.workgroups.structure import Choice, Limited, LockstepLoop, Node, Phase, UniformLoop
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Break, For, Let
 from vyre_foundation.ir.walk import statements
@@ -77,7 +77,7 @@ def runs_buffer(binding: int) -> Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class GroupBatch:
     """The workgroups of one work item: `first` is the global id on x of its first invocation, `end` their number."""
 
     buffer: Buffer
@@ -87,7 +87,7 @@ class Batch:
     size: int
 
     @classmethod
-    def of(cls, program: Program, first: Local, fresh: Fresh, ranges: Ranges, most: int) -> Batch:
+    def of(cls, program: Program, first: Local, fresh: Fresh, ranges: Ranges, most: int) -> GroupBatch:
         """Of `program`, whose workgroups are as they were written."""
         group, end = Local(fresh("first_group"), u32), Local(fresh("end_x"), u32)
         size = program.workgroup_size[0]

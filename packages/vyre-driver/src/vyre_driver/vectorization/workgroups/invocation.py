@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vyre_driver.legalization.coordinates import add
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_driver.vectorization.workgroups.memory import GroupMemory
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Load, Local, Select
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, For, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import rewrite_body, with_expressions
 from vyre_foundation.ops import OPS
@@ -29,7 +29,7 @@ class Workgroup:
     images: Mapping[Expr, Expr]
 
 
-class Invocation:
+class LoopInvocation:
     """`ids` are the local ids by axis, `lane` is the number among the workgroup's invocations. `names` are what locals
     are called here; others that live in memory are read from there."""
 

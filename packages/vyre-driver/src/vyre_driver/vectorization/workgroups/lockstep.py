@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vyre_driver.legalization.fresh import Fresh
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Let, Stmt, Var
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.ops import OPS

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vyre_driver.legalization.coordinates import add, multiply
-from vyre_driver.legalization.fresh import Fresh
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Load, Select, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
 

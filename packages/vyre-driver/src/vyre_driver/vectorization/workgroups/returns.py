@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vyre_driver.legalization.fresh import Fresh
 from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.expr import Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Return, Stmt, Var
 from vyre_foundation.ir.walk import statements
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from vyre_driver.legalization.fresh import Fresh
 from vyre_driver.legalization.lowered import RARELY
 from vyre_driver.legalization.rare import as_selections, is_rare_branch
 from vyre_driver.vectorization.workgroups.lanes import Limit, split_guard
@@ -20,6 +19,7 @@ from vyre_driver.vectorization.workgroups.values import FAR, GroupValues, Stride
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
+from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import (
     Atomic,
     Barrier,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_driver.legalization.lowered import COUNTERS, Launch, Repeat
+from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DTYPES, bool_, f32, i8, i32, i64, u32, u64
 from vyre_foundation.ir.buffer import Memory, Per, PerLaunch
@@ -124,7 +124,7 @@ def test_loops_around_barriers_become_loops_of_the_host(rounds, case, check):
             p.grid_barrier()
         p.write("out", u32, like=a)[i] = total.get()
     lowered = check(case(p.build(), {**DATA, "n": [0] * rounds}), "full")
-    assert [type(step) for step in lowered.schedule] == [Launch, Repeat, Launch]
+    assert [type(step) for step in lowered.schedule] == [KernelLaunch, Repeat, KernelLaunch]
     assert added(lowered) == {"total0_kept", COUNTERS}
 
 
@@ -145,7 +145,7 @@ def test_loops_may_be_nested_and_count_in_any_type(case, check):
     lowered = check(case(p.build(), {**DATA, "n": [0, 0]}, grid=(6, 1, 1)), "full")
     (outer,) = lowered.schedule
     assert isinstance(outer, Repeat)
-    assert [type(step) for step in outer.body] == [Repeat, Launch]
+    assert [type(step) for step in outer.body] == [Repeat, KernelLaunch]
     assert lowered.buffers[COUNTERS].count == 2
     assert lowered.buffers[COUNTERS].dtype is u64
 
@@ -185,7 +185,7 @@ def test_arrays_survive_and_begin_as_zeros_in_every_iteration(iterations, case, 
     lowered = check(case(p.build(), DATA, iterations=iterations), "full")
     assert lowered.buffers["shared_kept"].count == PerLaunch(Per.WORKGROUP, 6)
     assert lowered.buffers["own_kept"].count == PerLaunch(Per.INVOCATION, 3)
-    assert isinstance(lowered.schedule[0], Launch)  # clears them
+    assert isinstance(lowered.schedule[0], KernelLaunch)  # clears them
 
 
 def test_arrays_that_nobody_reads_later_are_not_kept(case, check):
@@ -280,7 +280,7 @@ def test_a_target_with_grid_barriers_keeps_them(case, check):
         a[i] = x
     lowered = check(case(p.build(), DATA), "rich")
     assert len(lowered.kernels) == 1
-    assert lowered.schedule == (Launch(0),)
+    assert lowered.schedule == (KernelLaunch(0),)
 
 
 def test_an_empty_grid_runs_nothing(case, check):

@@ -46,9 +46,9 @@ from vyre_foundation.optimize.rules import (
     shifts,
     strength,
 )
-from vyre_foundation.optimize.rules.rule import Rule
+from vyre_foundation.optimize.rules.rule import RewriteRule
 
-DOMAINS: dict[str, tuple[Rule, ...]] = {
+DOMAINS: dict[str, tuple[RewriteRule, ...]] = {
     "laws": laws.RULES,
     "integers": integers.RULES,
     "strength": strength.RULES,
@@ -62,4 +62,4 @@ DOMAINS: dict[str, tuple[Rule, ...]] = {
 }
 """In the order in which rules are tried."""
 
-RULES: tuple[Rule, ...] = tuple(rule for rules in DOMAINS.values() for rule in rules)
+RULES: tuple[RewriteRule, ...] = tuple(rule for rules in DOMAINS.values() for rule in rules)

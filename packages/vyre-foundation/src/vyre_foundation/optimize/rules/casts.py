@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vyre_foundation.dtype import DTYPES, NUMBERS, DType, bool_
-from vyre_foundation.optimize.rules.rule import INTEGER, NUMBER, Fits, Rule, Survives, Types, rule
+from vyre_foundation.optimize.rules.rule import INTEGER, NUMBER, Fits, RewriteRule, Survives, Types, rule
 from vyre_foundation.optimize.rules.term import FALSE, Variable, bitcast, cast, eq, ne, op, p, values, x
 
 a, b = values("x y", "A")
@@ -63,7 +63,7 @@ FLOATS_BOTH  = Types("floats", "A B", lambda a, b: a.is_float and b.is_float)
 # fmt: on
 
 
-def _compared() -> Iterator[Rule]:
+def _compared() -> Iterator[RewriteRule]:
     """Values are compared in the type in which they are, not in one that only holds them."""
     for id in ("eq", "ne", "lt", "le"):
         yield rule(EXACT, op(id, cast("B", a), cast("B", b)), op(id, a, b))
@@ -73,7 +73,7 @@ def _compared() -> Iterator[Rule]:
             yield rule(EXACT, op(id, c_B, cast("B", a)), op(id, cast("A", c_B), a), Survives(c_B, "A"))
 
 
-def _narrow() -> Iterator[Rule]:
+def _narrow() -> Iterator[RewriteRule]:
     """The low bits of a result depend on the low bits of the operands only."""
     for id in ("add", "sub", "mul", "and", "or", "xor"):
         yield rule(WIDER, cast("A", op(id, cast("B", a), cast("B", b))), op(id, a, b))
@@ -84,7 +84,7 @@ def _narrow() -> Iterator[Rule]:
         yield rule(WIDER, cast("A", op(id, cast("B", a))), op(id, a))
 
 
-def _classes() -> Iterator[Rule]:
+def _classes() -> Iterator[RewriteRule]:
     for id in ("floor", "ceil", "trunc", "round"):
         yield rule(INTO_FLOAT, op(id, cast("B", a)), cast("B", a))
     yield rule(INTO_FLOAT, op("is_nan", cast("B", a)), FALSE)

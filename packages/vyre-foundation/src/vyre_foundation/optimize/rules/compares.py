@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vyre_foundation.optimize.rules.rule import ANY, BITS, BOOL, FLOAT, INTEGER, NUMBER, Rule, rule
+from vyre_foundation.optimize.rules.rule import ANY, BITS, BOOL, FLOAT, INTEGER, NUMBER, RewriteRule, rule
 from vyre_foundation.optimize.rules.term import FALSE, TRUE, c, d, eq, ne, op, x, y, z
 
 INF, NAN = float("inf"), float("nan")
 
 
-def _equalities() -> Iterator[Rule]:
+def _equalities() -> Iterator[RewriteRule]:
     """What is true of both `eq` and `ne`: each side may be changed by what can be undone."""
     for same in eq, ne:
         yield rule(BITS, same(x ^ y, 0), same(x, y))
@@ -31,7 +31,7 @@ def _equalities() -> Iterator[Rule]:
         yield rule(INTEGER, same(x + z, y + z),  same(x, y))  # fmt: skip
 
 
-def _classes() -> Iterator[Rule]:
+def _classes() -> Iterator[RewriteRule]:
     """The sign says nothing about the class of a float."""
     for id in ("is_nan", "is_inf", "is_finite"):
         yield rule(FLOAT, op(id, -x), op(id, x))

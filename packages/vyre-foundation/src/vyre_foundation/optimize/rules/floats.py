@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from vyre_foundation.dtype import DType, f32, f64
 from vyre_foundation.ops.scalar import Scalar, round_float
-from vyre_foundation.optimize.rules.rule import FLOAT, Rule, Test, any_of, rule
+from vyre_foundation.optimize.rules.rule import FLOAT, RewriteRule, Test, any_of, rule
 from vyre_foundation.optimize.rules.term import c, op, x, y, z
 
 FUSED = any_of("f32, f64", (f32, f64))
@@ -29,7 +29,7 @@ def _is_negative(dtype: DType, value: Scalar) -> bool:
     return value == value and math.copysign(1, value) < 0
 
 
-def _roundings() -> Iterator[Rule]:
+def _roundings() -> Iterator[RewriteRule]:
     """What is integral stays what it is."""
     for outer in ("floor", "ceil", "trunc", "round"):
         for inner in ("floor", "ceil", "trunc", "round"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.ops import OPS, Laws, Op
-from vyre_foundation.optimize.rules.rule import COMMUTATIVE, Rule, Types, rule
+from vyre_foundation.optimize.rules.rule import COMMUTATIVE, RewriteRule, Types, rule
 from vyre_foundation.optimize.rules.term import Node, c, d, term, x, y
 
 
@@ -14,7 +14,7 @@ def _types(op: Op, is_float: bool) -> tuple[DType, ...]:
     return tuple(t for t in op.accepts if t.is_float is is_float)
 
 
-def _of_laws(op: Op, laws: Laws, types: Types) -> Iterator[Rule]:
+def _of_laws(op: Op, laws: Laws, types: Types) -> Iterator[RewriteRule]:
     def f(*operands: object) -> Node:
         return Node(op, tuple(map(term, operands)))  # type: ignore[arg-type]
 
@@ -34,7 +34,7 @@ def _of_laws(op: Op, laws: Laws, types: Types) -> Iterator[Rule]:
         yield rule(types, f(f(x, c), d), f(x, f(c, d)))
 
 
-def _rules() -> Iterator[Rule]:
+def _rules() -> Iterator[RewriteRule]:
     for op in OPS.values():
         for is_float, laws in ((False, op.laws), (True, op.float_laws)):
             dtypes = _types(op, is_float)
@@ -43,7 +43,7 @@ def _rules() -> Iterator[Rule]:
                 yield from _of_laws(op, laws, Types(text, "T", dtypes.__contains__))
 
 
-def _ordered() -> Iterator[Rule]:
+def _ordered() -> Iterator[RewriteRule]:
     """Of a commutative op, a literal is the right operand."""
     for op in COMMUTATIVE:
         yield rule(Types("its types", "T", op.accepts.__contains__), Node(op, (c, x)), Node(op, (x, c)))

@@ -103,7 +103,7 @@ Condition = Holds | Fits | Test | Survives
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class RewriteRule:
     """`left` equals `right`, bit for bit, for all values of all variables that meet `where`, in all of `types`."""
 
     types: Types
@@ -121,9 +121,9 @@ class Rule:
         return _orders(self.left)
 
 
-def rule(types: Types, left: Node, right: Term | float | str, *where: Node | Condition) -> Rule:
+def rule(types: Types, left: Node, right: Term | float | str, *where: Node | Condition) -> RewriteRule:
     """A rule; a comparison among the conditions speaks of unbounded integers."""
-    return Rule(types, left, term(right), tuple(Holds(w) if isinstance(w, Node) else w for w in where))
+    return RewriteRule(types, left, term(right), tuple(Holds(w) if isinstance(w, Node) else w for w in where))
 
 
 COMMUTATIVE = tuple(op for op in OPS.values() if all(op.laws_for(dtype).commutative for dtype in op.accepts))
@@ -143,7 +143,7 @@ def is_literal(term: Term) -> bool:
     return isinstance(term, Number) or (isinstance(term, Variable) and term.is_literal)
 
 
-def operands_are(rule: Rule, dtype: DType) -> bool:
+def operands_are(rule: RewriteRule, dtype: DType) -> bool:
     """Whether the operands of the left side can be of this type."""
     type = operand_type(rule.left) if isinstance(rule.left.symbol, Op) else None
     if isinstance(type, DType):

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vyre_foundation.ops import OPS, Tier
-from vyre_foundation.optimize.rules.rule import ANY, BITS, BOOL, COMMUTATIVE, INTEGER, SIGNED_INTEGER, Rule, Types, rule
+from vyre_foundation.optimize.rules.rule import (
+    ANY,
+    BITS,
+    BOOL,
+    COMMUTATIVE,
+    INTEGER,
+    SIGNED_INTEGER,
+    RewriteRule,
+    Types,
+    rule,
+)
 from vyre_foundation.optimize.rules.term import (
     FALSE,
     TRUE,
@@ -32,7 +42,7 @@ from vyre_foundation.optimize.rules.term import (
 (e,) = literals("e")
 
 
-def _of_literals() -> Iterator[Rule]:
+def _of_literals() -> Iterator[RewriteRule]:
     """An op on a choice of literals is a choice of literals, where that makes the other operand a literal too."""
     for row in OPS.values():
         if row.tier is Tier.RAW or row.arity == 3 or row.id in ("gt", "ge"):

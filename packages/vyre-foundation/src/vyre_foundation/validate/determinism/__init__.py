@@ -34,8 +34,8 @@ from vyre_foundation.validate.access import ATOMIC_MEMORY
 from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.determinism.accesses import Collector, TooMuch
 from vyre_foundation.validate.determinism.conflicts import Conflicts
-from vyre_foundation.validate.determinism.forms import Forms
-from vyre_foundation.validate.determinism.guards import Guards
+from vyre_foundation.validate.determinism.forms import Polynomials
+from vyre_foundation.validate.determinism.guards import PathConditions
 from vyre_foundation.validate.determinism.identity import Between, Identity
 from vyre_foundation.validate.determinism.phases import find_phases
 from vyre_foundation.validate.determinism.reasons import Reasons, too_large
@@ -59,7 +59,7 @@ def find_determinism(
         return Determinism((), axes)
     declared = {d[0]: place for place in outline.places if (d := declaration(place.stmt)) is not None}
     stability = find_stability(nodes, declared, written)
-    forms = Forms(program, declared, ranges, stability.unstable, axes)
+    forms = Polynomials(program, declared, ranges, stability.unstable, axes)
     used = frozenset(node.name for node in nodes if isinstance(node, Local))
 
     def is_fixed(leaf: Expr, between: Between) -> bool:
@@ -67,7 +67,7 @@ def find_determinism(
         level = uniformity.get(leaf, Uniformity.NONE)
         return leaf not in stability.varying and level.value >= needed.value
 
-    guards = Guards(forms, declared, stability.unstable)
+    guards = PathConditions(forms, declared, stability.unstable)
     is_constant = partial(is_fixed, between=Between.GROUPS)
     try:
         accesses = Collector(outline, guards, stability.loading, written, used, is_constant).collect()

@@ -10,14 +10,14 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Load
 from vyre_foundation.ir.stmt import Atomic, AtomicOp, For, If, Region, Store
 from vyre_foundation.validate.control import leaves
-from vyre_foundation.validate.determinism.guards import EVERYWHERE, Guard, Guards
+from vyre_foundation.validate.determinism.guards import EVERYWHERE, PathCondition, PathConditions
 from vyre_foundation.validate.outline import Outline, Place
 
 MAX_VISITS = 500_000
 """How many expressions may be looked at for loads, statement by statement."""
 
 
-class Kind(Enum):
+class AccessKind(Enum):
     """How an access takes part in the order of things."""
 
     LOAD = "load"
@@ -30,20 +30,20 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class MemoryAccess:
     """One access. `op` is that of an atomic, `value` what an exchange leaves that commutes."""
 
-    kind: Kind
+    kind: AccessKind
     buffer: Buffer
     index: Expr
     place: Place
-    guard: Guard
+    guard: PathCondition
     op: AtomicOp | None = None
     value: Expr | None = None
 
-    def commutes_with(self, other: Access) -> bool:
+    def commutes_with(self, other: MemoryAccess) -> bool:
         """Whether the order of the two does not show, whichever invocations make them."""
-        if self.kind not in (Kind.LOAD, Kind.COMMUTES):
+        if self.kind not in (AccessKind.LOAD, AccessKind.COMMUTES):
             return False
         return self.kind is other.kind and self.op is other.op and self.value is other.value
 
@@ -59,13 +59,13 @@ class Collector:
     def __init__(
         self,
         outline: Outline,
-        guards: Guards,
+        guards: PathConditions,
         loading: AbstractSet[Expr],
         written: AbstractSet[Buffer],
         used: AbstractSet[str],
         is_constant: Callable[[Expr], bool],
     ) -> None:
-        self.accesses: list[Access] = []
+        self.accesses: list[MemoryAccess] = []
         self._outline = outline
         self._guards = guards
         self._loading = loading
@@ -74,11 +74,11 @@ class Collector:
         self._is_constant = is_constant
         self._visits = 0
 
-    def collect(self) -> list[Access]:
+    def collect(self) -> list[MemoryAccess]:
         self._body(self._outline.top, EVERYWHERE)
         return self.accesses
 
-    def _body(self, places: Sequence[Place], guard: Guard) -> Guard:
+    def _body(self, places: Sequence[Place], guard: PathCondition) -> PathCondition:
         """Collect in a body; what is known at its end."""
         for place in places:
             self._statement(place, guard)
@@ -99,23 +99,23 @@ class Collector:
                     guard = self._body(body, guard)
         return guard
 
-    def _statement(self, place: Place, guard: Guard) -> None:
+    def _statement(self, place: Place, guard: PathCondition) -> None:
         for _, root in place.roots():
             self._loads(place, guard, root)
         match place.stmt:
             case Store(buffer, index) if buffer in self._written:
-                self.accesses.append(Access(Kind.STORE, buffer, index, place, guard))
+                self.accesses.append(MemoryAccess(AccessKind.STORE, buffer, index, place, guard))
             case Atomic(op, buffer, index) as atomic if buffer in self._written:
-                kind = Kind.ORDERED if self._is_ordered(atomic) else Kind.COMMUTES
-                value = atomic.value if op is AtomicOp.EXCHANGE and kind is Kind.COMMUTES else None
-                self.accesses.append(Access(kind, buffer, index, place, guard, op, value))
+                kind = AccessKind.ORDERED if self._is_ordered(atomic) else AccessKind.COMMUTES
+                value = atomic.value if op is AtomicOp.EXCHANGE and kind is AccessKind.COMMUTES else None
+                self.accesses.append(MemoryAccess(kind, buffer, index, place, guard, op, value))
 
     def _is_ordered(self, stmt: Atomic) -> bool:
         if stmt.op is AtomicOp.EXCHANGE and not self._is_constant(stmt.value):
             return True
         return stmt.op is AtomicOp.COMPARE_EXCHANGE or stmt.result in self._used
 
-    def _loads(self, place: Place, guard: Guard, root: Expr) -> None:
+    def _loads(self, place: Place, guard: PathCondition, root: Expr) -> None:
         """The loads under `root`; only what has such loads inside is looked at."""
         if root not in self._loading:
             return
@@ -125,7 +125,7 @@ class Collector:
             node = work.pop()
             self._visits += 1
             if isinstance(node, Load) and node.buffer in self._written:
-                self.accesses.append(Access(Kind.LOAD, node.buffer, node.index, place, guard))
+                self.accesses.append(MemoryAccess(AccessKind.LOAD, node.buffer, node.index, place, guard))
             new = [a for a in node.args if a in self._loading and a not in seen]
             seen.update(new)
             work += new

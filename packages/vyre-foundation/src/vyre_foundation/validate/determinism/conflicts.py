@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.validate.buffers import MAX_LENGTH
-from vyre_foundation.validate.determinism.accesses import Access
-from vyre_foundation.validate.determinism.forms import Forms
+from vyre_foundation.validate.determinism.accesses import MemoryAccess
+from vyre_foundation.validate.determinism.forms import Polynomials
 from vyre_foundation.validate.determinism.identity import Between, Identity
 from vyre_foundation.validate.determinism.ownership import are_owned
 from vyre_foundation.validate.determinism.phases import Phases, undivided
@@ -21,14 +21,14 @@ MAX_CHECKS = 200_000
 class Conflicts:
     """Finds sets of accesses of which nothing proves that they do not meet."""
 
-    def __init__(self, forms: Forms, views: Views, identity: Identity) -> None:
+    def __init__(self, forms: Polynomials, views: Views, identity: Identity) -> None:
         self._forms = forms
         self._views = views
         self._identity = identity
-        self._ranges: dict[Access, Interval] = {}
-        self._seen: dict[tuple[Access, Between], View] = {}
+        self._ranges: dict[MemoryAccess, Interval] = {}
+        self._seen: dict[tuple[MemoryAccess, Between], View] = {}
 
-    def find(self, accesses: Sequence[Access], phases: Phases, between: Between) -> Iterator[list[Access]]:
+    def find(self, accesses: Sequence[MemoryAccess], phases: Phases, between: Between) -> Iterator[list[MemoryAccess]]:
         """Sets of accesses that two of the compared invocations may make to one element in one interval."""
         stretches = _by_stretch(accesses, phases)
         meetings = [(a, b) for a, b in phases.meetings if a in stretches and b in stretches]
@@ -45,9 +45,9 @@ class Conflicts:
                     if not _commute(cluster) and not self._are_owned(cluster, between):
                         yield cluster
 
-    def _clusters(self, accesses: Sequence[Access]) -> Iterator[list[Access]]:
+    def _clusters(self, accesses: Sequence[MemoryAccess]) -> Iterator[list[MemoryAccess]]:
         """Sets whose ranges of indices overlap, directly or by way of others; accesses out of bounds are none."""
-        cluster: list[Access] = []
+        cluster: list[MemoryAccess] = []
         end = -1
         for access in sorted(accesses, key=lambda a: self._range(a).low):
             low, high = self._range(access)
@@ -61,7 +61,7 @@ class Conflicts:
         if cluster:
             yield cluster
 
-    def _range(self, access: Access) -> Interval:
+    def _range(self, access: MemoryAccess) -> Interval:
         """The elements that an access may touch."""
         if access not in self._ranges:
             found = self._forms.exact(access.index, access.guard.bounds)
@@ -71,25 +71,25 @@ class Conflicts:
             self._ranges[access] = Interval(max(low, 0), min(high, last))
         return self._ranges[access]
 
-    def _are_owned(self, cluster: Sequence[Access], between: Between) -> bool:
+    def _are_owned(self, cluster: Sequence[MemoryAccess], between: Between) -> bool:
         views = [self._view(access, between) for access in cluster]
         return are_owned(views, self._identity.needed(between), self._identity)
 
-    def _view(self, access: Access, between: Between) -> View:
+    def _view(self, access: MemoryAccess, between: Between) -> View:
         key = access, between
         if key not in self._seen:
             self._seen[key] = self._views.of(access, between)
         return self._seen[key]
 
 
-def _by_stretch(accesses: Sequence[Access], phases: Phases) -> Mapping[int, Mapping[Buffer, list[Access]]]:
-    stretches: dict[int, dict[Buffer, list[Access]]] = {}
+def _by_stretch(accesses: Sequence[MemoryAccess], phases: Phases) -> Mapping[int, Mapping[Buffer, list[MemoryAccess]]]:
+    stretches: dict[int, dict[Buffer, list[MemoryAccess]]] = {}
     for access in accesses:
         by_buffer = stretches.setdefault(phases.stretch[access.place.number], {})
         by_buffer.setdefault(access.buffer, []).append(access)
     return stretches
 
 
-def _commute(cluster: Sequence[Access]) -> bool:
+def _commute(cluster: Sequence[MemoryAccess]) -> bool:
     """Whether the order of these accesses does not show, whichever invocations make them."""
     return all(access.commutes_with(cluster[0]) for access in cluster)

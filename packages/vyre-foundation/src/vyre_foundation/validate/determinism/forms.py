@@ -31,7 +31,7 @@ GLOBAL = Local("the linear global id", u32)
 GROUP = Local("the linear workgroup id", u32)
 
 
-class Order(dict[Expr, int]):
+class LeafOrder(dict[Expr, int]):
     """The order of the leaves in a product: that in which products first have them, the same in every process."""
 
     def __missing__(self, leaf: Expr) -> int:
@@ -40,30 +40,30 @@ class Order(dict[Expr, int]):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Polynomial:
     """``const + Σ terms[m] · Π m``"""
 
     const: int
     terms: Mapping[Monomial, int]
 
-    def plus(self, other: Form, factor: int = 1) -> Form:
+    def plus(self, other: Polynomial, factor: int = 1) -> Polynomial:
         terms = dict(self.terms)
         for monomial, coefficient in other.terms.items():
             terms[monomial] = terms.get(monomial, 0) + factor * coefficient
-        return Form(self.const + factor * other.const, {m: c for m, c in terms.items() if c})
+        return Polynomial(self.const + factor * other.const, {m: c for m, c in terms.items() if c})
 
-    def times(self, other: Form, order: Order) -> Form:
-        total = Form(self.const * other.const, {})
-        total = total.plus(Form(0, self.terms), other.const).plus(Form(0, other.terms), self.const)
+    def times(self, other: Polynomial, order: LeafOrder) -> Polynomial:
+        total = Polynomial(self.const * other.const, {})
+        total = total.plus(Polynomial(0, self.terms), other.const).plus(Polynomial(0, other.terms), self.const)
         for (a, x), (b, y) in product(self.terms.items(), other.terms.items()):
-            total = total.plus(Form(0, {tuple(sorted((*a, *b), key=order.__getitem__)): x * y}))
+            total = total.plus(Polynomial(0, {tuple(sorted((*a, *b), key=order.__getitem__)): x * y}))
         return total
 
-    def modulo(self, bits: int) -> Form:
+    def modulo(self, bits: int) -> Polynomial:
         """With numbers as near to zero as they are modulo 2**bits."""
         half = 1 << (bits - 1)
         terms = {m: (c + half) % (2 * half) - half for m, c in self.terms.items()}
-        return Form((self.const + half) % (2 * half) - half, {m: c for m, c in terms.items() if c})
+        return Polynomial((self.const + half) % (2 * half) - half, {m: c for m, c in terms.items() if c})
 
     def interval(self, bounds: Mapping[Expr, Interval], otherwise: Mapping[Expr, Interval]) -> Interval:
         """What the form comes to over the integers, for leaves within `bounds`, or `otherwise`."""
@@ -89,7 +89,7 @@ class Form:
         return None
 
 
-class Forms:
+class Polynomials:
     """The forms of a program's integer expressions, each found once.
 
     `unstable` are expressions that may change while the locals in them do not: they read memory that somebody writes,
@@ -108,11 +108,11 @@ class Forms:
         self.bounds = {**ranges, GLOBAL: Interval(0, MAX_AXIS_INVOCATIONS - 1), GROUP: Interval(0, groups - 1)}
         self._declared = declared
         self._unstable = unstable
-        self._known: dict[Expr, Form] = {}
-        self._order = Order()
+        self._known: dict[Expr, Polynomial] = {}
+        self._order = LeafOrder()
         self._linear = _linear_ids(program, axes, self._order)
 
-    def of(self, root: Expr) -> Form:
+    def of(self, root: Expr) -> Polynomial:
         """The form of an integer expression: equal to it modulo 2**bits of its type."""
         stack = [root]
         while stack:
@@ -127,16 +127,16 @@ class Forms:
                 self._known[node] = self._combined(node, [self._known[s] for s in sources])
         return self._known[root]
 
-    def exact(self, root: Expr, bounds: Mapping[Expr, Interval]) -> tuple[Form, Interval] | None:
+    def exact(self, root: Expr, bounds: Mapping[Expr, Interval]) -> tuple[Polynomial, Interval] | None:
         """The form that equals `root` over the integers, and its bounds, for leaves within `bounds`; None: may wrap."""
         form = self.of(root)
         low, high = form.interval(bounds, self.bounds)
         shift = (root.dtype.lowest - low + (1 << root.dtype.bits) - 1) >> root.dtype.bits << root.dtype.bits
         if high + shift > root.dtype.highest:
             return None
-        return Form(form.const + shift, form.terms), Interval(low + shift, high + shift)
+        return Polynomial(form.const + shift, form.terms), Interval(low + shift, high + shift)
 
-    def is_stable(self, form: Form) -> bool:
+    def is_stable(self, form: Polynomial) -> bool:
         """Whether all leaves of `form` keep their value."""
         return not any(leaf in self._unstable for monomial in form.terms for leaf in monomial)
 
@@ -156,16 +156,16 @@ class Forms:
                     return (stmt.value,)
         return ()
 
-    def _combined(self, node: Expr, operands: Sequence[Form]) -> Form:
+    def _combined(self, node: Expr, operands: Sequence[Polynomial]) -> Polynomial:
         bounds = self.bounds[node]
         if bounds.low == bounds.high:
-            return Form(bounds.low, {})
+            return Polynomial(bounds.low, {})
         form = self._sum(node, operands) if operands else None
         if form is None or not form.is_small:
-            return Form(0, {(node,): 1})
+            return Polynomial(0, {(node,): 1})
         return self._recognised(form.modulo(node.dtype.bits))
 
-    def _sum(self, node: Expr, operands: Sequence[Form]) -> Form | None:
+    def _sum(self, node: Expr, operands: Sequence[Polynomial]) -> Polynomial | None:
         """The form of `node` from those of its sources; None makes it a leaf."""
         x = operands[0]
         match node:
@@ -180,7 +180,7 @@ class Forms:
             case _:
                 return None
 
-    def _applied(self, node: Apply, operands: Sequence[Form]) -> Form | None:
+    def _applied(self, node: Apply, operands: Sequence[Polynomial]) -> Polynomial | None:
         x, y = operands[0], operands[-1]
         match node.op.id:
             case "add":
@@ -188,51 +188,51 @@ class Forms:
             case "sub":
                 return x.plus(y, -1)
             case "neg":
-                return Form(0, {}).plus(x, -1)
+                return Polynomial(0, {}).plus(x, -1)
             case "mul":
                 return x.times(y, self._order)
             case "shl" | "raw_shl":
-                return None if y.terms else x.times(Form(1 << y.const % node.dtype.bits, {}), self._order)
+                return None if y.terms else x.times(Polynomial(1 << y.const % node.dtype.bits, {}), self._order)
             case _:
                 return x.plus(y) if self._share_no_bits(node, x, y) else None
 
-    def _as_exact(self, expr: Expr) -> Form | None:
+    def _as_exact(self, expr: Expr) -> Polynomial | None:
         found = self.exact(expr, {})
         return None if found is None else found[0]
 
-    def _share_no_bits(self, node: Apply, x: Form, y: Form) -> bool:
+    def _share_no_bits(self, node: Apply, x: Polynomial, y: Polynomial) -> bool:
         """Whether one operand of an `or` or `xor` is below the lowest bit that the other can have: then it adds."""
         return _is_below(self.bounds[node.args[1]], x) or _is_below(self.bounds[node.args[0]], y)
 
-    def _recognised(self, form: Form) -> Form:
+    def _recognised(self, form: Polynomial) -> Polynomial:
         for name, pattern, first in self._linear:
             factor = form.terms.get(first, 0)
             if factor and all(form.terms.get(m) == factor * c for m, c in pattern.terms.items()):
-                form = form.plus(pattern, -factor).plus(Form(0, {(name,): factor}))
+                form = form.plus(pattern, -factor).plus(Polynomial(0, {(name,): factor}))
         return form
 
 
 _COMBINED = frozenset(("add", "sub", "neg", "mul", "shl", "raw_shl", "or", "xor"))
 
 
-def _is_below(bounds: Interval, form: Form) -> bool:
+def _is_below(bounds: Interval, form: Polynomial) -> bool:
     """Whether values within `bounds` are below every power of two that does not divide all of `form`."""
     numbers = [form.const, *form.terms.values()]
     step = min(n & -n for n in numbers if n) if any(numbers) else 0
     return bounds.low >= 0 and bounds.high < step
 
 
-def _linear_ids(program: Program, axes: AbstractSet[int], order: Order) -> list[tuple[Local, Form, Monomial]]:
+def _linear_ids(program: Program, axes: AbstractSet[int], order: LeafOrder) -> list[tuple[Local, Polynomial, Monomial]]:
     """The linear ids with what they are sums of, and the term that tells them from other sums; none if x is all."""
-    found: list[tuple[Local, Form, Monomial]] = []
+    found: list[tuple[Local, Polynomial, Monomial]] = []
     for name, kind in ((GLOBAL, IdKind.GLOBAL_ID), (GROUP, IdKind.WORKGROUP_ID)):
-        stride = Form(1, {})
-        total = Form(0, {})
+        stride = Polynomial(1, {})
+        total = Polynomial(0, {})
         for axis in range(3):
             size = program.workgroup_size[axis] if name is GLOBAL else 1
             if axis in axes or size > 1:
-                total = total.plus(Form(0, {(Id(kind, axis),): 1}).times(stride, order))
-            extent = Form(0, {(Id(IdKind.NUM_WORKGROUPS, axis),): size}) if axis in axes else Form(size, {})
+                total = total.plus(Polynomial(0, {(Id(kind, axis),): 1}).times(stride, order))
+            extent = Polynomial(0, {(Id(IdKind.NUM_WORKGROUPS, axis),): size}) if axis in axes else Polynomial(size, {})
             stride = stride.times(extent, order)
         if len(total.terms) > 1:
             found.append((name, total, (Id(kind, 0),)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from vyre_foundation.ir.expr import Apply, Expr, Local
 from vyre_foundation.ir.stmt import For, Let
-from vyre_foundation.validate.determinism.forms import Forms
+from vyre_foundation.validate.determinism.forms import Polynomials
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.ranges import counted
@@ -20,28 +20,28 @@ MAX_FACTS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guard:
+class PathCondition:
     """What is known at a place: `bounds` of leaves, and leaves that equal an expression less a number."""
 
     bounds: Mapping[Expr, Interval] = field(default_factory=dict)
     equal: Mapping[Expr, tuple[Expr, int]] = field(default_factory=dict)
 
 
-EVERYWHERE = Guard()
+EVERYWHERE = PathCondition()
 
 _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-class Guards:
+class PathConditions:
     """Derives guards from conditions and loops."""
 
-    def __init__(self, forms: Forms, declared: Mapping[str, Place], unstable: AbstractSet[Expr]) -> None:
+    def __init__(self, forms: Polynomials, declared: Mapping[str, Place], unstable: AbstractSet[Expr]) -> None:
         self._forms = forms
         self._declared = declared
         self._unstable = unstable
 
-    def where(self, guard: Guard, condition: Expr, holds: bool) -> Guard:
+    def where(self, guard: PathCondition, condition: Expr, holds: bool) -> PathCondition:
         """`guard`, and `condition` is true, or false if not `holds`."""
         work = [(condition, holds)]
         for _ in range(MAX_FACTS):
@@ -61,7 +61,7 @@ class Guards:
                     guard = self._related(guard, _MIRRORED[relation], *reversed(expr.args))
         return guard
 
-    def inside(self, guard: Guard, loop: For) -> Guard:
+    def inside(self, guard: PathCondition, loop: For) -> PathCondition:
         """`guard` in the body of a loop."""
         start, stop = self._interval(guard, loop.start), self._interval(guard, loop.stop)
         counter = Local(loop.name, loop.start.dtype)
@@ -69,7 +69,7 @@ class Guards:
             return guard
         return self._bounded(guard, counter, counted(start, stop, loop.step))
 
-    def _related(self, guard: Guard, relation: str, left: Expr, right: Expr) -> Guard:
+    def _related(self, guard: PathCondition, relation: str, left: Expr, right: Expr) -> PathCondition:
         """`guard`, and `left` is in `relation` to `right`: bounds of the leaf that `left` is a multiple of."""
         found = self._forms.exact(left, guard.bounds)
         if found is None or len(found[0].terms) != 1:
@@ -83,22 +83,22 @@ class Guards:
         size = abs(factor)
         guard = self._bounded(guard, monomial[0], Interval(-(-low // size), high // size))
         if relation == "eq" and factor == 1 and len(guard.equal) < MAX_FACTS:
-            return Guard(guard.bounds, {**guard.equal, monomial[0]: (right, form.const)})
+            return PathCondition(guard.bounds, {**guard.equal, monomial[0]: (right, form.const)})
         return guard
 
-    def _interval(self, guard: Guard, expr: Expr) -> Interval:
+    def _interval(self, guard: PathCondition, expr: Expr) -> Interval:
         known = self._forms.bounds[expr]
         found = self._forms.exact(expr, guard.bounds)
         if found is None:
             return known
         return Interval(max(known.low, found[1].low), min(known.high, found[1].high))
 
-    def _bounded(self, guard: Guard, leaf: Expr, bounds: Interval) -> Guard:
+    def _bounded(self, guard: PathCondition, leaf: Expr, bounds: Interval) -> PathCondition:
         known = guard.bounds.get(leaf) or self._forms.bounds[leaf]
         tighter = Interval(max(known.low, bounds.low), min(known.high, bounds.high))
         if tighter == known or tighter.low > tighter.high or len(guard.bounds) >= MAX_FACTS:
             return guard
-        return Guard({**guard.bounds, leaf: tighter}, guard.equal)
+        return PathCondition({**guard.bounds, leaf: tighter}, guard.equal)
 
 
 def _narrowed(relation: str, x: Interval, y: Interval) -> Interval:

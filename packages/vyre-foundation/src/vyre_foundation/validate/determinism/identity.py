@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind
 from vyre_foundation.ir.program import Program
-from vyre_foundation.validate.determinism.forms import GLOBAL, GROUP, Forms
-from vyre_foundation.validate.determinism.guards import Guard
+from vyre_foundation.validate.determinism.forms import GLOBAL, GROUP, Polynomials
+from vyre_foundation.validate.determinism.guards import PathCondition
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.limits import MAX_AXIS_INVOCATIONS
 
@@ -50,7 +50,7 @@ _REMAINDERS = ("rem", "raw_rem", "and")
 class Identity:
     """The digits of a program's invocations, in grids that extend along `axes` only."""
 
-    def __init__(self, program: Program, axes: AbstractSet[int], forms: Forms) -> None:
+    def __init__(self, program: Program, axes: AbstractSet[int], forms: Polynomials) -> None:
         self._sizes = program.workgroup_size
         self._subgroup_size = program.subgroup_size
         self._forms = forms
@@ -90,7 +90,7 @@ class Identity:
             return self._part(leaf)
         return None
 
-    def bounds(self, digit: Digit, leaf: Expr, guard: Guard) -> Interval:
+    def bounds(self, digit: Digit, leaf: Expr, guard: PathCondition) -> Interval:
         """The bounds of a digit of `leaf` at a place."""
         whole = self._bounds_of_whole(digit, guard)
         if digit.over == 1:
@@ -129,7 +129,7 @@ class Identity:
         whole = self._whole(leaf)
         return {} if whole is None else dict.fromkeys(self.known((whole,)), (whole, key))
 
-    def _bounds_of_whole(self, digit: Digit, guard: Guard) -> Interval:
+    def _bounds_of_whole(self, digit: Digit, guard: PathCondition) -> Interval:
         size = self._sizes[digit.axis]
         match digit.of:
             case "local":

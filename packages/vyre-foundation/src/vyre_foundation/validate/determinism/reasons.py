@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vyre_foundation.ir.origin import Origins
-from vyre_foundation.validate.determinism.accesses import Access, Kind
+from vyre_foundation.validate.determinism.accesses import AccessKind, MemoryAccess
 from vyre_foundation.validate.determinism.identity import Between
 from vyre_foundation.validate.facts import Finding
 
@@ -19,7 +19,7 @@ class Reasons:
         self._origins = origins
         self._found: dict[tuple[int, str], Finding] = {}
 
-    def add(self, cluster: Sequence[Access], between: Between) -> None:
+    def add(self, cluster: Sequence[MemoryAccess], between: Between) -> None:
         """Name the statements of accesses that may meet."""
         for access in cluster:
             other = next((a for a in cluster if a is not access and _matters(access, a)), access)
@@ -39,23 +39,23 @@ def too_large() -> Finding:
     return Finding("D005", "body", message, "bind what several statements share to locals")
 
 
-def _matters(a: Access, b: Access) -> bool:
+def _matters(a: MemoryAccess, b: MemoryAccess) -> bool:
     """Whether the order of the two shows."""
     return not a.commutes_with(b)
 
 
-def _reason(access: Access, other: Access, between: Between) -> tuple[str, str, str]:
+def _reason(access: MemoryAccess, other: MemoryAccess, between: Between) -> tuple[str, str, str]:
     name = repr(access.buffer.name)
     by = f"by two invocations {between.value} in one barrier interval"
     partner = "itself" if other is access else f"the {other.kind.value} at {other.place.path}"
     match access.kind:
-        case Kind.STORE:
+        case AccessKind.STORE:
             return "D001", f"the store to {name} may meet {partner}, {by}", _SEPARATE
-        case Kind.LOAD:
+        case AccessKind.LOAD:
             return "D002", f"the load from {name} may meet {partner}, {by}", _SEPARATE
-        case Kind.ORDERED:
+        case AccessKind.ORDERED:
             message = f"the atomic on {name} may meet {partner}, {by}, and its order shows"
             return "D003", message, "leave the old value unused, with a commutative op, or own the element"
-        case Kind.COMMUTES:
+        case AccessKind.COMMUTES:
             message = f"the atomic on {name} may meet {partner}, {by}, and the two do not commute"
             return "D004", message, "use one op, or put a barrier between"

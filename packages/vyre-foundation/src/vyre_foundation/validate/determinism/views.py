@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import For, Stmt
-from vyre_foundation.validate.determinism.accesses import Access
-from vyre_foundation.validate.determinism.forms import Form, Forms, Monomial
-from vyre_foundation.validate.determinism.guards import Guard
+from vyre_foundation.validate.determinism.accesses import MemoryAccess
+from vyre_foundation.validate.determinism.forms import Monomial, Polynomial, Polynomials
+from vyre_foundation.validate.determinism.guards import PathCondition
 from vyre_foundation.validate.determinism.identity import Between, Digit, Identity
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.outline import Place
@@ -39,7 +39,7 @@ class Views:
 
     def __init__(
         self,
-        forms: Forms,
+        forms: Polynomials,
         identity: Identity,
         declared: Mapping[str, Place],
         is_fixed: Callable[[Expr, Between], bool],
@@ -48,9 +48,9 @@ class Views:
         self._identity = identity
         self._declared = declared
         self._is_fixed = is_fixed
-        self._pins: dict[tuple[Guard, Between], Mapping[Digit, object]] = {}
+        self._pins: dict[tuple[PathCondition, Between], Mapping[Digit, object]] = {}
 
-    def of(self, access: Access, between: Between) -> View:
+    def of(self, access: MemoryAccess, between: Between) -> View:
         """The view of an access."""
         form = self._forms.of(access.index)
         view = View(access.index.dtype.bits, form.const, self._known(access.guard, between))
@@ -60,7 +60,7 @@ class Views:
         view.strides = {digit: stride for digit, stride in view.strides.items() if stride}
         return view
 
-    def _add(self, view: View, term: Term, guard: Guard, between: Between) -> list[Term]:
+    def _add(self, view: View, term: Term, guard: PathCondition, between: Between) -> list[Term]:
         """Add a term to a view; the terms that it is to be replaced with."""
         monomial, factor = term
         if len(monomial) == 1:
@@ -75,7 +75,7 @@ class Views:
         if all(self._is_fixed(leaf, between) for leaf in monomial):
             view.fixed[monomial] = view.fixed.get(monomial, 0) + factor
         else:
-            view.rests.append((factor, Form(0, {monomial: 1}).interval(guard.bounds, self._forms.bounds)))
+            view.rests.append((factor, Polynomial(0, {monomial: 1}).interval(guard.bounds, self._forms.bounds)))
         return []
 
     def _stmt(self, local: Local) -> Stmt | None:
@@ -83,7 +83,7 @@ class Views:
         place = self._declared.get(local.name)
         return None if place is None else place.stmt
 
-    def _add_counter(self, view: View, leaf: Local, factor: int, loop: For, guard: Guard) -> list[Term]:
+    def _add_counter(self, view: View, leaf: Local, factor: int, loop: For, guard: PathCondition) -> list[Term]:
         """A loop counter is its start and a multiple of its step."""
         bounds = guard.bounds.get(leaf) or self._forms.bounds[leaf]
         start = self._forms.exact(loop.start, guard.bounds)
@@ -95,7 +95,7 @@ class Views:
         view.rests.append((factor * loop.step, Interval(0, max(0, way) // loop.step)))
         return [(monomial, factor * c) for monomial, c in start[0].terms.items()]
 
-    def _way(self, start: Form, loop: For, guard: Guard) -> int:
+    def _way(self, start: Polynomial, loop: For, guard: PathCondition) -> int:
         """How far the counter of a loop gets from its start at most, as the difference of the bounds tells."""
         stop = self._forms.exact(loop.stop, guard.bounds)
         if stop is None or not self._forms.is_stable(start):
@@ -115,7 +115,7 @@ class Views:
             view.strides[digit] = view.strides.get(digit, 0) + factor
             view.bounds[digit] = bounds
 
-    def _known(self, guard: Guard, between: Between) -> Mapping[Digit, object]:
+    def _known(self, guard: PathCondition, between: Between) -> Mapping[Digit, object]:
         """What a guard tells of digits."""
         key = guard, between
         if key not in self._pins:
