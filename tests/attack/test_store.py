@@ -176,14 +176,14 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from vyre_driver.pipeline import database, eviction
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
-A = EntryIdentity(kind=Kind.CODE, key="", subject="program", policy="64", device="this", text="all of it")
+A = EntryIdentity(kind=PayloadKind.CODE, key="", subject="program", policy="64", device="this", text="all of it")
 def payload(key): return random.Random(key).randbytes(2000)
 folder, count, seed = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-def opened(): return Store(CacheSettings(CacheMode.READ_WRITE, folder, 100_000))
+def opened(): return DiskStore(CacheSettings(CacheMode.READ_WRITE, folder, 100_000))
 
 def fork(work, draw):
     child = os.fork()

@@ -24,12 +24,12 @@ import sys
 import numpy as np
 import pyopencl as cl
 from vyre_driver_opencl.devices import candidates
-from vyre_driver_opencl.proof.bench import Bench
+from vyre_driver_opencl.proof.bench import ProbeDevice
 from vyre_driver_opencl.proof.recurrences import computes_recurrences
 
 device = candidates("opencl-intel")[0].device
 context = cl.Context([device])
-bench = Bench(context, cl.CommandQueue(context, device), "", ("-cl-std=CL1.2",))
+bench = ProbeDevice(context, cl.CommandQueue(context, device), "", ("-cl-std=CL1.2",))
 """
 """A process that makes a context of the runtime before vyre does."""
 

@@ -182,13 +182,13 @@ RIGHTS = """
 import logging, os, sys, tempfile
 from pathlib import Path
 from vyre_driver.pipeline import eviction
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
 lines = []
 logging.getLogger("vyre.cache").addFilter(lambda record: lines.append(record.getMessage()))
-A = EntryIdentity(kind=Kind.CODE, key="aa", subject="a", text="all of a")
+A = EntryIdentity(kind=PayloadKind.CODE, key="aa", subject="a", text="all of a")
 if os.geteuid() == 0:  # rights are nothing to root
     os.setgroups([])
     os.setgid(12345)
@@ -196,14 +196,14 @@ if os.geteuid() == 0:  # rights are nothing to root
 with tempfile.TemporaryDirectory() as place:
     for n, (of_folder, of_file) in enumerate([(0, 0o600), (0o700, 0), (0o500, 0o400), (0o500, 0o600), (0o300, 0o600)]):
         folder = Path(place) / str(n)
-        store = Store(CacheSettings(CacheMode.READ_WRITE, folder))
+        store = DiskStore(CacheSettings(CacheMode.READ_WRITE, folder))
         assert store.put(A, b"payload", 1)
         store.close()
         (folder / "vyre-1.sqlite3").chmod(of_file)
         folder.chmod(of_folder)
         for mode in (CacheMode.READ_WRITE, CacheMode.READ):
             lines.clear()
-            store = Store(CacheSettings(mode, folder))
+            store = DiskStore(CacheSettings(mode, folder))
             found, kept, again = store.get(A), store.put(A, b"payload", 1), store.put(A, b"payload", 1)
             store.close()
             print(n, mode.value, found is not None, kept, again, len(lines))

@@ -19,13 +19,13 @@ SETUP = """
 import random, sys
 from dataclasses import replace
 from pathlib import Path
-from vyre_driver.pipeline.entry import EntryIdentity, Kind
+from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_driver.pipeline.store import Store
+from vyre_driver.pipeline.store import DiskStore
 
-A = EntryIdentity(kind=Kind.CODE, key="", subject="a", text="a")
+A = EntryIdentity(kind=PayloadKind.CODE, key="", subject="a", text="a")
 def payload(key): return random.Random(key).randbytes(20_000)
-store = Store(CacheSettings(CacheMode.READ_WRITE, Path(sys.argv[1])))
+store = DiskStore(CacheSettings(CacheMode.READ_WRITE, Path(sys.argv[1])))
 """
 SHARE = """
 import time

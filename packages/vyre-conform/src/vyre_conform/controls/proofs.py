@@ -191,7 +191,7 @@ FAULTS = (
     _fault("cast-keeps-bounds", "a cast has the bounds of its operand",
            on_engine(f"{GUARDS}:Guards.interval", _casts_keep_bounds), "guards:narrowed"),
     _fault("or-is-and", "where one of two conditions holds both are thought to hold",
-           on_engine(f"{GUARDS}:parts", _or_is_and), "guards:either_of_two"),
+           on_engine(f"{GUARDS}:conjuncts", _or_is_and), "guards:either_of_two"),
     _fault("may-leave", "behind a branch that may leave its condition is thought not to hold",
            on_engine("vyre_driver.legalization.bounds:leaves", _left_early), "guards:either_of_two"),
     _fault("next-round", "what the next round of a loop around grid barriers reads is not kept",
