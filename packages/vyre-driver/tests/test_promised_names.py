@@ -1,11 +1,13 @@
 """The surface that is promised: each of its names imports from `vyre_driver`, or has a reason why not yet."""
 
+import ast
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import vyre_driver
+from vyre_driver import compat
 
 TABLE = tomllib.loads(Path(__file__).with_name("promised_names.toml").read_text("utf-8"))
 HERE = TABLE["here"].split()
@@ -27,3 +29,19 @@ def test_a_name_that_is_here_imports(name: str) -> None:
 @pytest.mark.parametrize("name", LATER)
 def test_a_name_that_is_not_here_yet_is_no_stub(name: str) -> None:
     assert not hasattr(vyre_driver, name), f"{name} imports now: move it up"
+
+
+def aliases() -> list[str]:
+    """The names that `compat` gives to what has another name."""
+    targets = [
+        node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+        for node in ast.parse(Path(compat.__file__).read_text("utf-8")).body
+        if isinstance(node, (ast.AnnAssign, ast.Assign))
+    ]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+@pytest.mark.parametrize("name", aliases())
+def test_an_alias_is_promised_and_is_what_the_driver_offers(name: str) -> None:
+    assert name in HERE
+    assert getattr(vyre_driver, name) is getattr(compat, name)

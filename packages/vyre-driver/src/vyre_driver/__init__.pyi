@@ -1,7 +1,3 @@
-from .backend.aot import (
-    NativeModuleBuilder as NativeModuleBuilder,
-    PrimaryBinaryBuilder as PrimaryBinaryBuilder,
-)
 from .backend.config import DispatchConfig as DispatchConfig, Preference as Preference
 from .backend.contract import CONTRACT as CONTRACT, VyreBackend as VyreBackend
 from .backend.executable import Executable as Executable
@@ -40,6 +36,22 @@ from .codegen.c.unit import print_unit as print_unit
 from .codegen.dialect import CDialect as CDialect, SourceText as SourceText
 from .codegen.lower import legalize as legalize
 from .codegen.operators import c_casts as c_casts, c_operators as c_operators
+from .compat import (
+    DuplicateOpIdError as DuplicateOpIdError,
+    Error as Error,
+    NativeModule as NativeModule,
+    NativeModuleBuilder as NativeModuleBuilder,
+    OpDefRegistration as OpDefRegistration,
+    PrimaryBinaryBuilder as PrimaryBinaryBuilder,
+    PrimaryTextBuilder as PrimaryTextBuilder,
+    SecondaryTextBuilder as SecondaryTextBuilder,
+    compile_shared as compile_shared,
+    compile_shared_with_telemetry as compile_shared_with_telemetry,
+    resolve_fixpoint_iterations_usize as resolve_fixpoint_iterations_usize,
+    try_coerce_to_pow2_with_tail_mask as try_coerce_to_pow2_with_tail_mask,
+    try_dispatch_param_words as try_dispatch_param_words,
+    try_dispatch_param_words_into as try_dispatch_param_words_into,
+)
 from .device.profile import DeviceProfile as DeviceProfile, DeviceTimingQuality as DeviceTimingQuality
 from .engine.backend import EngineBackend as EngineBackend
 from .engine.port import DevicePort as DevicePort, SourceUnit as SourceUnit
@@ -54,7 +66,6 @@ from .errors import (
     DispatchFailed as DispatchFailed,
     DispatchTimeout as DispatchTimeout,
     DuplicateBackend as DuplicateBackend,
-    Error as Error,
     InvalidInput as InvalidInput,
     InvalidLaunch as InvalidLaunch,
     InvalidProgram as InvalidProgram,
@@ -82,8 +93,6 @@ from .observe.builds import (
     CompiledPipelineBuild as CompiledPipelineBuild,
     compile_owned as compile_owned,
     compile_owned_with_telemetry as compile_owned_with_telemetry,
-    compile_shared as compile_shared,
-    compile_shared_with_telemetry as compile_shared_with_telemetry,
     compile_with_telemetry as compile_with_telemetry,
 )
 from .observe.diagnostics import (
@@ -123,7 +132,6 @@ from .observe.shadow import (
 )
 from .observe.shadowed import ShadowedBackend as ShadowedBackend, ShadowedPipeline as ShadowedPipeline
 from .pipeline.ahead import CompiledProgram as CompiledProgram
-from .pipeline.artifact import NativeModule as NativeModule
 from .pipeline.disk import DiskPipelineCache as DiskPipelineCache
 from .pipeline.fingerprint import (
     PipelineDeviceFingerprint as PipelineDeviceFingerprint,
@@ -180,8 +188,6 @@ from .plan.outputs import (
 from .plan.params import (
     dispatch_param_words as dispatch_param_words,
     dispatch_param_words_into as dispatch_param_words_into,
-    try_dispatch_param_words as try_dispatch_param_words,
-    try_dispatch_param_words_into as try_dispatch_param_words_into,
 )
 from .plan.shapes import (
     borrowed_input_batch_shapes_match as borrowed_input_batch_shapes_match,
@@ -190,7 +196,6 @@ from .plan.shapes import (
     program_vsa_fingerprint as program_vsa_fingerprint,
     program_vsa_fingerprint_words as program_vsa_fingerprint_words,
     resolve_fixpoint_iterations as resolve_fixpoint_iterations,
-    resolve_fixpoint_iterations_usize as resolve_fixpoint_iterations_usize,
 )
 from .plan.specialize import (
     SpecCacheKey as SpecCacheKey,
@@ -201,7 +206,6 @@ from .plan.specialize import (
 from .plan.tail import (
     TailMaskPolicy as TailMaskPolicy,
     coerce_to_pow2_with_tail_mask as coerce_to_pow2_with_tail_mask,
-    try_coerce_to_pow2_with_tail_mask as try_coerce_to_pow2_with_tail_mask,
 )
 from .policy.enforce import (
     AllowedOps as AllowedOps,
@@ -234,17 +238,13 @@ from .registry.dialects import (
     Dialect as Dialect,
     DialectRegistration as DialectRegistration,
     DialectRegistry as DialectRegistry,
-    DuplicateOpIdError as DuplicateOpIdError,
     InternedOpId as InternedOpId,
     LoweringCtx as LoweringCtx,
     LoweringTable as LoweringTable,
     MutationClass as MutationClass,
     OpBackendTarget as OpBackendTarget,
     OpDef as OpDef,
-    OpDefRegistration as OpDefRegistration,
-    PrimaryTextBuilder as PrimaryTextBuilder,
     ReferenceKind as ReferenceKind,
-    SecondaryTextBuilder as SecondaryTextBuilder,
     Signature as Signature,
     TextBuilder as TextBuilder,
     TextModule as TextModule,

@@ -9,14 +9,11 @@ constructor's parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.validate import facts
-
-Error: TypeAlias = VyreError
-"""Everything that goes wrong in vyre and that somebody could do something about."""
 
 
 class BackendError(VyreError):

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.compat import compile_shared, compile_shared_with_telemetry
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidProgram
 from vyre_driver.observe.builds import (
     compile_owned,
     compile_owned_with_telemetry,
-    compile_shared,
-    compile_shared_with_telemetry,
     compile_with_telemetry,
 )
 from vyre_driver.plan.specialize import SpecMap

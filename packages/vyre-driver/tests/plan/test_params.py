@@ -2,12 +2,11 @@
 
 import pytest
 
+from vyre_driver.compat import try_dispatch_param_words, try_dispatch_param_words_into
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.params import (
     dispatch_param_words,
     dispatch_param_words_into,
-    try_dispatch_param_words,
-    try_dispatch_param_words_into,
 )
 
 LENGTHS = {"a": 5, "b": 0, "c": 2**32 - 1, "d": 2**32}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig, Preference
+from vyre_driver.compat import resolve_fixpoint_iterations_usize
 from vyre_driver.plan.shapes import (
     borrowed_input_batch_shapes_match,
     borrowed_input_shapes_match,
@@ -13,7 +14,6 @@ from vyre_driver.plan.shapes import (
     program_vsa_fingerprint,
     program_vsa_fingerprint_words,
     resolve_fixpoint_iterations,
-    resolve_fixpoint_iterations_usize,
 )
 from vyre_foundation.text import parse
 

@@ -3,9 +3,10 @@
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.compat import try_coerce_to_pow2_with_tail_mask
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.plan.launch import plan_launch
-from vyre_driver.plan.tail import TailMaskPolicy, coerce_to_pow2_with_tail_mask, try_coerce_to_pow2_with_tail_mask
+from vyre_driver.plan.tail import TailMaskPolicy, coerce_to_pow2_with_tail_mask
 from vyre_foundation.text import parse
 
 

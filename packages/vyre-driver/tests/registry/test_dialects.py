@@ -2,13 +2,13 @@
 
 import pytest
 
+from vyre_driver.compat import DuplicateOpIdError
 from vyre_driver.registry.dialects import (
     LANGUAGE,
     AttrSchema,
     AttrType,
     Category,
     DialectRegistry,
-    DuplicateOpIdError,
     LoweringTable,
     OpBackendTarget,
     TextModule,

@@ -14,9 +14,7 @@ AotTargetId = NewType("AotTargetId", str)
 """What an emitter makes: a language or a binary form, such as ``"abacus-source"``. Unique among all backends."""
 
 Emit: TypeAlias = "Callable[[Program, DispatchConfig], bytes]"
-PrimaryBinaryBuilder: TypeAlias = Emit
-NativeModuleBuilder: TypeAlias = Emit
-"""What makes machine code: of a program, whole, because no target links a part of a kernel to the rest."""
+"""Makes machine code: of a program, whole, because no target links a part of a kernel to the rest."""
 
 
 @dataclass(frozen=True, slots=True)

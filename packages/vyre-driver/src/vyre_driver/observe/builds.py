@@ -75,13 +75,6 @@ def compile_owned(
     return compile_owned_with_telemetry(backend, program, config, specialization).pipeline
 
 
-def compile_shared(
-    backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
-) -> CompiledPipeline:
-    """As `compile`, which is it: programs are immutable, so pipelines share them as they are."""
-    return compile(backend, program, config, specialization)
-
-
 def compile_with_telemetry(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
 ) -> CompiledPipelineBuild:
@@ -103,10 +96,6 @@ def compile_with_telemetry(
         cache_hit=cache_hit,
     )
     return CompiledPipelineBuild(pipeline, cache_hit, manifest)
-
-
-compile_shared_with_telemetry = compile_with_telemetry
-"""The same function, as `compile_shared` is `compile`."""
 
 
 def compile_owned_with_telemetry(

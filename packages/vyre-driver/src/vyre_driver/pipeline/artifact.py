@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from vyre_driver.pipeline.executable import ExecutableManifest
 
@@ -33,7 +32,3 @@ class Artifact:
         if rest:
             raise ValueError("the artifact has bytes behind its end")
         return cls(ExecutableManifest.from_bytes(parts[0]), parts[1].decode(), parts[2])
-
-
-NativeModule: TypeAlias = Artifact
-"""Machine code and how it is entered: what a backend makes ahead of time for one queue of its device."""

@@ -23,8 +23,3 @@ def dispatch_param_words_into(names: Sequence[str], lengths: Mapping[str, int], 
             got = "no element count" if count < 0 else f"{count} elements"
             raise InvalidInput(name, needed=f"a length of at most {MAX_LENGTH} elements", got=got)
     words.extend(found)
-
-
-try_dispatch_param_words = dispatch_param_words
-try_dispatch_param_words_into = dispatch_param_words_into
-"""The same functions: what can fail raises, under every name."""

@@ -32,10 +32,6 @@ def resolve_fixpoint_iterations(config: DispatchConfig) -> int:
     return config.fixpoint_iterations
 
 
-resolve_fixpoint_iterations_usize = resolve_fixpoint_iterations
-"""The same function: an integer is an integer."""
-
-
 def program_vsa_fingerprint_words(program: Program) -> tuple[int, ...]:
     """The fingerprint of a program as eight u32, its first bytes in the first of them, little-endian."""
     data = bytes.fromhex(program.fingerprint())

@@ -33,7 +33,3 @@ def coerce_to_pow2_with_tail_mask(count: int) -> TailMaskPolicy:
     if not 0 <= count <= MAX_LENGTH:
         raise InvalidLaunch("count", needed=f"a number of elements up to {MAX_LENGTH}", got=repr(count))
     return TailMaskPolicy(count, 1 << (count - 1).bit_length() if count else 0)
-
-
-try_coerce_to_pow2_with_tail_mask = coerce_to_pow2_with_tail_mask
-"""The same function: what can fail raises, under every name."""

@@ -18,7 +18,6 @@ from vyre_foundation.dialects import (
     Composition,
     Dialect as Dialect,
     DialectProblem,
-    DuplicateOpId,
     UnknownCallee,
     default_validator as default_validator,
     dialect_problems,
@@ -43,13 +42,6 @@ InternedOpId = NewType("InternedOpId", str)
 
 DialectRegistration: TypeAlias = Callable[[], Dialect]
 """What an entry point of the group ``vyre.dialects`` names; called once, when somebody first calls a dialect's op."""
-OpDefRegistration: TypeAlias = Composition
-"""What a dialect registers for each of its ops."""
-DuplicateOpIdError: TypeAlias = DuplicateOpId
-"""Raised where two registrations have one op id."""
-PrimaryTextBuilder: TypeAlias = TextBuilder
-SecondaryTextBuilder: TypeAlias = TextBuilder
-"""The same type: the languages of texts are named, and none of them comes first."""
 
 LANGUAGE = "vyre"
 """The dialect that the language itself counts as."""
