@@ -34,7 +34,7 @@ import numpy as np
 import vyre_driver_opencl.compiler as compiler, vyre_driver_opencl.port as port
 def refused(*arguments):
     raise AssertionError("the compiler was asked")
-from vyre_driver.engine.ahead import load_ahead
+from vyre_driver.engine.artifact import load_ahead
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver_opencl.backend import OpenClBackend
 made = CompiledProgram.from_bytes(open(sys.argv[2], "rb").read())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyopencl as cl
 import pytest
 
-from vyre_driver.engine.deadline import Deadline, Patience
+from vyre_driver.engine.pending import Deadline, Patience
 from vyre_driver.errors import DispatchTimeout, StaleHandle
 from vyre_driver_opencl import aside, order
 from vyre_driver_opencl.opened import open_device

@@ -7,7 +7,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.engine.stagger import LINE, PAGE
+from vyre_driver.engine.buffer_pool import LINE, PAGE
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program

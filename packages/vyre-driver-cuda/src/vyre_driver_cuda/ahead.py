@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.ahead import described
+from vyre_driver.engine.artifact import described
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.pipeline.ahead import CompiledProgram

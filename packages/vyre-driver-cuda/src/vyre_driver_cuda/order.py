@@ -21,8 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from vyre_driver.engine.deadline import Patience
-from vyre_driver.engine.in_flight import Ledger, register
+from vyre_driver.engine.pending import Ledger, Patience, register
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.errors import from_status
 from vyre_driver_cuda.memory import DeviceMemory, StreamCopies, Wait

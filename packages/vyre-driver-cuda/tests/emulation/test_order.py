@@ -18,10 +18,10 @@ from cuda_emulation.rehearsal import RehearsedPort, opened
 from hypothesis import given, settings, strategies as st
 
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
-from vyre_driver.engine import in_flight
+from vyre_driver.engine import pending
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.lowering import lowered_for
+from vyre_driver.engine.pending import Deadline
 from vyre_driver.errors import DispatchTimeout
 from vyre_driver_cuda import memory as memory_module, port as port_module
 from vyre_driver_cuda.memory import DeviceMemory
@@ -341,7 +341,7 @@ def test_whatever_is_called_bytes_are_those_of_one_row(hurried: set[int], calls:
 def sweep() -> None:
     """As often as calls of backends do it until the GPU is asked."""
     for _ in range(SELDOM + 1):
-        in_flight.sweep()
+        pending.sweep()
     gc.collect()
 
 

@@ -33,7 +33,7 @@ def _availability(id: str) -> Availability:
 
 
 def _emit(id: str, target: str, runs: bool, program: Program, config: DispatchConfig) -> bytes:
-    from vyre_driver.engine.ahead import compile_ahead, source_ahead
+    from vyre_driver.engine.artifact import compile_ahead, source_ahead
     from vyre_driver_opencl.backend import OpenClBackend
 
     backend = OpenClBackend(id)

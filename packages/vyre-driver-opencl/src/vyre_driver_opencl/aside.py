@@ -23,8 +23,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from vyre_driver.engine.deadline import Patience
-from vyre_driver.engine.in_flight import Ledger, register
+from vyre_driver.engine.pending import Ledger, Patience, register
 from vyre_driver.engine.port import LONGEST_PART
 
 

@@ -18,7 +18,7 @@ from typing import IO
 
 import pyopencl as cl
 
-from vyre_driver.engine.deadline import Patience
+from vyre_driver.engine.pending import Patience
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
 

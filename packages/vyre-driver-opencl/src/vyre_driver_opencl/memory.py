@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from vyre_driver.engine.stagger import staggered, with_spare
+from vyre_driver.engine.buffer_pool import staggered, with_spare
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl import about
 

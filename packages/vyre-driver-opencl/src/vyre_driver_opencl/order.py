@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyopencl as cl
 
-from vyre_driver.engine.deadline import Patience
-from vyre_driver.engine.in_flight import Ledger, register
+from vyre_driver.engine.pending import Ledger, Patience, register
 from vyre_driver.engine.port import LONGEST_PART
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside

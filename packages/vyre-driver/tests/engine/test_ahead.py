@@ -10,7 +10,7 @@ import pytest
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.device.queue import Queue
-from vyre_driver.engine.ahead import compile_ahead, load_ahead, source_ahead
+from vyre_driver.engine.artifact import compile_ahead, load_ahead, source_ahead
 from vyre_driver.errors import BadArtifact, InvalidProgram, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.testing.fake_port import InjectedError

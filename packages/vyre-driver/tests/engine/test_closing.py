@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import gate as gates
+from vyre_driver.engine import session as gates
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import DispatchFailed, DispatchTimeout, StaleHandle
 from vyre_driver.testing.fake_port import FakeMemory, FakePort

@@ -130,7 +130,7 @@ def test_a_program_without_barriers_is_asked_about_only_if_it_is_to_be_cooperati
 
 def test_what_is_loaded_in_parts_is_not_cooperative(engine: Engine) -> None:
     """Code made ahead of time ends its launches at barriers: it serves every grid."""
-    from vyre_driver.engine.ahead import compile_ahead, load_ahead
+    from vyre_driver.engine.artifact import compile_ahead, load_ahead
 
     e = open_with(engine, room=5)
     made = compile_ahead(e.backend, "fake", meeting(), DispatchConfig())

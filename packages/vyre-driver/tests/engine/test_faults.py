@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import launches
+from vyre_driver.engine import launch_cache
 from vyre_driver.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -124,7 +124,7 @@ def test_a_device_that_is_really_full(engine: Engine) -> None:
 
 
 def test_few_launches_are_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "MAX_LAUNCHES", 2)
+    monkeypatch.setattr(launch_cache, "MAX_LAUNCHES", 2)
     e, source = engine(add), adding()
     for n in (1, 2, 1, 3, 1, 2):
         e.backend.dispatch(source, [A[:n], B[:n]])
@@ -156,7 +156,7 @@ def test_many_launches_over_resident_memory_decide_nothing_again(engine: Engine)
 
 
 def test_of_many_launches_an_eighth_is_given_up(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "MAX_LAUNCHES", 16)
+    monkeypatch.setattr(launch_cache, "MAX_LAUNCHES", 16)
     e, source = engine(add), adding()
     for n in range(1, 18):
         e.backend.dispatch(source, [A[:1].repeat(n), B[:1].repeat(n)])
@@ -168,7 +168,7 @@ def test_of_many_launches_an_eighth_is_given_up(engine: Engine, monkeypatch: pyt
 
 
 def test_little_memory_is_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "MAX_KEPT_BYTES", 3 * 4 * 4)
+    monkeypatch.setattr(launch_cache, "MAX_KEPT_BYTES", 3 * 4 * 4)
     e, source = engine(add), adding()
     e.backend.dispatch(source, [A[:3], B[:3]])
     e.backend.dispatch(source, [A[:1], B[:1]])
@@ -194,13 +194,13 @@ def test_a_kernel_that_takes_too_long(engine: Engine) -> None:
 
 def test_the_time_is_looked_at_between_the_stages(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that passes the deadline at each look at it in turn; the first look makes the deadline."""
-    from vyre_driver.engine import deadline
+    from vyre_driver.engine import pending
 
     def stage_at(looks: int) -> str:
         e, source = engine(add), adding()
         e.backend.prepare()
         clock = chain(repeat(0.0, 1 + 1 + looks), repeat(2.0))  # the deadline, the lock, then the stages
-        monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+        monkeypatch.setattr(pending, "time", SimpleNamespace(monotonic=lambda: next(clock)))
         with pytest.raises(DispatchTimeout) as caught:
             e.backend.dispatch(source, [A, B], DispatchConfig(timeout=1.0, fixpoint_iterations=2))
         assert e.ports[0].live == set()

@@ -5,8 +5,8 @@ import subprocess
 import sys
 import weakref
 
-from vyre_driver.engine import in_flight
-from vyre_driver.engine.in_flight import Ledger
+from vyre_driver.engine import pending
+from vyre_driver.engine.pending import Ledger
 
 
 class Counted(Ledger):
@@ -21,16 +21,16 @@ class Counted(Ledger):
 
 def test_a_ledger_lives_as_long_as_its_work() -> None:
     ledger = Counted(1)
-    in_flight.register(ledger)
+    pending.register(ledger)
     seen = weakref.ref(ledger)
-    in_flight.sweep()
+    pending.sweep()
     del ledger
     gc.collect()
     found = seen()
     assert found is not None
     found.left = 0
     del found
-    in_flight.sweep()
+    pending.sweep()
     gc.collect()
     assert seen() is None
 
@@ -44,20 +44,20 @@ def test_work_that_is_added_during_a_sweep_is_not_lost() -> None:
             return self.left > 1
 
     ledger = Late(0)
-    in_flight.register(ledger)
-    in_flight.sweep()
-    assert ledger in in_flight._unfinished
-    in_flight._unfinished.discard(ledger)
+    pending.register(ledger)
+    pending.sweep()
+    assert ledger in pending._unfinished
+    pending._unfinished.discard(ledger)
 
 
 ENDING = """
 import sys, time
-from vyre_driver.engine import in_flight
+from vyre_driver.engine import pending
 
-class Work(in_flight.Ledger):
+class Work(pending.Ledger):
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds
-        in_flight.register(self)
+        pending.register(self)
 
     def sweep(self):
         return time.monotonic() < self.end
@@ -65,7 +65,7 @@ class Work(in_flight.Ledger):
     def __del__(self):
         print("gone", flush=True)
 
-in_flight.EXIT = 0.2
+pending.EXIT = 0.2
 work = Work(float(sys.argv[1]))
 del work
 sys.exit(3)

@@ -14,7 +14,6 @@ import pytest
 import vyre_foundation.testing.dialect  # noqa: F401 - registers the op that is called
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine import lowering as engine_lowering
-from vyre_driver.engine.natives import Natives
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Arrangement, Target
@@ -23,6 +22,7 @@ from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.policy.native import ALL_ARGUMENTS, ANY_ERROR, Measured
 from vyre_driver.tune.native import values
+from vyre_driver.tune.natives import Natives
 from vyre_foundation.dtype import f32, f64
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts

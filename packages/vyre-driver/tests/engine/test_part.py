@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from vyre_driver.engine.backlog import Backlog
-from vyre_driver.engine.part import Part
+from vyre_driver.engine.pending import Backlog
+from vyre_driver.engine.recorded_segment import Part
 
 
 class Launched:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from vyre_driver.device.queue import Queue
-from vyre_driver.engine.queueing import MOVED, NS_PER_UNIT, RUNS, QueueChoice, Rate
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.plan.cost import ESTIMATE, Cost
 from vyre_driver.testing.target import generous_profile
+from vyre_driver.tune.queue import MOVED, NS_PER_UNIT, RUNS, QueueChoice, Rate
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program

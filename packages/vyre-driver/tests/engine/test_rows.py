@@ -11,7 +11,7 @@ import pytest
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.codegen.lower import legalize
-from vyre_driver.engine.ahead import source_ahead
+from vyre_driver.engine.artifact import source_ahead
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.legalization.lowered import RUNS, Lowered
 from vyre_driver.legalization.target import Groups

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.bounds import LaunchValues, evaluate
-from vyre_driver.engine.schedule import SetCounter, counters_of, straight, walk
-from vyre_driver.engine.traps import raise_trap
+from vyre_driver.engine.launch import raise_trap
+from vyre_driver.engine.schedule import LaunchValues, SetCounter, counters_of, evaluate, straight, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, KernelLaunch, Lowered, Repeat
 from vyre_foundation.build import program

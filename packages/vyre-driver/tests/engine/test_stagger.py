@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vyre_driver.engine.stagger import LINE, LINES, PAGE, staggered, with_spare
+from vyre_driver.engine.buffer_pool import LINE, LINES, PAGE, staggered, with_spare
 
 
 def begins(size: int, pieces: int) -> list[int]:

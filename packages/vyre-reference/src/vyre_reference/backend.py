@@ -15,11 +15,11 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
 from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.host_memory import HostMemoryBackend
-from vyre_driver.engine.inputs import bind_inputs
+from vyre_driver.engine.resident_backend import HostMemoryBackend
 from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
+from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
 from vyre_reference import scalar, vector

@@ -74,7 +74,7 @@ FAULTS = (
     _fault("gate-compile", "programs that are compiled alone go round a gate",
            on_engine(f"{GATED}.compile_native", _handed_on("compile_native")), "claims:gates"),
     _fault("pipeline-not-resident", "pipelines refuse the resident memory that their backend takes",
-           on_engine("vyre_driver.engine.pipeline:EnginePipeline.dispatch_resident", _refused_by_pipelines),
+           on_engine("vyre_driver.engine.backend:EnginePipeline.dispatch_resident", _refused_by_pipelines),
            "claims:pipelines_over_memory"),
     _fault("dialects-unread", "code made ahead of time is loaded whatever its dialects are by now",
            on_engine("vyre_driver.pipeline.ahead:CompiledProgram.require_dialects", _unread),

@@ -11,7 +11,7 @@ from vyre_conform.controls.engine import on_engine
 from vyre_conform.controls.fault import Fault, Layer, Plant
 from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.traps import QUIET
+from vyre_driver.engine.launch import QUIET
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import TRAPS
 from vyre_driver.testing.fake_port import FakePort
@@ -141,8 +141,8 @@ class Unflushed(EngineBackend, contract=1):
 
 
 _fault = partial(Fault, Layer.ENGINE)
-PREPARED = "vyre_driver.engine.prepared"
-RAISE_TRAP = "vyre_driver.engine.prepared:raise_trap"
+PREPARED = "vyre_driver.engine.launch"
+RAISE_TRAP = "vyre_driver.engine.launch:raise_trap"
 BINDING = "vyre_driver.engine.bind:Binding"
 COPIES = "vyre_driver.engine.transfer:Copies.begin"
 

@@ -381,7 +381,7 @@ FAULTS = (
     _planner("rules-once", "a rule over a length by a rule is applied to that of the first",
              on_engine("vyre_driver.plan.launch:fixed_lengths", _rules_once), "memory:rules_of_rules"),
     _engine("last-iteration", "only traps of the last iteration are seen",
-            on_engine("vyre_driver.engine.prepared:Prepared._launches", _traps_of_the_last), "traps:first_of_three"),
+            on_engine("vyre_driver.engine.launch:Prepared._launches", _traps_of_the_last), "traps:first_of_three"),
     _engine("slots-over-inputs", "outputs are made in the slots of the caller, also where inputs still lie there",
             on_engine("vyre_driver.engine.batch:targets", _slots_over_inputs, port=SharingPort),
             "sessions:*:entry=calls_into_inputs"),

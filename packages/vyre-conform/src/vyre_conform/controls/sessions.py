@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre_conform.controls.engine import SharingPort, on_engine, over
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_driver.engine.allocation import Allocation
+from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.errors import StaleHandle
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
@@ -155,9 +155,10 @@ _in = partial(Fault, Layer.ENGINE)
 # fmt: off
 FAULTS = (
     _in("results-shared", "memory of a result that is held serves the next launch",
-        on_engine("vyre_driver.engine.rooms:Rooms.take", _one_room, port=SharingPort), "sessions:recycled:*"),
+        on_engine("vyre_driver.engine.buffer_pool:Rooms.take", _one_room, port=SharingPort), "sessions:recycled:*"),
     _in("flights-shared", "launches in flight together share their memory",
-        on_engine("vyre_driver.engine.launches:Launches.another", _one_in_flight), "sessions:*:entry=calls_in_flight"),
+        on_engine("vyre_driver.engine.launch_cache:Launches.another", _one_in_flight),
+        "sessions:*:entry=calls_in_flight"),
     _in("cast-covers", "an output that is stored at a narrowed id is not cleared before",
         on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_through_casts),
                   port=SharingPort), "sessions:recycled:*"),
@@ -165,15 +166,15 @@ FAULTS = (
         on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_up_to_a_limit),
                   port=SharingPort), "sessions:recycled:*"),
     _in("persistent-anew", "persistent memory is zero again in the first launch of each shape",
-        on_engine("vyre_driver.engine.launches:bind", _anew_for_each_shape), "sessions:persistent:*"),
+        on_engine("vyre_driver.engine.launch_cache:bind", _anew_for_each_shape), "sessions:persistent:*"),
     _in("persistent-by-name", "two pipelines have one persistent memory of a name",
-        on_engine("vyre_driver.engine.launches:bind", _one_for_each_name), "sessions:persistent:*"),
+        on_engine("vyre_driver.engine.launch_cache:bind", _one_for_each_name), "sessions:persistent:*"),
     _in("empty-range", "where nothing runs the range of an output is that of its start",
-        on_engine("vyre_driver.engine.prepared:EmptyLaunch.run", _range_from_start), "launches:empty_grid_with_ranges"),
+        on_engine("vyre_driver.engine.launch:EmptyLaunch.run", _range_from_start), "launches:empty_grid_with_ranges"),
     _in("handles-by-number", "a handle to memory is known by its number alone",
-        on_engine("vyre_driver.engine.residents:Residents.find", _by_number), "claims:forged_handles"),
+        on_engine("vyre_driver.engine.resident:Residents.find", _by_number), "claims:forged_handles"),
     Fault(Layer.CACHE, "freed-launches", "launches over memory that was freed are still known",
-          on_engine("vyre_driver.engine.launches:Launches.forget", _nothing), "claims:forged_handles"),
+          on_engine("vyre_driver.engine.launch_cache:Launches.forget", _nothing), "claims:forged_handles"),
     Fault(Layer.CACHE, "made-grid", "a step of a sequence keeps the grid that an earlier run has made",
           on_engine("vyre_driver.engine.sequence:Run.resolve", _first_resolved), "sessions:made_grids:*"),
     Fault(Layer.DEVICE, "uploaded-from-there", "what lies there from some host memory is not copied from there again",

@@ -12,7 +12,7 @@ from vyre_conform.worker.claiming import NotExercised, refused, require
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import ResidentDispatchStep
-from vyre_driver.engine.ahead import compile_ahead, load_ahead
+from vyre_driver.engine.artifact import compile_ahead, load_ahead
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import (
     BackendError,

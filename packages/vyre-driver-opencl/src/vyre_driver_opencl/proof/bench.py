@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from vyre_driver.engine.deadline import Patience
+from vyre_driver.engine.pending import Patience
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.compiler import build
 from vyre_driver_opencl.errors import LaunchRefused

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import time
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
+from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.allocation import Allocation
-from vyre_driver.engine.capabilities import ProfiledBackend
-from vyre_driver.engine.cooperative import before_its_grid_is_known
-from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Device
+from vyre_driver.engine.buffer_pool import Allocation
+from vyre_driver.engine.device import Device, before_its_grid_is_known
 from vyre_driver.engine.dispatcher import Dispatcher
-from vyre_driver.engine.gate import PAUSE, SLICE, Gate
-from vyre_driver.engine.pipeline import EnginePipeline
+from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
+from vyre_driver.engine.resident import Residents
 from vyre_driver.engine.resident_backend import ResidentBackend
-from vyre_driver.engine.residents import Residents
 from vyre_driver.engine.sequence import Sequences
+from vyre_driver.engine.session import Gate
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.target import Target
 from vyre_driver.observe.live import by_profile
 from vyre_driver.observe.metrics import Counters
+from vyre_driver.pipeline.compile import pipeline_config
+from vyre_driver.pipeline.key import PipelineCacheKey
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_driver.tune.native import measure_native
@@ -43,6 +46,106 @@ if TYPE_CHECKING:
     from vyre_driver.engine.sequence import Sequences
     from vyre_driver.policy.native import Measured, NativeVerdict
     from vyre_driver.tune.candidate import TunedVariant
+
+
+class ProfiledBackend(VyreBackend, contract=1):
+    """Answers every query from `device_profile`."""
+
+    @abstractmethod
+    def device_profile(self) -> DeviceProfile:
+        """What the probe of the device said."""
+
+    def supports_subgroup_ops(self) -> bool:
+        return self.device_profile().supports_subgroup_ops
+
+    def supports_f16(self) -> bool:
+        return self.device_profile().supports_f16
+
+    def supports_bf16(self) -> bool:
+        return self.device_profile().supports_bf16
+
+    def supports_tensor_cores(self) -> bool:
+        return self.device_profile().supports_tensor_cores
+
+    def supports_async_compute(self) -> bool:
+        return self.device_profile().supports_async_compute
+
+    def supports_indirect_dispatch(self) -> bool:
+        return self.device_profile().supports_indirect_dispatch
+
+    def supports_grid_sync(self) -> bool:
+        return self.device_profile().supports_grid_sync
+
+    def max_workgroup_size(self) -> Extent:
+        return self.device_profile().max_workgroup_size
+
+    def max_compute_workgroups_per_dimension(self) -> int:
+        """The least of the three axes; where the device states no limit, that of ids, which are u32."""
+        return min(self.device_profile().max_workgroups or (2**32 - 1,))
+
+    def max_compute_invocations_per_workgroup(self) -> int:
+        return self.device_profile().max_invocations_per_workgroup
+
+    def subgroup_size(self) -> int | None:
+        return self.device_profile().subgroup_size
+
+    def max_storage_buffer_bytes(self) -> int:
+        return self.device_profile().max_storage_buffer_binding_size or 0
+
+
+class EnginePipeline(CompiledPipeline):
+    """Prepared launches and persistent memory of one program. It ends with `close`, its backend, or its last user."""
+
+    def __init__(
+        self, backend: str, program: Program, config: DispatchConfig, key: PipelineCacheKey, dispatcher: Dispatcher
+    ) -> None:
+        self._backend, self._program, self._config, self._key = backend, program, config, key
+        self._dispatcher = dispatcher
+
+    def id(self) -> str:
+        return f"{self._backend}:{self._key.digest[:16]}"
+
+    def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        return self._dispatcher.dispatch(self._program, inputs, pipeline_config(self._config, config))
+
+    def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
+        chosen = pipeline_config(self._config, config)
+        return self._dispatcher.dispatch_borrowed_timed(self._program, inputs, chosen)
+
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        return self._dispatcher.dispatch_arrays(self._program, arrays, pipeline_config(self._config, config))
+
+    def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
+        self._dispatcher.dispatch_borrowed_into(self._program, inputs, pipeline_config(self._config, config), outputs)
+
+    def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
+        """In flight together. A failure, a trap too, is that of the first that failed; those behind it may have run."""
+        return self._dispatcher.dispatch_batched(self._program, batch, pipeline_config(self._config, config))
+
+    def dispatch_batched_into(
+        self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
+    ) -> None:
+        chosen = pipeline_config(self._config, config)
+        slots = [*outputs[: len(batch)], *([] for _ in range(len(batch) - len(outputs)))]
+        self._dispatcher.dispatch_batched_into(self._program, batch, chosen, slots)
+        outputs[:] = slots
+
+    def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        chosen = pipeline_config(self._config, config)
+        return self._dispatcher.dispatch_async(self._program, inputs, chosen)
+
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        chosen = self._config if config is None else pipeline_config(self._config, config)
+        self._dispatcher.dispatch_resident(self._program, resources, chosen)
+
+    def dispatch_resident_timed(
+        self, resources: Sequence[Resource], config: DispatchConfig | None = None
+    ) -> TimedDispatchResult:
+        chosen = pipeline_config(self._config, config)
+        return self._dispatcher.dispatch_resident_timed(self._program, resources, chosen)
+
+    def close(self) -> None:
+        self._dispatcher.close()
 
 
 class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):

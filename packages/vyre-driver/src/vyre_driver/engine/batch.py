@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.kept import Kept
-from vyre_driver.engine.launches import Launches
-from vyre_driver.engine.prepared import Prepared
-from vyre_driver.engine.request import Request, deadline_of
-from vyre_driver.engine.slots import Slots, targets
-from vyre_driver.engine.transfer import Form, Targets
+from vyre_driver.engine.launch import Prepared
+from vyre_driver.engine.launch_cache import Kept, Launches, Request, deadline_of
+from vyre_driver.engine.transfer import Form, Slots, Targets, targets
 
 MAX_IN_FLIGHT = 64
 MAX_BYTES_IN_FLIGHT = 16 * 2**20

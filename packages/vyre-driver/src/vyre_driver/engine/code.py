@@ -14,8 +14,8 @@ from typing import Any
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pipeline import PipelineCacheSnapshot
 from vyre_driver.device.profile import Extent
-from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.guard import Guard
+from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
 from vyre_driver.legalization.lowered import Lowered

@@ -24,19 +24,14 @@ from vyre_driver.backend.results import (
     replace_output_buffers_preserving_slots,
 )
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
-from vyre_driver.engine.allocation import Allocation
 from vyre_driver.engine.batch import Batch
+from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.flight import Flight
-from vyre_driver.engine.gate import Gate
-from vyre_driver.engine.kept import Kept
-from vyre_driver.engine.launches import Launches
-from vyre_driver.engine.over_residents import resident_request
-from vyre_driver.engine.prepared import EmptyLaunch
-from vyre_driver.engine.recent import Recent
-from vyre_driver.engine.request import Request, deadline_of
-from vyre_driver.engine.slots import Slots, replace_slots, writable_slots
-from vyre_driver.engine.transfer import ARRAYS, BYTES, Form, Targets
+from vyre_driver.engine.launch import EmptyLaunch
+from vyre_driver.engine.launch_cache import Kept, Launches, Recent, Request, deadline_of, resident_request
+from vyre_driver.engine.pending import Flight
+from vyre_driver.engine.session import Gate
+from vyre_driver.engine.transfer import ARRAYS, BYTES, Form, Slots, Targets, replace_slots, writable_slots
 from vyre_driver.errors import DeviceLost, StaleHandle
 from vyre_foundation.ir.program import Program
 

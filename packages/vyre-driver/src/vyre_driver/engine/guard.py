@@ -17,7 +17,7 @@ from pathlib import Path
 
 from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.pipeline.executable import ExecutableManifest
@@ -29,7 +29,7 @@ _CHILD = """
 import sys
 folder, seconds, *path = sys.argv[1:]
 sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
-from vyre_driver.engine.guarded import main
+from vyre_driver.engine.artifact import main
 main(folder, float(seconds))
 """
 ORDER, ANSWER, LOG = "order", "answer", "log"

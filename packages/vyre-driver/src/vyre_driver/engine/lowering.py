@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from vyre_driver.codegen.lower import legalize, passes_of
-from vyre_driver.engine.deadline import Deadline
+from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, SourceUnit
 from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.expand import expand_calls

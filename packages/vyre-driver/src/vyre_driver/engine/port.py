@@ -43,7 +43,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.deadline import Patience
+from vyre_driver.engine.pending import Patience
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target

@@ -1,19 +1,25 @@
 """How the bytes of a dispatch come to the device and back: by copies, or not at all where memory is one.
 
 A transfer gives the kernels their arguments for one dispatch (`bring`), and the outputs after it (`results`).
-Dispatches take turns, so it may remember one in between.
+Dispatches take turns, so it may remember one in between. Outputs go to memory of the caller where the device may write
+to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from vyre_driver.engine.allocation import Allocation
+from vyre_driver.backend.results import OutputBuffers, host_bytes
+from vyre_driver.engine.buffer_pool import Allocation, Room, Rooms
 from vyre_driver.engine.device import Device
+
+if TYPE_CHECKING:
+    from vyre_driver.engine.launch import Prepared
 
 Args = tuple[Any, ...]
 """The arguments of a kernel: the port's memories, then u32 lengths."""
@@ -128,3 +134,217 @@ def _bytes_of(array: Any) -> memoryview:
     """A contiguous array as ports take it; some types have no letter in the buffer protocol."""
     data: memoryview = array.reshape(-1).view(np.uint8).data
     return data
+
+
+class Input:
+    """An argument that is an input, used where the caller has it; its bytes are copied where that cannot be."""
+
+    __slots__ = ("_rooms", "position")
+
+    def __init__(self, device: Device, position: int, size: int) -> None:
+        self.position = position
+        self._rooms = Rooms(device, size, np.dtype(np.uint8))
+
+    @property
+    def owned(self) -> tuple[Allocation, ...]:
+        return self._rooms.owned
+
+    def staged(self, device: Device, data: Any) -> Any:
+        """Memory with a copy of `data`, for a dispatch that ends before the next begins."""
+        room = self._rooms.take()
+        device.put(room.bytes, data)
+        return room.memory
+
+
+class Output:
+    """An argument that is an output. `start` and `stop` are the part that the host gets.
+
+    It begins as the input at `position`, or as zeros unless the launch is known to write all of it.
+    """
+
+    __slots__ = ("is_covered", "is_whole", "position", "rooms", "start", "stop", "taken")
+
+    def __init__(self, rooms: Rooms, start: int, stop: int, position: int | None, *, is_covered: bool) -> None:
+        self.rooms, self.start, self.stop = rooms, start, stop
+        self.position, self.is_covered = position, is_covered
+        self.is_whole = (start, stop) == (0, rooms.size)
+        self.taken: Room | None = None
+
+    def begin(self, device: Device, inputs: Sequence[Any]) -> Any:
+        """Memory as it is before the launch."""
+        self.taken = room = self.rooms.take()
+        if self.position is not None:
+            device.put(room.bytes, inputs[self.position])
+        elif not self.is_covered:
+            device.clear(room.bytes)
+        return room.memory
+
+    def begin_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> Any:
+        """The same in memory of the caller, or in a room where it does not do."""
+        if target is None or not self.is_whole or not target.nbytes:
+            return self.begin(device, inputs)
+        memory = device.port.in_place(target)
+        if memory is None:
+            return self.begin(device, inputs)
+        self.taken = None
+        room = np.frombuffer(target, np.uint8)
+        if self.position is not None:
+            device.put(room, inputs[self.position])
+        elif not self.is_covered:
+            device.clear(room)
+        return memory
+
+    def result_into(self, target: memoryview | None) -> memoryview | None:
+        """None if the result is in its target."""
+        if self.taken is None:
+            return None
+        result: memoryview = self.result(BYTES)
+        if target is None:
+            return result
+        target[:] = result
+        return None
+
+    def result(self, form: Form) -> Any:
+        """A view of the room, which thereby is the caller's."""
+        room, self.taken = self.taken, None
+        assert room is not None
+        if self.is_whole:
+            return room.typed[...] if form is ARRAYS else room.bytes[...].data
+        if form is BYTES:
+            return room.bytes[self.start : self.stop].data
+        return room.bytes[self.start : self.stop].view(room.typed.dtype)
+
+
+class InPlace:
+    """Where the device works in host memory: inputs are used where the caller has them, outputs where they are made.
+
+    `picks` are, for each kernel, the places of its arguments among the inputs, the outputs, and `rest`, in this order.
+    `fills` as for copies.
+    """
+
+    __slots__ = (
+        *("_device", "_fills", "_in_place", "_inputs", "_outputs", "_picks", "_places", "_rest", "_static", "_used"),
+        *("moves", "reads"),
+    )
+
+    def __init__(
+        self,
+        device: Device,
+        picks: Sequence[Sequence[int]],
+        rest: Sequence[Any],
+        static: tuple[Allocation, ...],
+        fills: Sequence[tuple[Allocation, int, int]],
+        inputs: Sequence[Input],
+        outputs: Sequence[Output],
+    ) -> None:
+        self._device, self._static, self._fills = device, static, fills
+        self._places = picks
+        self._picks = [_picking(places) for places in picks]
+        self._inputs, self._outputs, self._rest = inputs, outputs, rest
+        self._in_place = device.port.in_place
+        self.reads, self.moves = False, True
+        come = range(len(inputs) + len(outputs))
+        self._used = [place for place in come if picks and place in picks[0]]
+
+    @property
+    def owned(self) -> tuple[Allocation, ...]:
+        rooms = (output.rooms for output in self._outputs)
+        parts = [*(i.owned for i in self._inputs), *(r.owned for r in rooms)]
+        return (*self._static, *(allocation for part in parts for allocation in part))
+
+    def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+        values = [*self._begun(inputs, targets), *self._rest]
+        return [pick(values) for pick in self._picks]
+
+    def lasting(self) -> tuple[Args, Sequence[int]]:
+        values = [*[None] * (len(self._inputs) + len(self._outputs)), *self._rest]
+        first = self._places[0]
+        return self._picks[0](values), [first.index(place) for place in self._used]
+
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
+        values = self._begun(inputs, targets)
+        return values if len(values) == len(self._used) else [values[place] for place in self._used]
+
+    def _begun(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:
+        """Inputs and outputs as they are before the launch."""
+        device, in_place = self._device, self._in_place
+        values = []
+        for wanted in self._inputs:
+            given = inputs[wanted.position]
+            memory = in_place(given)
+            values.append(wanted.staged(device, given) if memory is None else memory)
+        if targets is None:
+            for output in self._outputs:
+                values.append(output.begin(device, inputs))
+        else:
+            for output, target in zip(self._outputs, targets, strict=True):
+                values.append(output.begin_in(device, inputs, target))
+        for allocation, byte, size in self._fills:
+            device.fill(allocation, byte, size)
+        return values
+
+    def results(self, form: Form) -> list[Any]:
+        return [output.result(form) for output in self._outputs]
+
+    def results_into(self, targets: Targets) -> list[memoryview | None]:
+        return [output.result_into(target) for output, target in zip(self._outputs, targets, strict=True)]
+
+
+def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
+    """What takes the values at some places, as a tuple."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple([values[place] for place in places])
+
+
+Slots = Sequence[memoryview]
+"""The slots of one dispatch, as writable bytes."""
+
+
+def writable_slots(slots: OutputBuffers) -> Slots:
+    """All slots as bytes, or `InvalidInput` for one that cannot be written to."""
+    return [host_bytes(f"output slot {n}", slot, writable=True) for n, slot in enumerate(slots)]
+
+
+def targets(launch: Prepared, inputs: Sequence[Any], slots: Slots) -> list[memoryview | None]:
+    """For each output its slot, if that has its size and is apart from the `inputs`, which are contiguous buffers.
+
+    None where it is not; for all outputs of a program that may trap, because a dispatch that traps has no outputs.
+    """
+    layouts = launch.plan.outputs
+    if launch.traps is not None:
+        return [None] * len(layouts)
+    found: list[memoryview | None] = []
+    taken = [_span(view) for view in inputs]
+    for n, layout in enumerate(layouts):
+        slot = slots[n] if n < len(slots) and slots[n].nbytes == layout.size > 0 else None
+        if slot is not None:
+            start, stop = _span(slot)
+            if any(start < other_stop and other_start < stop for other_start, other_stop in taken):
+                slot = None
+            else:
+                taken.append((start, stop))
+        found.append(slot)
+    return found
+
+
+def replace_slots(slots: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:
+    """Fill the slots: None is an output that is in its slot already. A slot of another size is replaced."""
+    for n, output in enumerate(outputs):
+        if output is None:
+            continue
+        if n == len(slots):
+            slots.append(output)
+            continue
+        room = host_bytes(f"output slot {n}", slots[n], writable=True)
+        if room.nbytes == output.nbytes:
+            room[:] = output
+        else:
+            slots[n] = output
+    del slots[len(outputs) :]
+
+
+def _span(view: Any) -> tuple[int, int]:
+    """The addresses from which and up to which it goes."""
+    start = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if view.nbytes else 0
+    return start, start + view.nbytes

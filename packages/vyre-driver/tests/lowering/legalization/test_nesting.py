@@ -11,8 +11,8 @@ import pytest
 
 from vyre_driver.codegen.c.unit import print_unit
 from vyre_driver.codegen.dialect import CDialect
-from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.lowering import emitted, lowered_for
+from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import DispatchTimeout
 from vyre_driver.legalization.grid.split import split_at_grid_barriers

@@ -18,7 +18,7 @@ from vyre_driver import (
     registered_aot_emitters,
 )
 from vyre_driver.backend.delegate import innermost
-from vyre_driver.engine.ahead import load_ahead
+from vyre_driver.engine.artifact import load_ahead
 from vyre_driver.pipeline.ahead import ANY_VERSION
 
 

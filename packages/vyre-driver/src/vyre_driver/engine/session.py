@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from vyre_driver.engine import in_flight
-from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.pending import PAUSE, Deadline, keep
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.pipeline.store import shared_store
 
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     from vyre_driver.engine.port import OpenPort
     from vyre_driver.observe.metrics import Counters
 
-PAUSE, PATIENCE = 5e-5, 5e-2
+
+PATIENCE = 5e-2
 """Seconds."""
-SLICE = 5e-3
-"""Seconds that somebody who waits for the device keeps it from others."""
 CLOSING = 2.0
 """Seconds that closing a device waits for another thread's call to end."""
 
@@ -39,7 +37,7 @@ def _leave_behind() -> None:
     for gate in tuple(_gates):
         if gate.device is not None:
             _forked.add(gate.backend)
-            in_flight.keep((gate.device, tuple(gate.holders)))
+            keep((gate.device, tuple(gate.holders)))
         gate.device = None
         gate.lock, gate.is_busy, gate.queued = threading.RLock(), False, []
 

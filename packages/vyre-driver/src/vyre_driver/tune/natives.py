@@ -15,6 +15,7 @@ from vyre_foundation.dtype import DType
 if TYPE_CHECKING:
     from vyre_driver.policy.native import Measured, NativeVerdict
 
+
 Native = tuple[str, DType]
 """An op of a dialect and the type of its operand."""
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from vyre_driver.backend.resources import ResidentDispatchStep
-from vyre_driver.engine.backlog import Backlog
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.kept import Kept
-from vyre_driver.engine.prepared import Prepared
+from vyre_driver.engine.launch import Prepared
+from vyre_driver.engine.launch_cache import Kept
+from vyre_driver.engine.pending import Backlog
 
 MOST_RECORDED = 1024
 """Launches of a recording of more than one step: the host may wait between two of them."""

@@ -1,24 +1,35 @@
-"""Code made ahead of time: compiled for every queue of the device, and loaded where no compiler is to run."""
+"""Code made ahead of time, and the child process that compiles for a `Guard`.
+
+Code is compiled for every queue of the device, and loaded where no compiler is to run.
+"""
 
 from __future__ import annotations
 
+import faulthandler
+import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.bind import bind
 from vyre_driver.engine.code import Code
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.guard import ANSWER, ORDER, Order
 from vyre_driver.engine.port import SourceUnit
-from vyre_driver.errors import BadArtifact, KernelCompileFailed, UnsupportedFeature
+from vyre_driver.errors import BackendError, BadArtifact, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.legalization.lowered import RUNS, Lowered
+from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact
-from vyre_driver.pipeline.key import called_dialects
+from vyre_driver.pipeline.executable import ExecutableManifest
+from vyre_driver.pipeline.key import PipelineCacheKey, called_dialects
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import plan_launch, validated, with_workgroup_size
 from vyre_driver.plan.lengths import least_lengths
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
+from vyre_foundation.wire import decode
 
 if TYPE_CHECKING:
     from vyre_driver.engine.backend import EngineBackend
@@ -107,3 +118,32 @@ def run_once(device: Device, program: Program, config: DispatchConfig, code: Cod
             device.port.wait(device.port.launch(code.module, name, grid, workgroup_size, given))
     finally:
         device.free(prepared.owned)
+
+
+GRACE = 5.0
+"""Seconds after which a child ends itself whose parent should have ended it."""
+
+
+def main(folder: str, seconds: float) -> None:
+    """Do the order in `folder`, and leave a binary, None or an error there. The parent waits for `seconds`."""
+    process.end_with_parent()
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)  # also where a compiler holds the interpreter's lock
+    order, answer = Path(folder) / ORDER, Path(folder) / ANSWER
+    try:
+        given: bytes | BackendError | None = _obeyed(pickle.loads(order.read_bytes()))  # noqa: S301 - of our own parent
+    except BackendError as error:
+        given = error
+    part = answer.with_suffix(".part")
+    part.write_bytes(pickle.dumps(given))
+    part.replace(answer)
+
+
+def _obeyed(order: Order) -> bytes | None:
+    device = Device(order.open_port(), Counters(), lambda: None)
+    try:
+        module = device.port.compile(order.unit, order.queue)
+        code = Code(PipelineCacheKey(""), ExecutableManifest.from_bytes(order.executable), module)
+        run_once(device, decode(order.program), order.config, code)
+        return device.port.binary(module)
+    finally:
+        device.close()

@@ -8,25 +8,246 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vyre_driver.engine.allocation import Allocation
+import numpy as np
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.results import Inputs, OutputBuffers, is_plain
+from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind
-from vyre_driver.engine.cooperative import code_for
-from vyre_driver.engine.deadline import Deadline
-from vyre_driver.engine.device import Device
-from vyre_driver.engine.gate import Gate
-from vyre_driver.engine.kept import Kept
-from vyre_driver.engine.over_residents import require_places
-from vyre_driver.engine.prepared import EmptyLaunch, Prepared, Runnable
-from vyre_driver.engine.recent import Recent
-from vyre_driver.engine.request import Request
+from vyre_driver.engine.buffer_pool import Allocation
+from vyre_driver.engine.device import Device, code_for
+from vyre_driver.engine.launch import Again, EmptyLaunch, Prepared, Runnable
+from vyre_driver.engine.pending import Deadline
+from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
+from vyre_driver.engine.session import Gate
 from vyre_driver.engine.transfer import Form, Targets
 from vyre_driver.errors import DeviceLost, PoisonedState, StaleHandle, Trapped
 from vyre_driver.plan.admission import admit
+from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_driver.plan.lengths import bind_inputs
 from vyre_driver.policy.queue import longest_seconds
+from vyre_driver.tune.queue import QueueChoice
+from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
+
+
+class Shape(NamedTuple):
+    """What a prepared launch depends on. A program is known by its identity, which is cheaper than its contents.
+
+    `resources` are the ids of resident memory, in which the launch works; none for one from host memory to host memory.
+    `queue` is the queue that it must take, None if it may choose.
+    """
+
+    program: int
+    byte_lengths: tuple[int, ...]
+    config: tuple[object, ...]
+    indirect_grid: Extent | None
+    resources: tuple[int, ...] = ()
+    queue: int | None = None
+
+
+class Request(NamedTuple):
+    """One call that is not known to be like the one before. `places` are the resident buffers by name, if they are."""
+
+    program: Program
+    inputs: Sequence[memoryview]
+    shape: Shape
+    config: DispatchConfig
+    deadline: Deadline | None
+    places: Mapping[str, Allocation] | None = None
+
+    @classmethod
+    def of(cls, program: Program, inputs: Inputs, config: DispatchConfig, backend: str) -> Request:
+        """From host memory, checked by number, name and layout; lengths are the plan's to judge."""
+        views = bind_inputs(program, inputs)
+        grid = None if config.grid_override is not None else read_indirect_grid(program, views)
+        shape = Shape(id(program), tuple([view.nbytes for view in views]), config.launch_shape, grid)
+        return cls(program, views, shape, config, deadline_of(config, backend))
+
+
+def deadline_of(config: DispatchConfig, backend: str) -> Deadline | None:
+    """The timeout of a dispatch that begins now."""
+    return None if config.timeout is None else Deadline(config.timeout, backend, config.label)
+
+
+def resident_request(
+    device: Device,
+    program: Program,
+    resources: Sequence[Resource],
+    config: DispatchConfig,
+    deadline: Deadline | None,
+    queue: int | None = None,
+) -> Request:
+    """The request for one resource per buffer that the host sees, in binding order.
+
+    A resource may be larger than a buffer of a fixed size: the buffer is its beginning. An indirect grid is read from
+    the device, hence after everything that was enqueued before.
+    """
+    allocations = [device.residents.find(resource) for resource in resources]
+    buffers = bound_buffers(program, resources)
+    places = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
+    given = used_bytes(buffers, resources)
+    sizes = tuple([given[buffer.name] for buffer in program.inputs])
+    grid = None if config.grid_override is not None else _grid(device, program, places, given)
+    ids = tuple([resource.id for resource in resources])
+    shape = Shape(id(program), sizes, config.launch_shape, grid, ids, queue)
+    return Request(program, (), shape, config, deadline, places)
+
+
+def _grid(
+    device: Device, program: Program, places: Mapping[str, Allocation], sizes: Mapping[str, int]
+) -> Extent | None:
+    statement = find_indirect_dispatch(program)
+    if statement is None:
+        return None
+    name = statement.buffer.name
+    words = memoryview(bytearray(min(sizes[name], 4 * statement.offset + 12)))
+    device.counters.waits += 1
+    device.copy_out(places[name], words)
+    return read_indirect_grid(program, [words if b.name == name else memoryview(b"") for b in program.inputs])
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """What is kept of one shape. It keeps the program alive, and so its identity its own.
+
+    `launch` serves dispatches that end before the next begins; `spare` are more of the same, each with memory of its
+    own, for those that are in flight together. `used` grows with each dispatch. `is_new`: this code has not run yet.
+    `again` runs it once it is settled: neither new nor to be timed. It is None until then, and for good once the memory
+    was freed, which ends `is_live` too.
+    No launch takes more than `longest` seconds, whatever its data. `holds` counts those who are about to use it: it is
+    not given up meanwhile. `known_as` are its keys among `Launches.resident`. `bytes_each` is about what one dispatch
+    holds in flight.
+    """
+
+    device: Device
+    request: Request
+    plan: LaunchPlan
+    launch: Runnable
+    longest: float = math.inf
+    queue: int = 0
+    choice: QueueChoice | None = None
+    used: int = 0
+    is_new: bool = True
+    again: Again | None = None
+    is_live: bool = True
+    holds: int = 0
+    spare: list[Prepared] = field(default_factory=list)
+    known_as: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
+    bytes_each: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        bound = [buffer.name for buffer in self.plan.program.buffers if buffer.memory.is_bound]
+        self.bytes_each = sum(map(self.plan.byte_length, bound))
+
+    @property
+    def prepared(self) -> Prepared:
+        """The launch of a shape that is known not to be empty."""
+        assert isinstance(self.launch, Prepared)
+        return self.launch
+
+    @property
+    def bytes_held(self) -> int:
+        """How much that is."""
+        return sum(allocation.size for allocation in self.owned)
+
+    @property
+    def owned(self) -> tuple[Allocation, ...]:
+        """All device memory that it holds."""
+        return (*self.launch.owned, *(allocation for launch in self.spare for allocation in launch.owned))
+
+
+PLAIN = frozenset("?bBhHiIlLqQefd")
+"""Types of NumPy that the buffer protocol has letters for."""
+
+
+class Recent:
+    """The last dispatch of a program: a call that looks the same needs no checks but these, and no key.
+
+    Only for calls without a timeout, with inputs that have elements, and a grid that does not come with them.
+    """
+
+    __slots__ = ("config", "kept", "names", "output_bytes", "output_sizes", "sizes", "types")
+
+    def __init__(self, kept: Kept) -> None:
+        program = kept.request.program
+        self.kept, self.config = kept, kept.request.config
+        self.sizes = kept.request.shape.byte_lengths
+        self.types = [(b.name, np.dtype(b.dtype.numpy), n) for b, n in zip(program.inputs, self.sizes, strict=True)]
+        self.output_sizes = [layout.size for layout in kept.plan.outputs]
+        self.output_bytes = sum(self.output_sizes)
+        self.names = [buffer.name for buffer in program.outputs]
+
+    @staticmethod
+    def fits(kept: Kept) -> bool:
+        """Whether such calls exist for what was kept."""
+        request = kept.request
+        comes_with_inputs = find_indirect_dispatch(request.program) is not None
+        return request.deadline is None and 0 not in request.shape.byte_lengths and not comes_with_inputs
+
+    def views(self, inputs: Inputs) -> list[memoryview | Array] | None:
+        """The inputs as contiguous buffers, or None if anything about them is new."""
+        if len(inputs) != len(self.sizes):
+            return None
+        views: list[memoryview | Array] = []
+        for given, size in zip(inputs, self.sizes, strict=True):
+            if type(given) is np.ndarray:
+                if given.nbytes != size or not given.flags.c_contiguous or given.dtype.hasobject:
+                    return None
+                views.append(given)
+                continue
+            try:
+                view = memoryview(given)  # type: ignore[arg-type]
+            except (TypeError, ValueError):
+                return None
+            if view.nbytes != size or not view.c_contiguous or not is_plain(view):
+                return None
+            views.append(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
+        return views
+
+    def targets(self, inputs: Sequence[memoryview | Array], slots: OutputBuffers) -> list[memoryview] | None:
+        """`slots` as memory for the outputs; None unless all are arrays that fit, apart from `inputs` and each other.
+
+        `inputs` are what `views` gave.
+        """
+        launch = self.kept.launch
+        if len(slots) != len(self.output_sizes) or not isinstance(launch, Prepared) or launch.traps is not None:
+            return None
+        taken: list[Array] = [
+            given if type(given) is np.ndarray else np.frombuffer(given, np.uint8) for given in inputs
+        ]
+        found = []
+        for slot, size in zip(slots, self.output_sizes, strict=True):
+            if type(slot) is not np.ndarray or slot.nbytes != size or not size or not slot.flags.carray:
+                return None
+            if slot.dtype.char not in PLAIN or any(np.may_share_memory(slot, other) for other in taken):
+                return None
+            taken.append(slot)
+            found.append(slot.data if slot.dtype.char == "B" and slot.ndim == 1 else slot.data.cast("B"))
+        return found
+
+    def arrays(self, arrays: Mapping[str, object]) -> list[Array] | None:
+        """The same for arrays by name."""
+        if len(arrays) != len(self.types):
+            return None
+        given = []
+        for name, dtype, size in self.types:
+            array = arrays.get(name)
+            if type(array) is not np.ndarray or array.dtype is not dtype or array.nbytes != size:
+                return None
+            if not array.flags.c_contiguous:
+                return None
+            given.append(array)
+        return given
+
 
 MAX_LAUNCHES = 4096
 MAX_KEPT_BYTES = 256 * 2**20

@@ -1,23 +1,59 @@
-"""Host memory that a device works in, for outputs that are used where they are.
+"""Device memory in the hands of the engine, and the pool of host memory that a device works in.
 
-A result is a view of a room. When nobody holds one any more, the room serves a later dispatch: no allocation, no page
-that is touched for the first time, no copy. A room whose results live on belongs to them, and another takes its place.
+A result of a device that shares host memory is a view of a pooled buffer. When no reference to the result is left, the
+buffer serves a later dispatch: no allocation, no page fault, no copy. A buffer whose results live on belongs to them,
+and another takes its place.
+
+Pooled buffers begin at different cache lines. A cache has a few places for all lines whose addresses are alike modulo
+4 KiB. Large arrays of an allocator begin at the same offset in a page, so equal elements of several arrays compete for
+these places: with 16 arrays and 8 or 12 places, each element is fetched again and again.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from itertools import count
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vyre_driver.engine.allocation import Allocation
-from vyre_driver.engine.device import Device
-from vyre_driver.engine.stagger import staggered, with_spare
-
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from vyre_driver.engine.device import Device
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """Device memory that the engine holds; `memory` is the port's handle. `is_borrowed`: another's, who frees it."""
+
+    memory: Any
+    size: int
+    is_borrowed: bool = False
+
+
+LINE, PAGE = 64, 4096
+"""Bytes. A line is as much as the widest vector, and all types are aligned to it."""
+LINES = PAGE // LINE
+STRIDE = 25
+"""Lines from one piece to the next, odd: all offsets come once before one comes again. 64 divided by the square of the
+golden ratio keeps those that follow each other far apart, however many there are."""
+_pieces = count()
+
+
+def with_spare(size: int) -> int:
+    """How many bytes `staggered` needs for so many: small pieces begin wherever the allocator puts them."""
+    return size + (PAGE if size >= PAGE else LINE)
+
+
+def staggered(memory: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
+    """`size` bytes of a fresh array of `with_spare(size)`, at another line of the cache than the pieces before."""
+    offset = STRIDE * next(_pieces) % LINES * LINE
+    start = (offset - memory.ctypes.data) % (memory.nbytes - size)
+    return memory[start : start + size]
+
 
 ROOMS = 3
 """How many are kept of one output: a caller who holds the last result while the next is made needs two."""

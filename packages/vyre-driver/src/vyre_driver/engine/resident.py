@@ -1,23 +1,27 @@
-"""Memory that lives on the device between dispatches, and the handles that stand for it."""
+"""Memory that lives on the device between dispatches: its handles, and which of them stands for which buffer."""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from vyre_driver.backend.resources import ResidentReadRange, Resource
+from vyre_driver.backend.resources import DeviceBuffer, ResidentReadRange, Resource
 from vyre_driver.backend.results import host_bytes
 from vyre_driver.errors import InvalidInput, StaleHandle
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
-    from vyre_driver.engine.allocation import Allocation
+    from vyre_driver.engine.buffer_pool import Allocation
+
 
 _ids = count(1)
 _generations = count(1)
@@ -212,3 +216,106 @@ def require_range(resource: Resource, offset: int, byte_len: int) -> None:
 def _require_bytes(name: str, needed: int, got: int) -> None:
     if needed != got:
         raise InvalidInput(name, needed=f"{needed} bytes", got=f"{got} bytes", fix="pass memory of exactly that size")
+
+
+def host_buffers(program: Program) -> tuple[Buffer, ...]:
+    """The inputs and outputs of a program in binding order; what is both comes once."""
+    return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
+
+
+def bound_buffers(program: Program, resources: Sequence[Resource]) -> tuple[Buffer, ...]:
+    """The same, as many as there are resources, of which none is two buffers unless both are read alone."""
+    buffers = host_buffers(program)
+    if len(resources) != len(buffers):
+        raise _wrong_number(buffers, len(resources))
+    _require_apart(buffers, resources)
+    return buffers
+
+
+def used_bytes(buffers: Sequence[Buffer], resources: Sequence[Resource]) -> dict[str, int]:
+    """How much of its resource each buffer is, if its length is not that of another."""
+    return {
+        b.name: min(r.byte_len, b.count * b.dtype.size) if isinstance(b.count, int) else r.byte_len
+        for b, r in zip(buffers, resources, strict=True)
+    }
+
+
+def require_places(plan: LaunchPlan, places: Mapping[str, Allocation]) -> None:
+    """Refuse resources that are too small for what the plan puts there."""
+    for name, allocation in places.items():
+        require_room_for(name, plan.byte_length(name), allocation)
+
+
+def require_room_for(name: str, needed: int, allocation: Allocation) -> None:
+    """The same for one buffer of this many bytes."""
+    if needed > allocation.size:
+        fix = "allocate a larger resource, or dispatch less"
+        raise InvalidInput(
+            name, needed=f"a resource of at least {needed} bytes", got=f"{allocation.size} bytes", fix=fix
+        )
+
+
+def _require_apart(buffers: Sequence[Buffer], resources: Sequence[Resource]) -> None:
+    """Refuse one resource for two buffers of which one is written: a program's buffers are apart."""
+    first: dict[int, Buffer] = {}
+    for buffer, resource in zip(buffers, resources, strict=True):
+        other = first.setdefault(resource.id, buffer)
+        if other is not buffer and (buffer.is_output or other.is_output):
+            needed = f"a resource of its own: {other.name!r} and {buffer.name!r} are not both read alone"
+            fix = "allocate another resource, or declare one buffer that is read and written"
+            raise InvalidInput(buffer.name, needed=needed, got=f"the resource of {other.name!r}", fix=fix)
+
+
+def _wrong_number(buffers: Sequence[Buffer], got: int) -> InvalidInput:
+    names = ", ".join(buffer.name for buffer in buffers) or "none"
+    first = buffers[got].name if got < len(buffers) else f"number {len(buffers)}"
+    needed = f"{len(buffers)} resources in binding order ({names})"
+    fix = "pass one resource for each input and output of the program, in binding order"
+    return InvalidInput(first, needed=needed, got=f"{got} resources", fix=fix)
+
+
+class EngineBuffer(DeviceBuffer):
+    """A buffer of an engine's device; `resource` stands for its memory."""
+
+    def __init__(self, resource: Resource, label: str | None = None) -> None:
+        self.resource, self._label = resource, label
+
+    def backend_id(self) -> str:
+        return self.resource.backend
+
+    def byte_len(self) -> int:
+        return self.resource.byte_len
+
+    def debug_label(self) -> str | None:
+        return self._label
+
+    def end(self) -> None:
+        self.resource.end()
+
+
+def owned_buffer(buffer: DeviceBuffer) -> EngineBuffer:
+    """`buffer`, whose backend id is this engine's, as one that an engine made."""
+    if not isinstance(buffer, EngineBuffer):
+        reason = f"a {type(buffer).__name__} is not of this backend, whatever it says"
+        raise StaleHandle("the device buffer", reason, fix="allocate it with this backend, or wrap the array")
+    return buffer
+
+
+def resources_of(
+    program: Program, inputs: Sequence[DeviceBuffer], outputs: Sequence[DeviceBuffer]
+) -> tuple[Resource, ...]:
+    """The resources of a dispatch in binding order; a buffer that is read and written is both, and changes in place."""
+    given = _by_name("inputs", program.inputs, inputs)
+    for name, resource in _by_name("outputs", program.outputs, outputs).items():
+        if given.setdefault(name, resource) != resource:
+            needed = "one device buffer as its input and its output: it is changed in place"
+            raise InvalidInput(name, needed=needed, got="two", fix="pass the same buffer twice")
+    return tuple([given[buffer.name] for buffer in host_buffers(program)])
+
+
+def _by_name(what: str, declared: Sequence[Buffer], buffers: Sequence[DeviceBuffer]) -> dict[str, Resource]:
+    if len(buffers) != len(declared):
+        names = ", ".join(buffer.name for buffer in declared) or "none"
+        fix = "pass one device buffer for each, in binding order"
+        raise InvalidInput(what, needed=f"{len(declared)} ({names})", got=f"{len(buffers)}", fix=fix)
+    return {d.name: owned_buffer(buffer).resource for d, buffer in zip(declared, buffers, strict=True)}

@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
-from vyre_driver.engine.allocation import Allocation
-from vyre_driver.engine.backlog import Backlog
-from vyre_driver.engine.binding import Binding
-from vyre_driver.engine.bounds import LaunchValues, evaluate
+from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.code import Code
-from vyre_driver.engine.deadline import Deadline
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.schedule import SetCounter, counters_of, walk
+from vyre_driver.engine.pending import Backlog, Deadline
+from vyre_driver.engine.schedule import LaunchValues, SetCounter, counters_of, evaluate, walk
 from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
-from vyre_driver.engine.traps import raise_trap
+from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import KernelLaunch
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Trap
+
+if TYPE_CHECKING:
+    from vyre_driver.engine.bind import Binding
+
+QUIET = 2**64 - 1
+
+
+def raise_trap(tags: Sequence[str], sidecar: memoryview, program: Program) -> None:
+    """Raise `Trapped` for the lowest (invocation, statement, code) that is recorded, if there is any.
+
+    A record is ``invocation << 32 | code``; `tags` are those of the lowered statements in program order. Lowering may
+    have copied and removed statements of `program`, the source, so its lines are found by the tag.
+    """
+    records = struct.unpack(f"<{len(tags)}Q", sidecar)
+    trapped = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != QUIET]
+    if trapped:
+        invocation, statement, code = min(trapped)
+        tag = tags[statement]
+        raise Trapped(tag, code, invocation, origins=_origins(program, tag), where=f"program {program.name!r}")
+
+
+def _origins(program: Program, tag: str) -> tuple[Origin, ...]:
+    """The lines that wrote the traps with this tag."""
+    origins = program.origins
+    if origins is None:
+        return ()
+    numbered = enumerate(program.statements)
+    lines = [origins.statement(number) for number, stmt in numbered if isinstance(stmt, Trap) and stmt.tag == tag]
+    return tuple(dict.fromkeys(lines))
+
 
 Again = Callable[[Sequence[Any], Form], list[Any]]
 """A dispatch like the one before: its inputs, and what its outputs are given as."""
