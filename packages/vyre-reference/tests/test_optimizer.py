@@ -14,6 +14,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import Trapped
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Trap
+from vyre_foundation.ir.walk import statements
 from vyre_foundation.optimize import (
     PASSES,
     barriers,
@@ -121,6 +122,7 @@ BUGS = {
     "loops change nothing": ("hoist", effects.EffectsOf, "__call__", lambda *_: effects.NO_EFFECTS),
     "elements of one buffer are never the same": ("promote", promote, "are_apart", lambda *_: True),
     "every loop has an iteration": ("promote", promote._Promote, "_has_iteration", lambda *_: True),
+    "every store is made": ("promote", promote._Promote, "_in_each_iteration", lambda _, body: statements(body)),
     "a local is dropped out of bounds": ("promote", promote.Facts, "in_bounds", lambda *_: True),
     "traps have no effect": ("dead", dead, "_is_effect", lambda stmt: not isinstance(stmt, Trap)),
     "jumps belong to no loop": ("unroll", unroll, "_is_left_early", lambda *_: False),

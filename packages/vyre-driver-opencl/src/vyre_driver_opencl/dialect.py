@@ -37,6 +37,7 @@ def dialect_of(name: str, reported: Reported, proven: Proven) -> CDialect:
         length_parameter=spelling.LENGTH,
         workgroup=spelling.WORKGROUP,
         constant=spelling.CONSTANT,
+        alignment=spelling.ALIGNMENT,
         ids=spelling.IDS,
         index_ids=spelling.INDEX_IDS,
         ops={**spelling.INTEGER_OPS, **proven.ops},

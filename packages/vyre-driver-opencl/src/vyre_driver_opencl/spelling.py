@@ -46,6 +46,7 @@ KERNEL     = "__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void
 FUNCTION   = "static __attribute__((noinline)) {type} {name}({parameters})"
 FLAT       = "__kernel __attribute__((reqd_work_group_size({x} * {y} * {z}, 1, 1))) void {name}({parameters})"
 WORKGROUP  = "__local {type} {name}[{count}];"
+ALIGNMENT  = "__attribute__((aligned(64))) "
 CONSTANT   = "__constant {type} {name}[{count}] = {{{values}}};"
 LENGTH     = "const uint {name}"
 PARAMETERS = {

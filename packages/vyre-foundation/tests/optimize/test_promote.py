@@ -1,4 +1,4 @@
-"""An element that every iteration stores is a local during the loop, where nobody can tell."""
+"""An element that a loop stores is a local during the loop, where nobody can tell."""
 
 import pytest
 
@@ -101,6 +101,103 @@ def test_a_way_out_behind_the_store(becomes):
         for k in 0..4 { own_1 = own_1 + f[k]; if f[k] == 0.0 { break; } }
         g[0] = own_1;
         """,
+    )
+
+
+def test_a_store_in_a_branch_is_remembered(becomes):
+    becomes(
+        "for k in 0..a[0] { if f[k] > 0.0 { g[global_id.x] = g[global_id.x] + f[k]; } }",
+        """
+        var own_1 = g[global_id.x];
+        var stored_1 = false;
+        for k in 0..a[0] { if f[k] > 0.0 { own_1 = own_1 + f[k]; stored_1 = true; } }
+        if stored_1 { g[global_id.x] = own_1; }
+        """,
+    )
+
+
+def test_a_store_in_each_iteration_and_one_in_some(becomes):
+    becomes(
+        """
+        for k in 0..a[0] {
+          w[2 * local_id.x] = w[2 * local_id.x] + a[k];
+          if f[k] > 0.0 { w[2 * local_id.x + 1] = w[2 * local_id.x + 1] + 1; }
+        }
+        """,
+        """
+        let some_1 = 0 < a[0];
+        var own_1 = w[2 * local_id.x];
+        var own_2 = w[2 * local_id.x + 1];
+        var stored_1 = false;
+        for k in 0..a[0] {
+          own_1 = own_1 + a[k];
+          if f[k] > 0.0 { own_2 = own_2 + 1; stored_1 = true; }
+        }
+        if some_1 { w[2 * local_id.x] = own_1; }
+        if stored_1 { w[2 * local_id.x + 1] = own_2; }
+        """,
+    )
+
+
+def test_a_store_behind_a_way_out_is_remembered(becomes):
+    becomes(
+        "for k in 0..4 { if f[k] == 0.0 { break; } g[global_id.x] = g[global_id.x] + f[k]; }",
+        """
+        var own_1 = g[global_id.x];
+        var stored_1 = false;
+        for k in 0..4 { if f[k] == 0.0 { break; } own_1 = own_1 + f[k]; stored_1 = true; }
+        if stored_1 { g[global_id.x] = own_1; }
+        """,
+    )
+
+
+def test_a_store_in_a_loop_that_may_have_no_iteration_is_remembered_around_it(becomes):
+    becomes(
+        "for i in 0..4 { for k in 0..a[i] { g[global_id.x] = g[global_id.x] + f[k]; } }",
+        """
+        var own_1 = g[global_id.x];
+        var stored_1 = false;
+        for i in 0..4 { for k in 0..a[i] { own_1 = own_1 + f[k]; stored_1 = true; } }
+        if stored_1 { g[global_id.x] = own_1; }
+        """,
+    )
+
+
+def test_both_arms_may_store(becomes):
+    becomes(
+        "for k in 0..4 { if a[k] > 1 { w[local_id.x] = w[local_id.x] + 1; } else { w[local_id.x] = a[k]; } }",
+        """
+        var own_1 = w[local_id.x];
+        var stored_1 = false;
+        for k in 0..4 { if a[k] > 1 { own_1 = own_1 + 1; stored_1 = true; } else { own_1 = a[k]; stored_1 = true; } }
+        if stored_1 { w[local_id.x] = own_1; }
+        """,
+    )
+
+
+def test_no_load_that_could_race_is_made_before_a_branch(stays):
+    """Another invocation may store what this one would load for nothing."""
+    stays("for k in 0..4 { if global_id.x == 3 { g[0] = g[0] + f[k]; } }")
+    stays("for k in 0..4 { if a[k] == 1 { g[a[global_id.x]] = g[a[global_id.x]] + f[k]; } }")
+
+
+def test_a_store_in_a_branch_may_be_read_elsewhere_in_bounds_only(becomes, stays):
+    becomes(
+        "for k in 0..4 { if a[k] == 1 { w[local_id.x] = w[local_id.x] + 1; } b[global_id.x] = w[local_id.x]; }",
+        """
+        var own_1 = w[local_id.x];
+        var stored_1 = false;
+        for k in 0..4 { if a[k] == 1 { own_1 = own_1 + 1; stored_1 = true; } b[global_id.x] = own_1; }
+        if stored_1 { w[local_id.x] = own_1; }
+        """,
+    )
+    stays(
+        """
+        for k in 0..4 {
+          if a[k] == 1 { g[global_id.x] = g[global_id.x] + f[k]; }
+          b[global_id.x] = u32(g[global_id.x]);
+        }
+        """
     )
 
 

@@ -154,6 +154,18 @@ def _promoted(stmt: Stmt) -> Stmt | Body:
     return stmt
 
 
+def _promoted_always(stmt: Stmt) -> Stmt | Body:
+    """An element that some rounds of a loop store is a local in the loop, which is stored behind it in any case."""
+    if not isinstance(stmt, For):
+        return stmt
+    for store in statements(stmt.body):
+        if isinstance(store, Store) and _is_fixed(store.index) and store not in stmt.body:
+            element, own = Load(store.buffer, store.index), Local(f"{stmt.name}_own", store.buffer.dtype)
+            inside = replace(stmt, body=_with_local(stmt.body, element, own))
+            return Var(own.name, element), inside, Store(store.buffer, store.index, own)
+    return stmt
+
+
 def _with_local(body: Body, element: Load, own: Local) -> Body:
     def statement(stmt: Stmt) -> Stmt:
         stmt = with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, {element: own}))
@@ -195,6 +207,8 @@ FAULTS = (
            optimizes(in_statements(_hoisted_loads)), "barriers:uniform_break barriers:*"),
     _fault("promoted-alias", "an element is a local in a loop that reads it by another index too",
            optimizes(in_statements(_promoted)), "temptations:element_of_a_loop"),
+    _fault("promoted-always", "an element that no round of a loop stores is stored behind the loop",
+           optimizes(in_statements(_promoted_always), first=True), "temptations:element_of_some_rounds"),
     _fault("unrolled-short", "a loop of known length loses its last round",
            optimizes(in_statements(_rounds_lost)), "control:* programs:*"),
 )

@@ -51,7 +51,8 @@ class CDialect:
     bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the workgroup
     inside of a kernel: ``{type}``, ``{name}``, ``{count}``; `constant` a table before all kernels: also ``{values}``,
     with the outer braces around them in the template. Private arrays are plain C, with `zeros` as the initialiser of
-    those that begin with zeros.
+    those that begin with zeros. `alignment` stands before those of a work item that runs a workgroup: vectors walk
+    through them, and should cross no line of the cache.
 
     `ids` are u32 expressions. `index_ids` may spell some of them as wider unsigned integers, for use as indices.
 
@@ -95,6 +96,7 @@ class CDialect:
     workgroup: str
     constant: str
     zeros: str = "{0}"
+    alignment: str = ""
     ids: Mapping[tuple[IdKind, int], str]
     index_ids: Mapping[tuple[IdKind, int], str] = field(default_factory=dict)
     ops: Mapping[tuple[str, DType], str]

@@ -1,4 +1,4 @@
-"""An element that every iteration of a loop stores is a local during the loop.
+"""An element that a loop stores at one index is a local during the loop.
 
 ::
 
@@ -18,13 +18,29 @@ the element may be read only for its own next value.
 Where the loop may have no iteration, the load before it is made without a test only if the program with it is proven to
 be deterministic, because it could race else. The loop itself stays outside of branches: where workgroups run as loops,
 a loop in a branch is one of each invocation.
+
+An element that only some iterations store has a second local, which says whether one has::
+
+                                                    var own_1 = out[global_id.x];
+    for k in 0..n[0] {                              var stored_1 = false;
+      if a[k] > 0.0 {                               for k in 0..n[0] {
+        out[global_id.x] = out[global_id.x] + a[k];   if a[k] > 0.0 {
+      }                                          →      own_1 = own_1 + a[k];
+    }                                                   stored_1 = true;
+                                                      }
+                                                    }
+                                                    if stored_1 { out[global_id.x] = own_1; }
+
+Without a store the element keeps its bits, which for a NaN are more than a local has. No test before the loop tells
+whether there will be a store, so the load is made without one, on the same condition, or the element stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
 from vyre_foundation.ir.fresh import Fresh
@@ -66,14 +82,15 @@ def promote_elements(program: Program, facts: Facts) -> Program:
     loops = _Loops(program.body).found
     if not loops:
         return program
-    walk = _Promote(facts, loops)
-    body = walk.body(program.body)
-    if body is program.body:
-        return program
-    made = replace(program, body=body)
-    if walk.loads_early and not validate(made).determinism.is_deterministic:
-        made = replace(program, body=_Promote(facts, loops, may_load_early=False).body(program.body))
-    return made
+    for may_load_early in (True, False):
+        walk = _Promote(facts, loops, may_load_early=may_load_early)
+        body = walk.body(program.body)
+        if body is program.body:
+            break
+        made = replace(program, body=body)
+        if not walk.loads_early or validate(made).determinism.is_deterministic:
+            return made
+    return program
 
 
 class _Loops:
@@ -110,7 +127,7 @@ class _Loops:
 
 
 class _Promote:
-    def __init__(self, facts: Facts, loops: set[str], *, may_load_early: bool = True) -> None:
+    def __init__(self, facts: Facts, loops: set[str], *, may_load_early: bool) -> None:
         self.loads_early = False
         self._may_load_early = may_load_early
         self._facts, self._loops = facts, loops
@@ -127,36 +144,47 @@ class _Promote:
         return same_body(body, out)
 
     def _loop(self, loop: For) -> Body:
-        elements = self._promoted(loop) if loop.name in self._loops else []
+        elements = self._promoted(loop) if loop.name in self._loops else {}
         if not elements:
             return (with_bodies(loop, self.body),)
         locals_ = {element: Local(self._fresh.numbered("own"), element[0].dtype) for element in elements}
-        inside = replace(loop, body=self.body(_with_locals(loop.body, locals_)))
-        loads = tuple(Var(local.name, Load(*element)) for element, local in locals_.items())
-        after = tuple(Store(*element, local) for element, local in locals_.items())
-        if self._has_iteration(loop):
-            return (*loads, inside, *after)
-        some = Let(self._fresh.numbered("some"), Apply(OPS["lt"], loop.start, loop.stop))
-        condition = Local(some.name, some.value.dtype)
+        flags = {
+            element: Local(self._fresh.numbered("stored"), bool_) for element, always in elements.items() if not always
+        }
+        inside = replace(loop, body=self.body(_with_locals(loop.body, locals_, flags)))
+        loads = {element: Var(local.name, Load(*element)) for element, local in locals_.items()}
+        stores = {element: Store(*element, local) for element, local in locals_.items()}
+        sure = [element for element in elements if element not in flags]
+        before: Sequence[Stmt] = [loads[element] for element in sure]
+        after: Body = tuple([stores[element] for element in sure])
+        unset = [Var(flag.name, literal(bool_, 0)) for flag in flags.values()]
+        before_some = (*[loads[element] for element in flags], *unset)
+        after_some = tuple([If(flag, (stores[element],)) for element, flag in flags.items()])
+        self.loads_early |= bool(flags)
+        if sure and not self._has_iteration(loop):
+            some = Let(self._fresh.numbered("some"), Apply(OPS["lt"], loop.start, loop.stop))
+            condition = Local(some.name, some.value.dtype)
+            before = some, *self._before([loads[element] for element in sure], condition)
+            after = (If(condition, after),)
+        return (*before, *before_some, inside, *after, *after_some)
+
+    def _before(self, loads: Sequence[Var], condition: Expr) -> Sequence[Stmt]:
+        """Loads before a loop that has an iteration if the condition holds."""
         if self._may_load_early:
             self.loads_early = True
-            return (some, *loads, inside, If(condition, after))
-        zeros = tuple(Var(load.name, literal(load.value.dtype, 0)) for load in loads)
-        tested = If(condition, tuple(Assign(load.name, load.value) for load in loads))
-        return (some, *zeros, tested, inside, If(condition, after))
+            return loads
+        zeros = [Var(load.name, literal(load.value.dtype, 0)) for load in loads]
+        return (*zeros, If(condition, tuple([Assign(load.name, load.value) for load in loads])))
 
     # ── which elements ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _promoted(self, loop: For) -> list[Element]:
-        """The elements that are better locals in all of the loop."""
+    def _promoted(self, loop: For) -> dict[Element, bool]:
+        """The elements that are better locals in all of the loop, and whether each iteration stores them."""
         effects = self._effects(loop.body)
         if effects.barrier or effects.returns:
-            return []
-        stored = dict.fromkeys(
-            (stmt.buffer, stmt.index)
-            for stmt in self._in_each_iteration(loop.body)
-            if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.PRIVATE
-        )
+            return {}
+        sure = _stored(self._in_each_iteration(loop.body))
+        stored = sure | (_stored(statements(loop.body)) if self._may_load_early else {})
         inside = {name for stmt in statements((loop,)) if (name := _declared(stmt)) is not None} if stored else set()
         candidates = [
             (buffer, index)
@@ -164,11 +192,13 @@ class _Promote:
             if self._is_fixed(index, inside) and self._dependences.are_disjoint(index, effects.changes)
         ]
         if not candidates:
-            return []
+            return {}
         accesses = _Accesses(loop.body, {buffer for buffer, _ in candidates}, self._dependences)
         self._visits -= accesses.visits
-        found = [element for element in candidates if self._is_local(element, accesses)]
-        return found if len(found) <= MAX_PROMOTED and self._visits > 0 else []
+        found = {element: element in sure for element in candidates if self._is_local(element, accesses)}
+        if len(found) > MAX_PROMOTED:
+            found = {element: always for element, always in found.items() if always}
+        return found if len(found) <= MAX_PROMOTED and self._visits > 0 else {}
 
     def _in_each_iteration(self, body: Body) -> Iterator[Stmt]:
         """The statements that every iteration executes, up to the first way out of it."""
@@ -242,22 +272,29 @@ class _Accesses:
         yield from self.stores
 
 
+def _stored(stmts: Iterable[Stmt]) -> dict[Element, None]:
+    """The elements that statements store in memory that is worth a local."""
+    stores = (stmt for stmt in stmts if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.PRIVATE)
+    return dict.fromkeys((stmt.buffer, stmt.index) for stmt in stores)
+
+
 def _declared(stmt: Stmt) -> str | None:
     declared = declaration(stmt)
     return None if declared is None else declared[0]
 
 
-def _with_locals(body: Body, locals_: dict[Element, Local]) -> Body:
-    """`body` with locals in place of elements."""
+def _with_locals(body: Body, locals_: Mapping[Element, Local], flags: Mapping[Element, Local]) -> Body:
+    """`body` with locals in place of elements, and flags that are set where one is stored."""
     memo: dict[Expr, Expr] = {Load(*element): local for element, local in locals_.items()}
 
-    def statement(stmt: Stmt) -> Stmt:
+    def statement(stmt: Stmt) -> Stmt | Body:
         stmt = with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, memo))
-        if isinstance(stmt, Store) and (stmt.buffer, stmt.index) in locals_:
-            return Assign(locals_[stmt.buffer, stmt.index].name, stmt.value)
-        return stmt
+        if not isinstance(stmt, Store) or (element := (stmt.buffer, stmt.index)) not in locals_:
+            return stmt
+        assign = Assign(locals_[element].name, stmt.value)
+        return (assign, Assign(flags[element].name, literal(bool_, 1))) if element in flags else assign
 
     return rewrite_body(body, statement)
 
 
-PROMOTE = Pass("promote", "Keep elements that every iteration of a loop stores in locals", promote_elements)
+PROMOTE = Pass("promote", "Keep elements that a loop stores at one index in locals", promote_elements)

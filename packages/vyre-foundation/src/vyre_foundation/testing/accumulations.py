@@ -47,7 +47,7 @@ class _Accumulation:
             count = max(1, invocations * self._length - rng.choice((0, 0, 1, self._length + 1)))
             out = p.read_write("out", self._dtype, rng.choice((count, None)))
             seen = p.read_write("seen", self._dtype, invocations)
-            self._inputs["out"] = random_bytes(rng, self._dtype, count)
+            self._inputs["out"] = b"".join(self._element() for _ in range(count))
             self._inputs["seen"] = random_bytes(rng, self._dtype, invocations)
             self._i = p.let(p.global_id(0))
             self._row, self._first = out, p.let(self._i * self._length)
@@ -65,6 +65,12 @@ class _Accumulation:
                     out[own + n] = self._row[self._first + n]
         grid = (self._groups, 1, 1)
         return GeneratedProgram(seed=self._seed, program=p.build(), inputs=self._inputs, grid=grid, iterations=1)
+
+    def _element(self) -> bytes:
+        """What an element holds before: of floats often a NaN, whose bits a store would change."""
+        if self._dtype.is_float and self._rng.random() < 0.3:
+            return (self._dtype.nan_bits | 1).to_bytes(self._dtype.size, "little")
+        return random_bytes(self._rng, self._dtype, 1)
 
     def _loop(self, seen: Array, nesting: int) -> None:
         p, rng = self._p, self._rng

@@ -111,10 +111,10 @@ def _print_kernel(
     lines.open(_head(program, entry, dialect, arrays, words))
     if dialect.begin:
         lines.add(dialect.begin)
-    unseen = overwritten(program)
+    unseen, alignment = overwritten(program), dialect.alignment if kernel.arrangement.as_loops else ""
     for buffer in program.buffers:
         if buffer.memory in (Memory.WORKGROUP, Memory.PRIVATE):
-            lines.add(_array(buffer, arrays[buffer.name], dialect, is_zero=buffer not in unseen))
+            lines.add(alignment + _array(buffer, arrays[buffer.name], dialect, is_zero=buffer not in unseen))
     for id in _ids(program):
         words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
         lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")

@@ -184,10 +184,19 @@ class _Structure:
                 as_one = has_barrier(stmt) or (later and _contains(stmt, Return))
                 if as_one or self._goes_outside(stmt):
                     self.group.names.add(stmt.name)
-                    return UniformLoop(stmt, self.nodes(stmt.body, in_loop=as_one, barrier_later=as_one or later))
+                    inner = self.nodes(stmt.body, in_loop=as_one, barrier_later=as_one or later)
+                    return UniformLoop(stmt, self._with_choice(inner))
                 if self._is_lockstep(stmt):
                     return self._lockstep_loop(stmt)
         return None
+
+    def _with_choice(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The nodes of a loop; a uniform branch that is all of the last phase is taken by the workgroup as one."""
+        match nodes:
+            case (*before, Phase((If(condition, then, orelse),))) if self.group.holds(condition):
+                arms = [self._with_choice((Phase(arm),)) if arm else () for arm in (then, orelse)]
+                return (*before, Choice(condition, *arms))
+        return nodes
 
     def _runs_in_strips(self, stmt: Stmt) -> bool:
         """Whether `stmt` runs strip by strip."""
