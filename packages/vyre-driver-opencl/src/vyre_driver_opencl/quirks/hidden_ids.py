@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_driver_opencl.quirks.hidden_constants import HiddenConstants
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For
-from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import program_expressions, rebuilt, rewrite_body, statements, transform, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.passes import Pass
 

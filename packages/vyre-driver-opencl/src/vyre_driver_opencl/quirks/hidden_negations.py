@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_driver_opencl.quirks.hidden_constants import HiddenConstants
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
-from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import program_expressions, rebuilt, rewrite_body, statements, transform, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.passes import Pass
 

@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vyre_driver.legalization.declare import declare
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import DType, f32, u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Literal, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Let, Subgroup
-from vyre_foundation.ir.walk import program_expressions, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import program_expressions, rebuilt, rewrite_body, statements, transform, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.passes import Pass
 

@@ -11,7 +11,6 @@ from vyre_driver.legalization.indices import proven_index, unsigned_index
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.scopes import find_scopes
 from vyre_driver.legalization.target import Target
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Load, Local, literal
@@ -32,7 +31,7 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )
-from vyre_foundation.ir.walk import postorder, statements, with_expressions
+from vyre_foundation.ir.walk import postorder, rebuilt, statements, transform, with_expressions
 from vyre_foundation.ops import OPS
 
 

@@ -11,7 +11,6 @@ from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_driver.legalization.kernel_memory import kernel_memory
 from vyre_driver.legalization.nans import Purities, Purity
 from vyre_driver.legalization.ranges import Ranges
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import (
@@ -28,7 +27,7 @@ from vyre_foundation.ir.expr import (
 )  # fmt: skip
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Let, Stmt, Store
-from vyre_foundation.ir.walk import rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import rebuilt, rewrite_body, statements, transform, with_expressions
 
 
 def to_registers(program: Program, ranges: Ranges, forms: Forms) -> Program:

@@ -14,14 +14,13 @@ from vyre_driver.legalization.dead_initialisation import overwritten
 from vyre_driver.legalization.declare import declare, next_binding, scratch
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Groups, Target
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory, Per, PerLaunch
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Let, Stmt, Store
-from vyre_foundation.ir.walk import rewrite_body, with_expressions
+from vyre_foundation.ir.walk import rebuilt, rewrite_body, transform, with_expressions
 from vyre_foundation.ops import OPS
 
 MAX_BYTES = 256 * 1024

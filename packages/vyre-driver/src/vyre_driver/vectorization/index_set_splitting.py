@@ -6,32 +6,34 @@ In a scan every invocation reads an element at a fixed distance; the first few a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.rename import with_names
 from vyre_foundation.ir.stmt import (
-    Assign,
-    Atomic,
     Barrier,
     Body,
     Break,
     Continue,
     For,
     If,
-    Let,
     Return,
     Stmt,
-    Subgroup,
-    Var,
 )  # fmt: skip
-from vyre_foundation.ir.walk import expressions, postorder, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import (
+    expressions,
+    postorder,
+    rebuilt,
+    rewrite_body,
+    statements,
+    transform,
+    with_expressions,
+)
 from vyre_foundation.validate.declared import declared_locals
 
 MAX_NODES = 500
@@ -138,12 +140,8 @@ class _Piece:
         match stmt:
             case If(Literal(bits=truth), then, orelse):
                 return then if truth else orelse
-            case Let(name) | Var(name) | Assign(name) | For(name) if name in self._names:
-                return replace(stmt, name=self._names[name])
-            case Atomic(result=str(name)) | Subgroup(result=str(name)):
-                return replace(stmt, result=self._names[name])
             case _:
-                return stmt
+                return with_names(stmt, self._names)
 
     def _node(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
         return self._ranges.carry(node, self._image(node, args))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Stmt, Store
-from vyre_foundation.ir.walk import postorder, rewrite_body, with_expressions
+from vyre_foundation.ir.walk import postorder, rebuilt, rewrite_body, transform, with_expressions
 
 
 def widen_indices(program: Program, ranges: Ranges, target: Target) -> Program:

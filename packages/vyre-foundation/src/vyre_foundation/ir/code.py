@@ -98,7 +98,7 @@ class Code(Memo):
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     """The code of `roots`; expressions in `swapped` have their operands the other way round.
 
-    It goes through them as the walks of `ir.walk` do.
+    It visits them in the order of `ir.walk.missing`.
     """
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []

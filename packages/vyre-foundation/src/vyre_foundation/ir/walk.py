@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
 
-# Three walks, here and in `code`, go alike: from a root down along first operands, to what is known or has none, and up
-# again as long as the second operands are known too. One that is not is where they go down next; its parent waits below
-# the operands that follow, and below a None, which tells it from those whose first operand is not known yet.
-
-
 def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr]:
     """Every expression under `roots` once, children before parents, in the order of first visit.
 
@@ -39,37 +34,22 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
     """
     done = set() if done is None else done
     order: list[Expr] = []
-    waiting: list[Any] = []
     for root in roots:
-        node = root
-        while True:
-            while node not in done and (operands := node.args):
-                waiting.append(node)
-                node = operands[0]
-            if node not in done:
+        if root not in done:
+            for node in missing(root, done):
                 done.add(node)
                 order.append(node)
-            while waiting:
-                node = waiting.pop()
-                if node is None:
-                    others, node = waiting.pop(), waiting.pop()
-                else:
-                    operands = node.args
-                    others = () if len(operands) == 2 and operands[1] in done else operands[1:]
-                if others:
-                    waiting += (node, others[1:], None)
-                    node = others[0]
-                    break
-                done.add(node)
-                order.append(node)
-            else:
-                break
     return order
 
 
 def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
-    """What there is of `root` that is not `known`, children before parents, in the order of first visit. Each is known
-    when the next one is asked for."""
+    """Give the nodes under `root` that are not `known`, children before parents, in the order of first visit.
+
+    The caller makes each of them known before it asks for the next one.
+    """
+    # From a node down along first operands, to one that is known or has none, and up again as long as the second
+    # operands are known too. One that is not is where to go down next; its parent waits below the operands that follow,
+    # and below a None, which tells it from those whose first operand is not known yet.
     node = root
     waiting: list[Any] = []
     while True:
@@ -110,6 +90,25 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) ->
         else:
             memo[node] = rule(node)
     return memo[root]
+
+
+def transform(root: Expr, rule: Callable[[Expr, tuple[Expr, ...]], Expr], memo: dict[Expr, Expr]) -> Expr:
+    """The image of `root`, where the image of a node is ``rule(node, images of its args)``; children come first.
+
+    `memo` maps nodes to their images; share one between roots that the same rule is applied to.
+    """
+    for node in missing(root, memo):
+        operands = node.args
+        if len(operands) == 2:  # nearly always, and said so in a third of the time
+            memo[node] = rule(node, (memo[operands[0]], memo[operands[1]]))
+        else:
+            memo[node] = rule(node, tuple([memo[a] for a in operands]))
+    return memo[root]
+
+
+def rebuilt(node: Expr, args: tuple[Expr, ...]) -> Expr:
+    """`node` over other children, itself where they are its own."""
+    return node if args == node.args else node.rebuild(args)
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:

@@ -28,6 +28,7 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.rename import renamed
 from vyre_foundation.ir.stmt import (
     Barrier,
     Body,
@@ -44,7 +45,6 @@ from vyre_foundation.ir.stmt import (
 )
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.optimize.bodies import same_body
-from vyre_foundation.optimize.rename import renamed
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.declared import declared_locals

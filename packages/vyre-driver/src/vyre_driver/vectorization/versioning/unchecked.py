@@ -7,15 +7,15 @@ from dataclasses import replace
 from vyre_driver.legalization.bounds import leaves
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_driver.vectorization.versioning.checks import Checks, changing_names
 from vyre_driver.vectorization.versioning.extents import RING, Extents, nearest_to_zero
 from vyre_foundation.dtype import bool_, u32, u64
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
-from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Stmt, Store, Subgroup, Var
-from vyre_foundation.ir.walk import postorder, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.rename import with_names
+from vyre_foundation.ir.stmt import Body, For, If, Let, Stmt, Store
+from vyre_foundation.ir.walk import postorder, rebuilt, rewrite_body, statements, transform, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals
 
@@ -53,19 +53,10 @@ class Unchecked:
             case Store(_, index, value, False) if index in self._checks.exact:
                 return replace(stmt, index=self._address(index), value=self._expr(value))
             case _:
-                return _settled(self._renamed(with_expressions(stmt, self._expr)))
+                return _settled(with_names(with_expressions(stmt, self._expr), self._names))
 
     def _end(self, bound: Expr) -> Expr:
         return self._checks.ends.get(bound) or self._expr(bound)
-
-    def _renamed(self, stmt: Stmt) -> Stmt:
-        match stmt:
-            case Let(name) | Var(name) | Assign(name) if name in self._names:
-                return replace(stmt, name=self._names[name])
-            case Atomic(result=str(name)) | Subgroup(result=str(name)):
-                return replace(stmt, result=self._names[name])
-            case _:
-                return stmt
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 

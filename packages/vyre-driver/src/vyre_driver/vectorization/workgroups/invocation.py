@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from vyre_driver.legalization.coordinates import add
 from vyre_driver.legalization.ranges import Ranges
-from vyre_driver.legalization.transform import rebuilt, transform
 from vyre_driver.vectorization.workgroups.memory import GroupMemory
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Load, Local, Select
 from vyre_foundation.ir.fresh import Fresh
-from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, For, Let, Stmt, Store, Var
-from vyre_foundation.ir.walk import rewrite_body, with_expressions
+from vyre_foundation.ir.rename import with_names
+from vyre_foundation.ir.stmt import Atomic, AtomicOp, Body, Let, Stmt, Store
+from vyre_foundation.ir.walk import rebuilt, rewrite_body, transform, with_expressions
 from vyre_foundation.ops import OPS
 
 
@@ -87,7 +87,7 @@ class LoopInvocation:
         return rewrite_body(body, self._stmt)
 
     def _stmt(self, stmt: Stmt) -> Stmt | Body:
-        inner = self._renamed(with_expressions(stmt, self.expr))
+        inner = with_names(with_expressions(stmt, self.expr), self._names)
         match inner:
             case Store(buffer, index) if buffer in self._memory.arrays:
                 array, index = self._memory.arrays[buffer], self._memory.index(buffer, index, self._lane)
@@ -96,16 +96,6 @@ class LoopInvocation:
                 return self._plain(inner)
             case _:
                 return inner
-
-    def _renamed(self, stmt: Stmt) -> Stmt:
-        """`stmt` with the names that locals have here."""
-        match stmt:
-            case Let(name) | Var(name) | Assign(name) | For(name) if name in self._names:
-                return replace(stmt, name=self._names[name])
-            case Atomic(result=str(name)) if name in self._names:
-                return replace(stmt, result=self._names[name])
-            case _:
-                return stmt
 
     def _plain(self, stmt: Atomic) -> Body:
         """An atomic on memory that no other work item sees."""

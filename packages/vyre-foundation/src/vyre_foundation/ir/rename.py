@@ -1,4 +1,4 @@
-"""Copies of statements with other locals."""
+"""Copies of statements with other names for their locals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from dataclasses import replace
 from vyre_foundation.ir.expr import Expr, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, Let, Stmt, Subgroup, Var
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
+
+
+def with_names(stmt: Stmt, names: Mapping[str, str]) -> Stmt:
+    """`stmt` with another name for the local that it declares or assigns, where `names` has one."""
+    match stmt:
+        case Let(name) | Var(name) | Assign(name) | For(name) if name in names:
+            return replace(stmt, name=names[name])
+        case Atomic(result=str(name)) | Subgroup(result=str(name)) if name in names:
+            return replace(stmt, result=names[name])
+        case _:
+            return stmt
 
 
 def renamed(body: Body, names: Mapping[str, str], values: Mapping[str, Expr]) -> Body:
@@ -20,13 +31,6 @@ def renamed(body: Body, names: Mapping[str, str], values: Mapping[str, Expr]) ->
         return values.get(expr.name) or (Local(names[expr.name], expr.dtype) if expr.name in names else expr)
 
     def statement(stmt: Stmt) -> Stmt:
-        stmt = with_expressions(stmt, lambda expr: rewrite(expr, node, memo))
-        match stmt:
-            case Let(name=name) | Var(name=name) | Assign(name=name) | For(name=name) if name in names:
-                return replace(stmt, name=names[name])
-            case Atomic(result=str(name)) | Subgroup(result=str(name)) if name in names:
-                return replace(stmt, result=names[name])
-            case _:
-                return stmt
+        return with_names(with_expressions(stmt, lambda expr: rewrite(expr, node, memo)), names)
 
     return rewrite_body(body, statement)
