@@ -11,11 +11,10 @@ these places: with 16 arrays and 8 or 12 places, each element is fetched again a
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from itertools import count
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -57,25 +56,32 @@ def staggered(memory: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]
 
 ROOMS = 3
 """How many are kept of one output: a caller who holds the last result while the next is made needs two."""
-CAN_COUNT = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether a reference count tells that nobody else refers to an object: not without the interpreter's lock."""
 
 
 class Room:
-    """`size` bytes. `bytes` and `typed` are its views; a result that is alive keeps `owner` alive by it."""
+    """`size` bytes of host memory that a device works in: `bytes` for the engine, `result` for the caller."""
 
-    __slots__ = ("allocation", "bytes", "memory", "owner", "references", "typed")
+    __slots__ = ("_dtype", "_memory", "_result", "allocation", "bytes", "memory")
 
     def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
         whole = max(1, size)
-        self.owner: npt.NDArray[Any] = device.host_memory(with_spare(whole))
-        contents = staggered(self.owner, whole)
+        contents = staggered(device.host_memory(with_spare(whole)), whole)
         self.bytes = contents[:size]
-        self.typed = self.bytes.view(dtype)
         self.allocation: Allocation = device.adopt(contents)
         self.memory = self.allocation.memory
-        self.references = getrefcount(self.owner)
-        """How many there are while no result is left; views of views refer to the owner too."""
+        self._memory, self._dtype = self.bytes.data, dtype
+        self._result: ref[npt.NDArray[Any]] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the last result, or a view of it, is alive."""
+        return self._result is not None and self._result() is not None
+
+    def result(self) -> npt.NDArray[Any]:
+        """The contents, of the output's type. Views of the array refer to it, since another object owns its memory."""
+        array = np.frombuffer(self._memory, self._dtype)
+        self._result = ref(array)
+        return array
 
 
 class Rooms:
@@ -94,7 +100,7 @@ class Rooms:
     def take(self) -> Room:
         """A room that nobody else holds, its contents unspecified."""
         for room in self._rooms:
-            if getrefcount(room.owner) == room.references and CAN_COUNT:
+            if not room.is_held:
                 return room
         while len(self._rooms) >= ROOMS:
             self._device.free((self._rooms.pop(0).allocation,))

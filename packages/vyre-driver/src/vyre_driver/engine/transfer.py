@@ -208,11 +208,11 @@ class Output:
         """A view of the room, which thereby is the caller's."""
         room, self.taken = self.taken, None
         assert room is not None
-        if self.is_whole:
-            return room.typed[...] if form is ARRAYS else room.bytes[...].data
-        if form is BYTES:
-            return room.bytes[self.start : self.stop].data
-        return room.bytes[self.start : self.stop].view(room.typed.dtype)
+        whole = room.result()
+        if self.is_whole and form is ARRAYS:
+            return whole
+        data = whole.view(np.uint8)[self.start : self.stop]
+        return data.data if form is BYTES else data.view(whole.dtype)
 
 
 class InPlace:
