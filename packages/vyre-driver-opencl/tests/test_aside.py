@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyopencl as cl
 import pytest
 
-from vyre_driver.engine.pending import Deadline, Patience
+from vyre_driver.engine.pending import Deadline, WaitLimit
 from vyre_driver.errors import DispatchTimeout, StaleHandle
 from vyre_driver_opencl import aside, order
 from vyre_driver_opencl.opened import open_device
@@ -21,8 +21,8 @@ class Gate:
 
     def __init__(self, backend_id: str) -> None:
         opened = open_device(backend_id)
-        self.patience = Patience()
-        self.order = Order(self.patience, opened.context)
+        self.wait_limit = WaitLimit()
+        self.order = Order(self.wait_limit, opened.context)
         self.event = cl.UserEvent(opened.context)
         self.work = self.order.entered(WorkQueue(opened.context, opened.queues[-1]), self.event, (), ())
 
@@ -79,7 +79,7 @@ def test_an_interrupt_gets_through_while_the_runtime_blocks(gate: Gate) -> None:
 
 
 def test_the_deadline_of_the_dispatch_ends_every_wait(gate: Gate) -> None:
-    gate.patience.deadline = Deadline(0.05, "mine")
+    gate.wait_limit.deadline = Deadline(0.05, "mine")
     started = time.perf_counter()
     with pytest.raises(DispatchTimeout, match=r"the timeout of 0\.05 s passed during the kernels on mine"):
         gate.order.ended(gate.work)
@@ -88,7 +88,7 @@ def test_the_deadline_of_the_dispatch_ends_every_wait(gate: Gate) -> None:
 
 def test_another_thread_can_stop_a_wait(gate: Gate) -> None:
     def stop() -> None:
-        gate.patience.stopped = StaleHandle("the backend", "it was shut down")
+        gate.wait_limit.stopped = StaleHandle("the backend", "it was shut down")
 
     timer = threading.Timer(0.02, stop)
     timer.start()

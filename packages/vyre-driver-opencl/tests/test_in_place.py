@@ -30,7 +30,7 @@ def adding() -> Program:
 
 @pytest.fixture(scope="module", autouse=True)
 def in_place(backend: VyreBackend) -> None:
-    if not backend._gate.device.port.shares_host_memory:  # type: ignore[attr-defined]
+    if not backend._session.device.port.shares_host_memory:  # type: ignore[attr-defined]
         pytest.skip("the device has memory of its own")
 
 
@@ -55,7 +55,7 @@ def test_memory_of_one_size_begins_at_different_lines_of_the_cache(backend: Vyre
     results = [backend.dispatch_arrays(source, {"x": x})["out"] for _ in range(16)]
     assert len({result.ctypes.data % PAGE for result in results}) == 16
     resources = [backend.allocate_resident(x.nbytes) for _ in range(16)]
-    memories = [backend._gate.device.residents.find(one).memory for one in resources]  # type: ignore[attr-defined]
+    memories = [backend._session.device.residents.find(one).memory for one in resources]  # type: ignore[attr-defined]
     begins = [np.frombuffer(memory._view, np.uint8).ctypes.data for memory in memories]
     assert len({begin % PAGE for begin in begins}) == 16
     assert all(begin % LINE == 0 for begin in begins)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from vyre_driver.engine.pending import Ledger, Patience, register
+from vyre_driver.engine.pending import Ledger, WaitLimit, register
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.errors import from_status
 from vyre_driver_cuda.memory import DeviceMemory, StreamCopies, Wait
@@ -61,9 +61,9 @@ class Order(Ledger):
     `keeps` is what all work uses beside its memory. `is_entered` says whether a call of the port is under way.
     """
 
-    def __init__(self, cupy: Any, is_entered: Callable[[], bool], patience: Patience, keeps: object) -> None:
+    def __init__(self, cupy: Any, is_entered: Callable[[], bool], wait_limit: WaitLimit, keeps: object) -> None:
         self._cupy, self._runtime = cupy, cupy.cuda.runtime
-        self._is_entered, self._patience, self._keeps = is_entered, patience, keeps
+        self._is_entered, self._wait_limit, self._keeps = is_entered, wait_limit, keeps
         self._sweeping = threading.RLock()
         self._uses: deque[tuple[int, Iterable[DeviceMemory]]] = deque()  # by the number of the work
         self._swept = cupy.cuda.Event(disable_timing=True)
@@ -252,7 +252,7 @@ class Order(Ledger):
                 return False
             pause = 0.0 if waited < IMPATIENT else min(waited / 16, LONGEST_PAUSE)
             left = math.inf if timeout is None else timeout - waited
-            time.sleep(self._patience.part(min(pause, left)))
+            time.sleep(self._wait_limit.seconds(min(pause, left)))
         return True
 
     def _has_ended(self, event: Any) -> bool:

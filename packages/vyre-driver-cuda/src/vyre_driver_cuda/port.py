@@ -77,7 +77,7 @@ class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
         with self._current:
             self._pool = self._cupy.cuda.MemoryPool()
             current = self._current
-            self._order = Order(self._cupy, lambda: current.depth > 0, self.patience, self._pool)
+            self._order = Order(self._cupy, lambda: current.depth > 0, self.wait_limit, self._pool)
         self._is_closed = False
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
@@ -186,7 +186,7 @@ class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
                 mark.end = order.time()
         return mark
 
-    def begun(self, event: Mark) -> None:
+    def submit(self, event: Mark) -> None:
         """An event at its end, before there is more behind it."""
         with self._current:
             self._order.end_of(event)

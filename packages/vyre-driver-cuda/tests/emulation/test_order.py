@@ -116,11 +116,11 @@ def test_copies_of_dispatches_in_flight_run_beside_kernels(stepper: Stepper, fak
     first, second, third = (stepper.memory() for _ in range(3))
     stepper.write(first, 10)
     one = stepper.step(first)
-    stepper.port.begun(one)
+    stepper.port.submit(one)
     assert stepper.traced() == [(0, IN), (0, RECORD), (0, "step"), (0, RECORD)]
     stepper.write(second, 20)
     two = stepper.step(second)
-    stepper.port.begun(two)
+    stepper.port.submit(two)
     assert stepper.traced() == [(1, IN), (1, RECORD), (1, RECORD), (0, WAIT), (0, "step"), (0, RECORD)]
     assert stepper.port.wait(one)
     assert stepper.read(first) == 31
@@ -151,7 +151,7 @@ def test_a_wait_for_one_dispatch_is_none_for_those_behind_it(stepper: Stepper, f
     marks = []
     for memory in (first, second):
         marks.append(stepper.step(memory))
-        stepper.port.begun(marks[-1])
+        stepper.port.submit(marks[-1])
     assert stepper.port.wait(marks[0])
     assert fake.under_way == 2
     fake.patience = 1
@@ -280,7 +280,7 @@ def test_resident_memory_is_filled_beside_kernels_that_do_not_use_it(fake: FakeC
 # ── any order ──
 
 SLOTS = 3
-CALLS = ("write", "step", "read", "fill", "begun", "wait", "query", "free", "record", "replay")
+CALLS = ("write", "step", "read", "fill", "submit", "wait", "query", "free", "record", "replay")
 
 
 @settings(max_examples=80, deadline=None)
@@ -313,8 +313,8 @@ def test_whatever_is_called_bytes_are_those_of_one_row(hurried: set[int], calls:
             case "fill":
                 port.fill(memory, 1, 4 * COUNT)
                 values[n] = 0x01010101
-            case "begun" if marks[n] is not None:
-                port.begun(marks[n])
+            case "submit" if marks[n] is not None:
+                port.submit(marks[n])
             case "wait" if marks[n] is not None:
                 assert port.wait(marks[n])
             case "query" if marks[n] is not None:
@@ -393,10 +393,10 @@ def test_waits_end_with_the_patience_of_the_engine(stepper: Stepper, fake: FakeC
     fake.patience = 10**9
     memory = stepper.memory()
     event = stepper.step(memory)
-    stepper.port.patience.deadline = Deadline(0.01, "mine")
+    stepper.port.wait_limit.deadline = Deadline(0.01, "mine")
     for wait in (lambda: stepper.port.wait(event), lambda: stepper.read(memory), lambda: stepper.port.finish()):
         with pytest.raises(DispatchTimeout):
             wait()
-    stepper.port.patience.deadline = None
+    stepper.port.wait_limit.deadline = None
     fake.patience = 0
     assert stepper.port.finish()

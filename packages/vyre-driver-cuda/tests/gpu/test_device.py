@@ -219,7 +219,7 @@ def test_copies_run_beside_a_kernel(port: CudaPort) -> None:
     seconds = 1e-3 if IS_REHEARSAL else 2.0
     module, kernel = compiled(port, spinning(max(1, int(CALIBRATION * seconds * 1e9 / took))))
     mark = port.launch(module, kernel, ONE, ONE, args)
-    port.begun(mark)
+    port.submit(mark)
     data = np.random.default_rng(1).integers(0, 256, 64 * LARGE, np.uint8)
     port.copy_in(fresh, data.data)
     port.copy_out(done, got.view(np.uint8).data)

@@ -23,8 +23,8 @@ from typing import Any
 
 import pyopencl as cl
 
-from vyre_driver.engine.pending import Ledger, Patience, register
-from vyre_driver.engine.port import LONGEST_PART
+from vyre_driver.engine.pending import Ledger, WaitLimit, register
+from vyre_driver.engine.port import LONGEST_WAIT
 
 
 class AsyncCall(Ledger):
@@ -59,10 +59,10 @@ class AsyncCall(Ledger):
     def sweep(self) -> bool:
         return self.is_running
 
-    def result(self, patience: Patience, stage: str) -> Any:
+    def result(self, wait_limit: WaitLimit, stage: str) -> Any:
         """Wait for what the call gives. A deadline, an interrupt or the end of the device leave it running."""
         while self.is_running:
-            self.ended.acquire(timeout=patience.part(LONGEST_PART, stage))
+            self.ended.acquire(timeout=wait_limit.seconds(LONGEST_WAIT, stage))
         return self.gave
 
 

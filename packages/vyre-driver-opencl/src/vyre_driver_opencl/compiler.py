@@ -18,7 +18,7 @@ from typing import IO
 
 import pyopencl as cl
 
-from vyre_driver.engine.pending import Patience
+from vyre_driver.engine.pending import WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
 
@@ -44,13 +44,13 @@ def build(
     device: cl.Device,
     text: str,
     options: tuple[str, ...] = (),
-    patience: Patience | None = None,
+    wait_limit: WaitLimit | None = None,
 ) -> cl.Program:
     """Compile and link `text` for one device of the context, or raise `BuildFailed`.
 
-    With `patience` the wait for the compiler can end before the compiler does, which goes on by itself then.
+    With `wait_limit` the wait for the compiler can end before the compiler does, which goes on by itself then.
     """
-    return _built(aside.program_of(context, text.encode()), device, options, patience)
+    return _built(aside.program_of(context, text.encode()), device, options, wait_limit)
 
 
 def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program:
@@ -62,11 +62,13 @@ def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program:
     return _built(program, device, (), None)
 
 
-def _built(program: cl.Program, device: cl.Device, options: tuple[str, ...], patience: Patience | None) -> cl.Program:
+def _built(
+    program: cl.Program, device: cl.Device, options: tuple[str, ...], wait_limit: WaitLimit | None
+) -> cl.Program:
     said: list[str] = []
     build_it = partial(aside.build, program, device, (*OPTIONS, *options))
     with _standard_error_into(said):
-        failed = build_it() if patience is None else aside.AsyncCall(build_it).result(patience, "compilation")
+        failed = build_it() if wait_limit is None else aside.AsyncCall(build_it).result(wait_limit, "compilation")
     said.append(program.get_build_info(device, cl.program_build_info.LOG) or "")  # type: ignore[no-untyped-call]
     log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
     if failed:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from vyre_driver.engine.buffer_pool import staggered, with_spare
+from vyre_driver.engine.buffer_pool import padded_size, staggered
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl import about
 
@@ -147,7 +147,7 @@ def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
     if sharing is Sharing.NONE:
         return DeviceMemory(context, size)
     try:
-        room = np.empty(with_spare(size), np.uint8)
+        room = np.empty(padded_size(size), np.uint8)
     except MemoryError as error:
         raise DeviceOutOfMemory(size) from error
     return HostMemory(context, sharing, staggered(room, size))

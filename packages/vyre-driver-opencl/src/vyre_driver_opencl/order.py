@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pyopencl as cl
 
-from vyre_driver.engine.pending import Ledger, Patience, register
-from vyre_driver.engine.port import LONGEST_PART
+from vyre_driver.engine.pending import Ledger, WaitLimit, register
+from vyre_driver.engine.port import LONGEST_WAIT
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside
 
@@ -78,8 +78,8 @@ class Order(Ledger):
     Work of a queue that works at once is not entered: it has ended when the call returns that enqueues it.
     """
 
-    def __init__(self, patience: Patience, keeps: object) -> None:
-        self._patience, self._keeps = patience, keeps
+    def __init__(self, wait_limit: WaitLimit, keeps: object) -> None:
+        self._wait_limit, self._keeps = wait_limit, keeps
         self._sweeping = threading.RLock()
         self.entries: deque[Work] = deque()
 
@@ -116,7 +116,7 @@ class Order(Ledger):
         work = Work(queue, uses, longest)
         self._enter(work, memories)
         work.call = command()
-        work.call.result(self._patience, "the first launch")
+        work.call.result(self._wait_limit, "the first launch")
         return work
 
     def _wait_for_others(self, queue: WorkQueue, memories: Iterable[BufferMemory]) -> None:
@@ -156,7 +156,7 @@ class Order(Ledger):
                 left = end - time.monotonic()
                 if left <= 0:
                     return False
-                part = self._patience.part(min(LONGEST_PART, left))
+                part = self._wait_limit.seconds(min(LONGEST_WAIT, left))
                 self._awaited(work).ended.acquire(timeout=part)
         self.sweep()
         return True
@@ -191,7 +191,7 @@ class Order(Ledger):
         if len(self.entries) > FEW or work.is_being_enqueued:
             return False
         most = LONGEST_BLOCKING if timeout is None else min(LONGEST_BLOCKING, timeout)
-        return sum(one.longest for one in tuple(self.entries)) <= self._patience.part(most)
+        return sum(one.longest for one in tuple(self.entries)) <= self._wait_limit.seconds(most)
 
     @staticmethod
     def _awaited(work: Work) -> AsyncCall:

@@ -65,7 +65,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         self._context, self._device = opened.context, opened.device
         with translated(backend):
             self._queues = [WorkQueue(self._context, device) for device in opened.queues]
-        self._order = Order(self.patience, (self._context, self._queues))
+        self._order = Order(self.wait_limit, (self._context, self._queues))
         self._sharing = Sharing.of(self._device, plain_pointers=opened.proven.plain_pointers)
         self._plain_pointers = self._sharing is Sharing.SYSTEM_POINTER
         self.shares_host_memory = self._sharing is not Sharing.NONE
@@ -117,7 +117,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         try:
             device = self._opened.queues[queue]
             with translated(self._backend):
-                program = build(self._context, device, unit.text, unit.options, self.patience)
+                program = build(self._context, device, unit.text, unit.options, self.wait_limit)
         except BuildFailed as failure:
             place = unit.place(failure.lines[0]) if failure.lines else ""
             raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
@@ -210,7 +210,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
             return self._recording.launch(module, kernel, grid, workgroup_size, args, longest)
         loaded, queue = module.kernels[kernel], module.queue
         if loaded.call is not None:
-            loaded.call.result(self.patience, "another launch")  # nothing of a kernel changes while it is enqueued
+            loaded.call.result(self.wait_limit, "another launch")  # nothing of a kernel changes while it is enqueued
         try:
             if grid is not loaded.grid or workgroup_size is not loaded.workgroup_size:
                 loaded.shape(grid, workgroup_size)
@@ -243,7 +243,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
             raise from_status(self._backend, refused.status, str(refused))
         return work
 
-    def begun(self, event: Work) -> None:
+    def submit(self, event: Work) -> None:
         """Without this a runtime need not begin before somebody waits."""
         with translated(self._backend):
             event.queue.commands.flush()

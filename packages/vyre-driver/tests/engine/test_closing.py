@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import session as gates
+from vyre_driver.engine import session as session
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import DispatchFailed, DispatchTimeout, StaleHandle
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
@@ -53,14 +53,14 @@ def test_a_backend_that_is_dropped_gives_all_back_at_once() -> None:
 
 @dataclass(slots=True)
 class Endless(FakePort):
-    """No launch ends. What waits asks for the engine's patience, as in a port of a device."""
+    """No launch ends. What waits asks for the engine's wait_limit, as in a port of a device."""
 
     is_waiting: threading.Event = field(default_factory=threading.Event)
 
     def copy_out(self, memory: FakeMemory, into: memoryview, offset: int = 0) -> None:
         self.is_waiting.set()
         while True:
-            time.sleep(self.patience.part(0.01))
+            time.sleep(self.wait_limit.seconds(0.01))
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def test_a_recovery_ends_the_waits_of_other_threads() -> None:
 
 def test_what_cannot_be_stopped_is_closed_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as a compiler: `shutdown` does not wait for it, `try_recover` says so."""
-    monkeypatch.setattr(gates, "CLOSING", 0.01)
+    monkeypatch.setattr(session, "CLOSING", 0.01)
     ports: list[FakePort] = []
     backend = EngineBackend("fake", lambda: ports.append(FakePort(over_arrays(double))) or ports[-1])  # type: ignore[func-returns-value]
     begun, end = threading.Event(), threading.Event()

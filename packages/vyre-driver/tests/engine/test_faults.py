@@ -144,14 +144,14 @@ def test_many_launches_over_resident_memory_decide_nothing_again(engine: Engine)
             pipeline.dispatch_resident(list(three))
         after = e.backend.backend_metric_snapshot()
         assert (after["plans"] - before["plans"], after["prepares"] - before["prepares"]) == (prepared, prepared)
-    launches = pipeline._dispatcher.launches
+    launches = pipeline._dispatcher.launch_cache
     e.backend.free_resident(threes[0][0])
     assert len(launches.resident) == sum(threes[0][0] not in three for three in threes)
     del threes, three
     for resource in resources[1:]:
         e.backend.free_resident(resource)
     assert not launches.resident
-    assert not launches._by_shape
+    assert not launches._entries
     assert not launches._over
 
 

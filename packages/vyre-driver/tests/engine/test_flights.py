@@ -60,14 +60,14 @@ def test_a_dispatch_becomes_ready(lazy: SimpleNamespace) -> None:
 def test_the_device_hears_of_dispatches_that_are_waited_for_one_by_one(lazy: SimpleNamespace) -> None:
     """Before anything else is enqueued: so it can tell the end of each from the end of all."""
     pending = begin(lazy, doubling(), 1, 2)
-    assert [call for call in lazy.ports[0].log if call in ("launch", "begun")] == ["launch", "begun"] * 2
+    assert [call for call in lazy.ports[0].log if call in ("launch", "submit")] == ["launch", "submit"] * 2
     assert [result(one) for one in pending] == [2, 4]
     lazy.backend.dispatch(doubling(), [A])
-    assert lazy.ports[0].count("begun") == 2
+    assert lazy.ports[0].count("submit") == 2
 
 
 def test_a_device_may_be_lost_as_a_dispatch_begins(engine: Engine) -> None:
-    e = engine(double, faults=[InjectedError("begun", DeviceLost("fake", "gone"))])
+    e = engine(double, faults=[InjectedError("submit", DeviceLost("fake", "gone"))])
     with pytest.raises(DeviceLost):
         e.backend.dispatch_async(doubling(), [A])
     assert e.backend.device_lost()

@@ -34,7 +34,7 @@ pipeline.dispatch(given)
 resource = used.allocate_resident(16)
 pending = pipeline.dispatch_async(given)
 log = len(ports[0].log)
-used._gate.lock.acquire()  # as if another thread were in the middle of a dispatch
+used._session.lock.acquire()  # as if another thread were in the middle of a dispatch
 child = os.fork()
 if child == 0:
     refused = 0
@@ -53,7 +53,7 @@ if child == 0:
     assert len(ports[0].log) == log, ports[0].log[log:]
     assert np.frombuffer(unused.dispatch(source, given)[0], np.uint32).tolist() == [1] * 4
     sys.exit(0 if refused == 8 else 1)
-used._gate.lock.release()
+used._session.lock.release()
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert np.frombuffer(pending.await_result()[0], np.uint32).tolist() == [1] * 4
 used.shutdown()

@@ -72,7 +72,7 @@ def test_calls_stay_where_the_budget_allows(device: SimpleNamespace, targets: li
         return (RAMP, f32) in targets[-1].calls
 
     assert [is_taken(budget) for budget in (0, 4, ANY_ERROR)] == [False, False, True]  # nothing is measured
-    device.backend._gate.device.natives.keep((RAMP, f32), MEASURED)
+    device.backend._session.device.natives.keep((RAMP, f32), MEASURED)
     assert [is_taken(budget) for budget in (1, 2, 3)] == [False, True, True]
 
 

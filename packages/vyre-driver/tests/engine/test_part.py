@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from vyre_driver.engine.pending import Backlog
-from vyre_driver.engine.recorded_segment import Part
+from vyre_driver.engine.recorded_segment import Segments
 
 
 class Launched:
@@ -35,7 +35,7 @@ def play(*orders: tuple[int, ...] | None) -> list[str]:
     launches: list[Any] = [None if order is None else Launched(order) for order in orders]
     steps: list[Any] = [None] * len(orders)
     device: Any = SimpleNamespace(port=Port(), counters=SimpleNamespace(launches=0, fills=0, replays=0, waits=0))
-    Part(launches).play(
+    Segments(launches).play(
         device, steps, 2, lambda step: SimpleNamespace(prepared=launches[0]), Backlog(device), is_new=False
     )
     asked: list[str] = device.port.asked
@@ -43,7 +43,7 @@ def play(*orders: tuple[int, ...] | None) -> list[str]:
 
 
 def test_launches_that_stay_the_same_are_recorded() -> None:
-    assert play((0,), ()) == ["record", "recording"]  # of both rounds
+    assert play((0,), ()) == ["record", "recording"]  # of both iterations
 
 
 def test_a_sequence_that_launches_nothing_is_not_recorded() -> None:

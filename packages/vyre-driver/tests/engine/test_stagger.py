@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from vyre_driver.engine.buffer_pool import LINE, LINES, PAGE, staggered, with_spare
+from vyre_driver.engine.buffer_pool import LINE, LINES, PAGE, padded_size, staggered
 
 
 def begins(size: int, pieces: int) -> list[int]:
     """The offsets in a page of so many pieces, all of which are alive."""
-    held = [staggered(np.empty(with_spare(size), np.uint8), size) for _ in range(pieces)]
+    held = [staggered(np.empty(padded_size(size), np.uint8), size) for _ in range(pieces)]
     assert all(piece.nbytes == size for piece in held)
     return [piece.ctypes.data % PAGE for piece in held]
 
@@ -26,4 +26,4 @@ def test_few_pieces_are_far_apart(pieces: int) -> None:
 
 def test_small_pieces_begin_at_a_line_and_take_little_more() -> None:
     assert all(begin % LINE == 0 for begin in begins(20, 100))
-    assert with_spare(20) == 20 + LINE
+    assert padded_size(20) == 20 + LINE

@@ -16,7 +16,7 @@ from vyre_foundation.ops import OPS
 
 Right = Callable[..., Any]
 OF = "vyre_driver.engine.device:PipelineCacheIdentity.of"
-REQUEST = "vyre_driver.engine.launch_cache:Request.of"
+REQUEST = "vyre_driver.engine.launch_cache:LaunchRequest.of"
 
 
 def _zeroed(node: Expr) -> Expr:

@@ -143,7 +143,7 @@ class Unflushed(EngineBackend, contract=1):
 _fault = partial(Fault, Layer.ENGINE)
 PREPARED = "vyre_driver.engine.launch"
 RAISE_TRAP = "vyre_driver.engine.launch:raise_trap"
-BINDING = "vyre_driver.engine.bind:Binding"
+BINDING = "vyre_driver.engine.bind:LaunchBinding"
 COPIES = "vyre_driver.engine.transfer:Copies.begin"
 
 # fmt: off
@@ -165,15 +165,15 @@ FAULTS = (
     _fault("trap-by-code", "of several traps of an invocation that with the least code is reported",
            on_engine(RAISE_TRAP, _trap_by(lambda found: min(found, key=lambda r: (r[0], r[2])))), "traps:*"),
     _fault("trap-unread", "the record of traps is not read",
-           on_engine(f"{PREPARED}:Prepared.raise_trap", _nothing), "traps:*"),
+           on_engine(f"{PREPARED}:PreparedLaunch.raise_trap", _nothing), "traps:*"),
     _fault("kernels-reversed", "the kernels between grid barriers run in the other order",
            on_engine("vyre_driver.engine.bind:straight", _reversed_order), "grid:*"),
     _fault("kernel-lost", "the last of several kernels is not launched",
            on_engine("vyre_driver.engine.bind:straight", _last_kernel_lost), "grid:*"),
     _fault("counter-stuck", "kernels do not get the counters of loops around grid barriers",
-           on_engine(f"{PREPARED}:Prepared._write_counter", _nothing), "grid:*"),
+           on_engine(f"{PREPARED}:PreparedLaunch._write_counter", _nothing), "grid:*"),
     _fault("counter-narrow", "counters of loops around grid barriers have 32 bits",
-           on_engine(f"{PREPARED}:Prepared._write_counter", _narrow_counters), "temptations:counters_alike"),
+           on_engine(f"{PREPARED}:PreparedLaunch._write_counter", _narrow_counters), "temptations:counters_alike"),
     _fault("lengths-reversed", "lengths are passed in the other order",
            on_engine(f"{BINDING}.args", _lengths_reversed), "memory:lengths memory:*"),
     _fault("lengths-in-bytes", "lengths are passed in bytes",

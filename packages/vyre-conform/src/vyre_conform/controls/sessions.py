@@ -20,9 +20,9 @@ from vyre_foundation.ir.walk import statements
 Right = Callable[..., Any]
 
 
-def _one_room(right: Right) -> Right:
-    """There is one room for each output, also while a result in it is held."""
-    return lambda rooms: rooms._rooms[0] if rooms._rooms else right(rooms)
+def _one_buffer(right: Right) -> Right:
+    """There is one buffer for each output, also while a result in it is held."""
+    return lambda pool: pool._buffers[0] if pool._buffers else right(pool)
 
 
 class UploadsOncePort(FakePort):
@@ -155,9 +155,10 @@ _in = partial(Fault, Layer.ENGINE)
 # fmt: off
 FAULTS = (
     _in("results-shared", "memory of a result that is held serves the next launch",
-        on_engine("vyre_driver.engine.buffer_pool:Rooms.take", _one_room, port=SharingPort), "sessions:recycled:*"),
+        on_engine("vyre_driver.engine.buffer_pool:BufferPool.take", _one_buffer, port=SharingPort),
+        "sessions:recycled:*"),
     _in("flights-shared", "launches in flight together share their memory",
-        on_engine("vyre_driver.engine.launch_cache:Launches.another", _one_in_flight),
+        on_engine("vyre_driver.engine.launch_cache:LaunchCache.another", _one_in_flight),
         "sessions:*:entry=calls_in_flight"),
     _in("cast-covers", "an output that is stored at a narrowed id is not cleared before",
         on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_through_casts),
@@ -174,9 +175,9 @@ FAULTS = (
     _in("handles-by-number", "a handle to memory is known by its number alone",
         on_engine("vyre_driver.engine.resident:Residents.find", _by_number), "claims:forged_handles"),
     Fault(Layer.CACHE, "freed-launches", "launches over memory that was freed are still known",
-          on_engine("vyre_driver.engine.launch_cache:Launches.forget", _nothing), "claims:forged_handles"),
+          on_engine("vyre_driver.engine.launch_cache:LaunchCache.forget", _nothing), "claims:forged_handles"),
     Fault(Layer.CACHE, "made-grid", "a step of a sequence keeps the grid that an earlier run has made",
-          on_engine("vyre_driver.engine.sequence:Run.resolve", _first_resolved), "sessions:made_grids:*"),
+          on_engine("vyre_driver.engine.sequence:SequenceRun.resolve", _first_resolved), "sessions:made_grids:*"),
     Fault(Layer.DEVICE, "uploaded-from-there", "what lies there from some host memory is not copied from there again",
           over(UploadsOncePort), "sessions:recycled:*"),
 )

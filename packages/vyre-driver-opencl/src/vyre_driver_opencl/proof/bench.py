@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from vyre_driver.engine.pending import Patience
+from vyre_driver.engine.pending import WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.compiler import build
 from vyre_driver_opencl.errors import LaunchRefused
@@ -37,14 +37,14 @@ class ProbeDevice:
 
         Raises `BuildFailed`, or the runtime's error. An interrupt gets through at once; it leaves a compiler running.
         """
-        patience = Patience()
-        kernel = cl.Kernel(build(self.context, self.queue.device, text, self.options, patience), "prove")
+        wait_limit = WaitLimit()
+        kernel = cl.Kernel(build(self.context, self.queue.device, text, self.options, wait_limit), "prove")
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self.context, flags, hostbuf=array) for array in (*results, *operands)]
         for position, buffer in enumerate(buffers):
             kernel.set_arg(position, buffer)
         launch = partial(aside.enqueue, self.queue, kernel, (lanes,), (lanes,))
-        given = aside.AsyncCall(launch).result(patience, "a proof")
+        given = aside.AsyncCall(launch).result(wait_limit, "a proof")
         if isinstance(given, int):
             raise LaunchRefused(given)
         for result, buffer in zip(results, buffers, strict=False):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.bind import bind
-from vyre_driver.engine.code import Code
+from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.guard import ANSWER, ORDER, Order
+from vyre_driver.engine.guard import ANSWER, ORDER, CompileOrder
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import BackendError, BadArtifact, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.legalization.lowered import RUNS, Lowered
@@ -107,7 +107,7 @@ def _compiled(device: Device, facts: Facts, config: DispatchConfig, queue: int, 
     return Artifact(code.executable, source, binary)
 
 
-def run_once(device: Device, program: Program, config: DispatchConfig, code: Code) -> None:
+def run_once(device: Device, program: Program, config: DispatchConfig, code: CompiledCode) -> None:
     """Launch every kernel, whatever the order of a dispatch would be. What they trap or give is nobody's."""
     one = config.replace(grid_override=(1, 1, 1), max_output_bytes=None)
     sizes = least_lengths(program)
@@ -138,11 +138,11 @@ def main(folder: str, seconds: float) -> None:
     part.replace(answer)
 
 
-def _obeyed(order: Order) -> bytes | None:
+def _obeyed(order: CompileOrder) -> bytes | None:
     device = Device(order.open_port(), Counters(), lambda: None)
     try:
         module = device.port.compile(order.unit, order.queue)
-        code = Code(PipelineCacheKey(""), ExecutableManifest.from_bytes(order.executable), module)
+        code = CompiledCode(PipelineCacheKey(""), ExecutableManifest.from_bytes(order.executable), module)
         run_once(device, decode(order.program), order.config, code)
         return device.port.binary(module)
     finally:

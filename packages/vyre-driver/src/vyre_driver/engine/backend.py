@@ -23,7 +23,7 @@ from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
 from vyre_driver.engine.resident import Residents
 from vyre_driver.engine.resident_backend import ResidentBackend
 from vyre_driver.engine.sequence import Sequences
-from vyre_driver.engine.session import Gate
+from vyre_driver.engine.session import Session
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.target import Target
 from vyre_driver.observe.live import by_profile
@@ -157,7 +157,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def __init__(self, id: str, open_port: OpenPort, *, version: str = "unspecified") -> None:
         self._id, self._version = id, version
         self._counters = Counters()
-        self._gate = Gate(id, open_port, self._counters)
+        self._session = Session(id, open_port, self._counters)
         self._dispatcher = self._new_dispatcher()
         self._shadows: dict[str, VyreBackend] = {}
         self._sequencer: Sequences | None = None
@@ -230,37 +230,37 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     def _sequences(self) -> Sequences:
         """What runs sequences, and keeps them."""
-        with self._gate.lock:
+        with self._session.lock:
             if self._sequencer is None:
-                self._sequencer = Sequences(self._gate, self._dispatcher.launches)
-                self._gate.holders.add(self._sequencer)
+                self._sequencer = Sequences(self._session, self._dispatcher.launch_cache)
+                self._session.caches.add(self._sequencer)
             return self._sequencer
 
     @contextmanager
     def _residents(self) -> Iterator[Residents]:
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             yield device.residents
 
     def _about_to_free(self, resource: Resource) -> None:
-        self._gate.forget_resource(self._gate.require(), resource.id)
+        self._session.forget_resource(self._session.require(), resource.id)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
-        with self._gate.session(deadline) as device:
+        with self._session.locked(deadline) as device:
             admit_program(facts, config, device.profile)
             code = device.compile(facts, before_its_grid_is_known(device, facts, config), deadline=deadline)
             dispatcher = self._new_dispatcher(device, persistent={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
-        weakref.finalize(pipeline, dispatcher.launches.abandon, device).atexit = False
+        weakref.finalize(pipeline, dispatcher.launch_cache.abandon, device).atexit = False
         return pipeline
 
     def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
         wanted = [validated(with_workgroup_size(program, config.workgroup_override)) for program in programs]
         deadline = Deadline(config.timeout, self._id, config.label)
-        with self._gate.session(deadline) as device:
+        with self._session.locked(deadline) as device:
             for facts in wanted:
                 admit_program(facts, config, device.profile)
             chosen = [(facts, before_its_grid_is_known(device, facts, config)) for facts in wanted]
@@ -271,22 +271,22 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
-        with self._gate.session(deadline) as device:
+        with self._session.locked(deadline) as device:
             admit_program(facts, config, device.profile)
             return device.emit(facts, before_its_grid_is_known(device, facts, config), deadline)[1]
 
     def lowering_target(self, config: DispatchConfig = DEFAULT_CONFIG) -> Target:
         """What programs are lowered for. Not part of the contract: for people."""
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             return device.target_for(config)
 
     def session(self) -> AbstractContextManager[Device]:
         """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""
-        return self._gate.session()
+        return self._session.locked()
 
     def spellings(self) -> tuple[TunedVariant, ...]:
         """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             found: tuple[TunedVariant, ...] = device.port.spellings()
             return found
 
@@ -295,7 +295,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
         Not part of the contract: for people.
         """
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             found: tuple[TunedVariant, ...] = device.port.measure_spellings()
             return found
 
@@ -304,7 +304,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
         Not part of the contract: for people.
         """
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             natives = device.natives
             return {
                 native[0]: (natives.measured(native), natives.verdict(native, ulp_budget)) for native in natives.spelled
@@ -318,27 +318,27 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         It takes some seconds to a minute: all 2**32 arguments, or those at every `stride`, which no budget takes. Not
         part of the contract: for people.
         """
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             if (op, f32) not in device.natives.spelled:
                 raise UnsupportedFeature(f"a function of the device's own for {op}", backend=self._id)
             device.natives.forget((op, f32))
         measured = measure_native(self, op, stride=stride, progress=progress)
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             device.natives.keep((op, f32), measured)
         return measured
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot:
-        with self._gate.lock:
-            return PipelineCacheSnapshot(0, 0) if self._gate.device is None else self._gate.device.code.snapshot()
+        with self._session.lock:
+            return PipelineCacheSnapshot(0, 0) if self._session.device is None else self._session.device.code.snapshot()
 
     def backend_metric_snapshot(self) -> dict[str, int]:
-        with self._gate.lock:
+        with self._session.lock:
             return self._counters.snapshot()
 
     # ── the device ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def device_profile(self) -> DeviceProfile:
-        with self._gate.session() as device:
+        with self._session.locked() as device:
             device.show_everything()
             return device.profile
 
@@ -352,8 +352,8 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         It opens no device, and keeps the device from other threads for a short time only, again and again. What fails
         on the device is raised by the wait for the dispatch that failed, not here.
         """
-        while self._gate.device is not None:
-            with self._gate.session() as device:
+        while self._session.device is not None:
+            with self._session.locked() as device:
                 if device.port.finish(SLICE):
                     return
             time.sleep(PAUSE)
@@ -364,19 +364,19 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         It takes a few seconds at most. Waits of other threads end with `StaleHandle`. Work that does not end goes on,
         and keeps the memory that it uses until then.
         """
-        self._gate.shut_down()
+        self._session.shut_down()
         shadows, self._shadows = self._shadows, {}
         for shadowed in shadows.values():
             if shadowed is not self:
                 shadowed.shutdown()
 
     def device_lost(self) -> bool:
-        return self._gate.lost is not None
+        return self._session.lost is not None
 
     def try_recover(self) -> None:
         """Close what is left of the device, as `shutdown` does, and open it again. Pipelines made before are stale;
         later ones are not."""
-        self._gate.reopen()
+        self._session.reopen()
         self.prepare()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +390,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             return self._dispatcher
         found = self._shadows.get(profile)
         if found is None:
-            with self._gate.lock:
+            with self._session.lock:
                 found = self._shadows.get(profile)
                 if found is None:
                     found = self._shadows[profile] = by_profile(self, config)
@@ -399,6 +399,6 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def _new_dispatcher(
         self, expected: Device | None = None, persistent: dict[str, Allocation] | None = None
     ) -> Dispatcher:
-        dispatcher = Dispatcher(self._id, self._gate, expected, persistent)
-        self._gate.holders.add(dispatcher.launches)
+        dispatcher = Dispatcher(self._id, self._session, expected, persistent)
+        self._session.caches.add(dispatcher.launch_cache)
         return dispatcher

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from vyre_driver.engine.buffer_pool import Allocation, Rooms
-from vyre_driver.engine.code import Code
+from vyre_driver.engine.buffer_pool import Allocation, BufferPool
+from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import Prepared
+from vyre_driver.engine.launch import PreparedLaunch
 from vyre_driver.engine.schedule import straight
 from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
 from vyre_driver.errors import InvalidInput
@@ -27,7 +27,7 @@ from vyre_foundation.ir.buffer import Buffer, Memory
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class LaunchBinding:
     """What binding knows: `sizes` in bytes and `allocations` by the code's names.
 
     Those in `lasting` are not the launch's to free: persistent memory, and the inputs and outputs that are `placed`.
@@ -35,7 +35,7 @@ class Binding:
 
     device: Device
     plan: LaunchPlan
-    code: Code
+    code: CompiledCode
     lengths: Mapping[str, int]
     sizes: Mapping[str, int]
     allocations: Mapping[str, Allocation]
@@ -67,11 +67,11 @@ class Binding:
 def bind(
     device: Device,
     plan: LaunchPlan,
-    code: Code,
+    code: CompiledCode,
     kept: dict[str, Allocation] | None,
     places: Mapping[str, Allocation] | None = None,
     longest: float = math.inf,
-) -> Prepared:
+) -> PreparedLaunch:
     """`plan` with memory on `device`. `kept` is a pipeline's persistent memory, which grows here; None: no pipeline.
 
     `places` is the memory of the inputs and outputs, if they are on the device and stay there; `longest` bounds the
@@ -94,7 +94,7 @@ def bind(
                 fresh[name] = device.allocate(sizes[name])
         persistent = _persistent(device, buffers, sizes, fresh) if kept is not None else {}
         allocations, lasting = {**held, **fresh}, frozenset((*held, *persistent))
-        binding = Binding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
+        binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
         prepared = _prepared(binding, transfer, longest)
     except BaseException:
@@ -106,7 +106,7 @@ def bind(
     return prepared
 
 
-def _placed(code: Code, plan: LaunchPlan, places: Mapping[str, Allocation] | None) -> dict[str, Allocation]:
+def _placed(code: CompiledCode, plan: LaunchPlan, places: Mapping[str, Allocation] | None) -> dict[str, Allocation]:
     """Resident memory by the code's names, those that kernels use. Code may come from an equal program."""
     if places is None:
         return {}
@@ -114,13 +114,13 @@ def _placed(code: Code, plan: LaunchPlan, places: Mapping[str, Allocation] | Non
     return {o: places[t.name] for o, t in names if t.name in places and o in code.executable.buffers}
 
 
-def _comes_with_the_dispatch(code: Code, sizes: Mapping[str, int]) -> frozenset[str]:
+def _comes_with_the_dispatch(code: CompiledCode, sizes: Mapping[str, int]) -> frozenset[str]:
     """The buffers that are used in host memory; what has no elements has no address there."""
     executable = code.executable
     return frozenset((*executable.outputs, *(name for name in executable.inputs if sizes[name])))
 
 
-def _lengths(code: Code, plan: LaunchPlan) -> Mapping[str, int]:
+def _lengths(code: CompiledCode, plan: LaunchPlan) -> Mapping[str, int]:
     """The element counts of all buffers of the code. Code may come from an equal program with other names."""
     pairs = zip(code.executable.declared, plan.program.buffers, strict=True)
     known = {ours: plan.lengths[theirs.name] for ours, theirs in pairs}
@@ -146,7 +146,7 @@ def _persistent(
     return begun
 
 
-def _prepared(binding: Binding, transfer: Transfer, longest: float) -> Prepared:
+def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> PreparedLaunch:
     device, plan, code, allocations = binding.device, binding.plan, binding.code, binding.allocations
     executable = code.executable
     order = straight(executable.schedule) if plan.num_workgroups else ()
@@ -156,7 +156,7 @@ def _prepared(binding: Binding, transfer: Transfer, longest: float) -> Prepared:
         for entry in executable.entries
     )
     is_one = order == (0,) and plan.repeats == 1 and not transfer.reads
-    return Prepared(
+    return PreparedLaunch(
         binding=binding,
         device=device,
         code=code,
@@ -171,7 +171,7 @@ def _prepared(binding: Binding, transfer: Transfer, longest: float) -> Prepared:
     )
 
 
-def _row(device: Device, plan: LaunchPlan, code: Code, allocations: Mapping[str, Allocation]) -> int:
+def _row(device: Device, plan: LaunchPlan, code: CompiledCode, allocations: Mapping[str, Allocation]) -> int:
     """How many workgroups in a row those kernels run that can, which are told here; 1 where there are none."""
     if RUNS not in allocations:
         return 1
@@ -182,7 +182,7 @@ def _row(device: Device, plan: LaunchPlan, code: Code, allocations: Mapping[str,
     return row
 
 
-def _resident(binding: Binding) -> Copies:
+def _resident(binding: LaunchBinding) -> Copies:
     """Inputs and outputs stay where they are; outputs that are not known to be written everywhere begin as zeros."""
     ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
     covered = {binding.allocations[ours[name]] for name in written_everywhere(binding.plan)}
@@ -196,7 +196,7 @@ def _resident(binding: Binding) -> Copies:
     )
 
 
-def _copies(binding: Binding) -> Copies:
+def _copies(binding: LaunchBinding) -> Copies:
     """Every buffer has memory of the device."""
     executable, plan = binding.code.executable, binding.plan
     types = [np.dtype(buffer.dtype.numpy) for buffer in plan.program.outputs]
@@ -211,14 +211,14 @@ def _copies(binding: Binding) -> Copies:
     )
 
 
-def _in_place(binding: Binding) -> InPlace:
+def _in_place(binding: LaunchBinding) -> InPlace:
     """Inputs and outputs have no memory of the device but that of the host."""
     device, executable, plan = binding.device, binding.code.executable, binding.plan
     used = {name for entry in executable.entries for name in entry.buffers}
     covered = written_everywhere(plan)
     outputs = [
         Output(
-            Rooms(device, binding.sizes[name], np.dtype(buffer.dtype.numpy)),
+            BufferPool(device, binding.sizes[name], np.dtype(buffer.dtype.numpy)),
             layout.start,
             layout.stop,
             binding.inputs.get(name),

@@ -42,30 +42,30 @@ golden ratio keeps those that follow each other far apart, however many there ar
 _pieces = count()
 
 
-def with_spare(size: int) -> int:
+def padded_size(size: int) -> int:
     """How many bytes `staggered` needs for so many: small pieces begin wherever the allocator puts them."""
     return size + (PAGE if size >= PAGE else LINE)
 
 
 def staggered(memory: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
-    """`size` bytes of a fresh array of `with_spare(size)`, at another line of the cache than the pieces before."""
+    """`size` bytes of a fresh array of `padded_size(size)`, at another line of the cache than the pieces before."""
     offset = STRIDE * next(_pieces) % LINES * LINE
     start = (offset - memory.ctypes.data) % (memory.nbytes - size)
     return memory[start : start + size]
 
 
-ROOMS = 3
+MAX_POOLED = 3
 """How many are kept of one output: a caller who holds the last result while the next is made needs two."""
 
 
-class Room:
+class PooledBuffer:
     """`size` bytes of host memory that a device works in: `bytes` for the engine, `result` for the caller."""
 
     __slots__ = ("_dtype", "_memory", "_result", "allocation", "bytes", "memory")
 
     def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
         whole = max(1, size)
-        contents = staggered(device.host_memory(with_spare(whole)), whole)
+        contents = staggered(device.host_memory(padded_size(whole)), whole)
         self.bytes = contents[:size]
         self.allocation: Allocation = device.adopt(contents)
         self.memory = self.allocation.memory
@@ -84,25 +84,25 @@ class Room:
         return array
 
 
-class Rooms:
-    """The rooms of one output."""
+class BufferPool:
+    """The buffers of one output."""
 
-    __slots__ = ("_device", "_dtype", "_rooms", "size")
+    __slots__ = ("_buffers", "_device", "_dtype", "size")
 
     def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
         self._device, self.size, self._dtype = device, size, dtype
-        self._rooms: list[Room] = []
+        self._buffers: list[PooledBuffer] = []
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
-        return tuple(room.allocation for room in self._rooms)
+        return tuple(buffer.allocation for buffer in self._buffers)
 
-    def take(self) -> Room:
-        """A room that nobody else holds, its contents unspecified."""
-        for room in self._rooms:
-            if not room.is_held:
-                return room
-        while len(self._rooms) >= ROOMS:
-            self._device.free((self._rooms.pop(0).allocation,))
-        self._rooms.append(Room(self._device, self.size, self._dtype))
-        return self._rooms[-1]
+    def take(self) -> PooledBuffer:
+        """A buffer without a live result, its contents unspecified."""
+        for buffer in self._buffers:
+            if not buffer.is_held:
+                return buffer
+        while len(self._buffers) >= MAX_POOLED:
+            self._device.free((self._buffers.pop(0).allocation,))
+        self._buffers.append(PooledBuffer(self._device, self.size, self._dtype))
+        return self._buffers[-1]

@@ -30,7 +30,7 @@ from vyre_driver.pipeline.settings import GuardSettings
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 
-Ahead = tuple[str, Extent, int, str, tuple[str, ...]]
+ArtifactKey = tuple[str, Extent, int, str, tuple[str, ...]]
 """What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue, and
 the dialects that it calls."""
 Emit = Callable[[Facts, DispatchConfig, Deadline | None], tuple[Lowered, SourceUnit]]
@@ -40,7 +40,7 @@ TOGETHER = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class CompiledCode:
     """A compiled program: what a dispatch must know about it, and the port's module. It serves every equal program."""
 
     key: PipelineCacheKey
@@ -69,9 +69,9 @@ class CodeCache:
     ) -> None:
         self._port, self._counters, self._disk = port, counters, disk
         self._open_port, self._guard = open_port, GuardSettings.of()
-        self._memory: PipelineCache[Code] = PipelineCache()
+        self._memory: PipelineCache[CompiledCode] = PipelineCache()
         self._unsaved: dict[PipelineCacheKey, Unsaved] = {}
-        self._adopted: dict[Ahead, tuple[ExecutableManifest, Any]] = {}
+        self._adopted: dict[ArtifactKey, tuple[ExecutableManifest, Any]] = {}
         self._loads = 0
 
     def get(
@@ -82,7 +82,7 @@ class CodeCache:
         emit: Emit,
         queue: int = 0,
         deadline: Deadline | None = None,
-    ) -> Code:
+    ) -> CompiledCode:
         """Code of this identity, which is that of the program of `facts`. The deadline ends lowering and a guarded
         compilation."""
         key = identity.key()
@@ -141,7 +141,7 @@ class CodeCache:
         names = iter(unit.kernels)
         for (key, identity, _), part in zip(chunk, lowered, strict=True):
             executable = ExecutableManifest.of(part, [next(names) for _ in part.kernels])
-            self._memory.put(key, Code(key, executable, module))
+            self._memory.put(key, CompiledCode(key, executable, module))
             if self._disk.keeps:
                 self._unsaved[key] = Unsaved(identity, unit.text, cost)
 
@@ -150,11 +150,11 @@ class CodeCache:
 
         `KernelCompileFailed` if the device refuses it.
         """
-        ahead = (program.fingerprint(), program.workgroup_size, ulp_budget, queue_name, called_dialects(program))
-        self._adopted[ahead] = artifact.executable, self._port.load(artifact.binary, queue)
+        artifact_key = (program.fingerprint(), program.workgroup_size, ulp_budget, queue_name, called_dialects(program))
+        self._adopted[artifact_key] = artifact.executable, self._port.load(artifact.binary, queue)
         self._counters.loads += 1
 
-    def ran(self, code: Code) -> None:
+    def ran(self, code: CompiledCode) -> None:
         """Save code whose kernels have run, if it is not saved yet. Never raises: the dispatch has done well."""
         unsaved = self._unsaved.pop(code.key, None)
         if unsaved is None:
@@ -162,7 +162,7 @@ class CodeCache:
         self._save(code, unsaved)
         self._disk.end(unsaved.identity)
 
-    def _save(self, code: Code, unsaved: Unsaved) -> None:
+    def _save(self, code: CompiledCode, unsaved: Unsaved) -> None:
         started = time.perf_counter_ns()
         try:
             binary = self._port.binary(code.module)
@@ -187,11 +187,17 @@ class CodeCache:
         self._unsaved.clear()
         self._adopted.clear()
 
-    def _loaded(self, key: PipelineCacheKey, identity: PipelineCacheIdentity, queue: int) -> Code | None:
-        ahead = (identity.program, identity.workgroup_size, identity.ulp_budget, identity.queue, identity.dialects)
-        if ahead in self._adopted:
+    def _loaded(self, key: PipelineCacheKey, identity: PipelineCacheIdentity, queue: int) -> CompiledCode | None:
+        artifact_key = (
+            identity.program,
+            identity.workgroup_size,
+            identity.ulp_budget,
+            identity.queue,
+            identity.dialects,
+        )
+        if artifact_key in self._adopted:
             self._loads += 1
-            return Code(key, *self._adopted[ahead])
+            return CompiledCode(key, *self._adopted[artifact_key])
         artifact = self._disk.get(identity)
         if artifact is None:
             evidence = self._disk.missed(identity)
@@ -207,7 +213,7 @@ class CodeCache:
             return None
         self._counters.loads += 1
         self._loads += 1
-        return Code(key, artifact.executable, module)
+        return CompiledCode(key, artifact.executable, module)
 
     def _compiled(
         self,
@@ -218,7 +224,7 @@ class CodeCache:
         emit: Emit,
         queue: int,
         deadline: Deadline | None,
-    ) -> Code:
+    ) -> CompiledCode:
         started = time.perf_counter_ns()
         lowered, unit = emit(facts, config, deadline)
         self._counters.compiles += 1
@@ -230,10 +236,10 @@ class CodeCache:
             if binary is not None:
                 artifact = Artifact(executable, unit.text, binary)
                 self._counters.saves += self._disk.put(identity, artifact, time.perf_counter_ns() - started)
-                return Code(key, executable, self._port.load(binary, queue))
+                return CompiledCode(key, executable, self._port.load(binary, queue))
         self._disk.begin(identity)
         try:
-            code = Code(key, executable, self._port.compile(unit, queue))
+            code = CompiledCode(key, executable, self._port.compile(unit, queue))
         except BaseException:
             self._disk.end(identity)
             raise

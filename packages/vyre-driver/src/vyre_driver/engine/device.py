@@ -16,7 +16,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.buffer_pool import Allocation
-from vyre_driver.engine.code import Code, CodeCache
+from vyre_driver.engine.code import CodeCache, CompiledCode
 from vyre_driver.engine.lowering import emitted, lowered_for
 from vyre_driver.engine.pending import Deadline, sweep
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
@@ -107,7 +107,9 @@ class Device:
         queues = self.profile.queues
         return choose_queue(queues, cost, self.rate.ns_per_unit, largest).queue if queues else 0
 
-    def compile(self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None) -> Code:
+    def compile(
+        self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
+    ) -> CompiledCode:
         """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
         with self.counters.timing("compile_ns"):
             return self.code.get(self._identity(facts, config, queue), facts, config, self.emit, queue, deadline)
@@ -148,7 +150,7 @@ class Device:
                 parts = [lowered_for(self.target_for(config), facts, deadline) for facts in programs]
             return parts, emitted(self.port, together, deadline)
 
-    def side_by_side(self, code: Code) -> int:
+    def side_by_side(self, code: CompiledCode) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""
         entries = code.executable.entries
         return min(self.port.side_by_side(code.module, entry.name, entry.workgroup_size) for entry in entries)
@@ -165,7 +167,7 @@ class Device:
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate(self, size: int) -> Allocation:
-        """Room for `size` bytes, at least one; when the device is full, what is kept for speed goes first."""
+        """PooledBuffer for `size` bytes, at least one; when the device is full, what is kept for speed goes first."""
         size = max(1, size)
         try:
             memory = self.port.allocate(size)
@@ -244,17 +246,17 @@ class Device:
             self.counters.copies_out += 1
             self.counters.bytes_out += into.nbytes
 
-    def put(self, room: npt.NDArray[np.uint8], data: Any) -> None:
+    def put(self, buffer: npt.NDArray[np.uint8], data: Any) -> None:
         """Copy a contiguous host buffer of the same size into memory that is the device's and the host's."""
-        if room.nbytes:
-            room[:] = np.frombuffer(data, np.uint8)
+        if buffer.nbytes:
+            buffer[:] = np.frombuffer(data, np.uint8)
             self.counters.copies_in += 1
-            self.counters.bytes_in += room.nbytes
+            self.counters.bytes_in += buffer.nbytes
 
-    def clear(self, room: npt.NDArray[np.uint8]) -> None:
+    def clear(self, buffer: npt.NDArray[np.uint8]) -> None:
         """Zeros into memory that is the device's and the host's."""
-        if room.nbytes:
-            room.fill(0)
+        if buffer.nbytes:
+            buffer.fill(0)
             self.counters.fills += 1
 
     def fill(self, allocation: Allocation, byte: int, size: int) -> None:
@@ -283,18 +285,18 @@ def _with_what_is_spelled(profile: DeviceProfile, target: Target) -> DeviceProfi
 
 def code_for(
     device: Device, plan: LaunchPlan, config: DispatchConfig, queue: int, deadline: Deadline | None = None
-) -> Code:
+) -> CompiledCode:
     """Code for a planned dispatch: with grid barriers inside where the grid fits on the device, else split at them.
 
     `UnsupportedFeature` if the configuration demands the first and the grid does not fit.
     """
     if config.cooperative or _may_fit(device, plan):
         code = device.compile(plan.facts, config.replace(cooperative=True), queue, deadline)
-        room = device.side_by_side(code) if straight(code.executable.schedule) == (0,) else 0
-        if plan.num_workgroups <= room:
+        limit = device.side_by_side(code) if straight(code.executable.schedule) == (0,) else 0
+        if plan.num_workgroups <= limit:
             return code
         if config.cooperative:
-            what = f"a cooperative launch of {plan.num_workgroups} workgroups (at most {room})"
+            what = f"a cooperative launch of {plan.num_workgroups} workgroups (at most {limit})"
             fix = "use fewer workgroups, or leave `cooperative` to the backend"
             raise UnsupportedFeature(what, backend=device.profile.backend, fix=fix)
     return device.compile(plan.facts, config, queue, deadline)
@@ -306,15 +308,15 @@ def before_its_grid_is_known(device: Device, facts: Facts, config: DispatchConfi
     A dispatch whose grid may fit asks for the first kind of code anyway, so that is the one to have.
     """
     grid = config.grid_override
-    may_fit = _has_room(device, facts, prod(grid) if grid is not None else 1)
+    may_fit = _may_be_resident(device, facts, prod(grid) if grid is not None else 1)
     return config.replace(cooperative=True) if may_fit else config
 
 
 def _may_fit(device: Device, plan: LaunchPlan) -> bool:
-    return _has_room(device, plan.facts, plan.num_workgroups)
+    return _may_be_resident(device, plan.facts, plan.num_workgroups)
 
 
-def _has_room(device: Device, facts: Facts, workgroups: int) -> bool:
+def _may_be_resident(device: Device, facts: Facts, workgroups: int) -> bool:
     """Whether it is worth to compile for it: how much fits of a kernel is known only of its code."""
     if Feature.GRID_BARRIER not in facts.features or not device.target.grid_barrier:
         return False

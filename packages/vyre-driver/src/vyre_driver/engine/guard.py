@@ -39,7 +39,7 @@ TAIL = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CompileOrder:
     """What the child is to do, as a pickle; program and executable are in their own bytes."""
 
     open_port: OpenPort
@@ -69,7 +69,7 @@ class Guard:
 
         `KernelCompileFailed` if the child crashes or takes too long; what it raises is raised here.
         """
-        order = Order(self._open_port, unit, queue, config, encode(program), executable.to_bytes())
+        order = CompileOrder(self._open_port, unit, queue, config, encode(program), executable.to_bytes())
         with tempfile.TemporaryDirectory(prefix="vyre-compile-") as name:
             folder = Path(name)
             (folder / ORDER).write_bytes(self._pickled(order))
@@ -82,7 +82,7 @@ class Guard:
             last = (folder / LOG).read_text("utf-8", "replace")[-TAIL:]
         raise self._failed(unit, f"it crashed ({_ending(status)})\n{last}".rstrip())
 
-    def _pickled(self, order: Order) -> bytes:
+    def _pickled(self, order: CompileOrder) -> bytes:
         try:
             return pickle.dumps(order)
         except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -14,7 +14,7 @@ import numpy as np
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.buffer_pool import Allocation
-from vyre_driver.engine.code import Code
+from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import Backlog, Deadline
 from vyre_driver.engine.schedule import LaunchValues, SetCounter, counters_of, evaluate, walk
@@ -27,7 +27,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Trap
 
 if TYPE_CHECKING:
-    from vyre_driver.engine.bind import Binding
+    from vyre_driver.engine.bind import LaunchBinding
 
 QUIET = 2**64 - 1
 
@@ -110,7 +110,7 @@ class EmptyLaunch:
 
 
 @dataclass(slots=True, kw_only=True)
-class Prepared:
+class PreparedLaunch:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
     `kernels` are the entry points with their grids and workgroup sizes. `straight` is the order of the kernels where no
@@ -118,9 +118,9 @@ class Prepared:
     launches and waits, where there is one launch and reading the outputs does not wait.
     """
 
-    binding: Binding
+    binding: LaunchBinding
     device: Device
-    code: Code
+    code: CompiledCode
     plan: LaunchPlan
     transfer: Transfer
     kernels: tuple[tuple[str, Extent, Extent], ...]

@@ -29,9 +29,9 @@ from vyre_driver.errors import BackendError, DispatchFailed, DispatchTimeout
 
 if TYPE_CHECKING:
     from vyre_driver.engine.device import Device
-    from vyre_driver.engine.launch import Prepared
-    from vyre_driver.engine.launch_cache import Kept, Launches, Request
-    from vyre_driver.engine.session import Gate
+    from vyre_driver.engine.launch import PreparedLaunch
+    from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache, LaunchRequest
+    from vyre_driver.engine.session import Session
 
 
 PAUSE = 5e-5
@@ -68,7 +68,7 @@ class Deadline:
         return DispatchTimeout(self._seconds, stage, backend=self._backend, where=self._label or "")
 
 
-class Patience:
+class WaitLimit:
     """How long the calls of a port may wait.
 
     `deadline` is that of the dispatch which the engine is in, None without one. `stopped` is the error that ends every
@@ -81,7 +81,7 @@ class Patience:
         self.deadline: Deadline | None = None
         self.stopped: BackendError | None = None
 
-    def part(self, longest: float, stage: str = "the kernels") -> float:
+    def seconds(self, longest: float, stage: str = "the kernels") -> float:
         """How many seconds to wait now for `stage`, at most `longest`; raises when nothing is left to wait for."""
         if self.stopped is not None:
             raise self.stopped
@@ -110,7 +110,7 @@ class Ledger(ABC):
 
 
 _unfinished: set[Ledger] = set()
-_kept: list[object] = []
+_cached: list[object] = []
 """In a forked process: what is of its parent."""
 _keeper: threading.Thread | None = None
 
@@ -133,7 +133,7 @@ def sweep() -> None:
 
 def keep(thing: object) -> None:
     """Never release this, not even at the end of the interpreter."""
-    _kept.append(thing)
+    _cached.append(thing)
     if _keeper is None:
         _start_keeper()
 
@@ -142,7 +142,7 @@ def _start_keeper() -> None:
     global _keeper
     locked = threading.Lock()
     locked.acquire()
-    _keeper = threading.Thread(target=_hold, args=(locked, _unfinished, _kept), name="vyre-in-flight", daemon=True)
+    _keeper = threading.Thread(target=_hold, args=(locked, _unfinished, _cached), name="vyre-in-flight", daemon=True)
     with suppress(RuntimeError):  # at the end of the interpreter no thread starts
         _keeper.start()
 
@@ -159,7 +159,7 @@ def _drain() -> None:
     while _unfinished and time.monotonic() < end:
         time.sleep(EXIT_PAUSE)
         sweep()
-    if _unfinished or _kept:
+    if _unfinished or _cached:
         _skip_exit_handlers()
 
 
@@ -194,11 +194,11 @@ class Backlog:
     deadline and the end of the device end such a wait. With `is_timed` the launches' times on the device add up.
     """
 
-    __slots__ = ("_deadline", "_device", "_launches", "_ns", "_older", "_untimed", "is_timed", "last")
+    __slots__ = ("_deadline", "_device", "_launch_cache", "_ns", "_older", "_untimed", "is_timed", "last")
 
     def __init__(self, device: Device, deadline: Deadline | None = None, *, is_timed: bool = False) -> None:
         self._device, self._deadline, self.is_timed = device, deadline, is_timed
-        self._launches = 0
+        self._launch_cache = 0
         self._older: Any = None
         self._untimed: list[Any] = []
         self._ns: int | None = 0
@@ -208,12 +208,12 @@ class Backlog:
     def add(self, event: Any, launches: int = 1) -> None:
         """Enter launches of which the last has this event, right after it was enqueued."""
         self.last = event
-        self._launches += launches
+        self._launch_cache += launches
         if self.is_timed:
             self._untimed.append(event)
-        if self._launches >= MOST_LAUNCHES // 2:
-            self._device.port.begun(event)
-            older, self._older, self._launches = self._older, event, 0
+        if self._launch_cache >= MOST_LAUNCHES // 2:
+            self._device.port.submit(event)
+            older, self._older, self._launch_cache = self._older, event, 0
             if older is not None:
                 self._wait(older)
 
@@ -238,65 +238,77 @@ class Backlog:
         del self._untimed[:events]
 
 
-class Flight(PendingDispatch):
+class PendingLaunch(PendingDispatch):
     """See the module. It keeps its inputs, which the device may be reading.
 
-    A failure ends it: every later wait raises it again. An interrupt, or the end of a caller's patience, does not.
+    A failure ends it: every later wait raises it again. An interrupt, or the end of a caller's time limit, does not.
     Without a wait, its memory is given up when nobody refers to it any more; the port keeps that until the end of the
     work which uses it.
     """
 
     def __init__(
-        self, gate: Gate, launches: Launches, kept: Kept, launch: Prepared, event: Any, request: Request
+        self,
+        session: Session,
+        launches: LaunchCache,
+        cached: CachedLaunch,
+        launch: PreparedLaunch,
+        event: Any,
+        request: LaunchRequest,
     ) -> None:
-        self._gate, self._launches, self._kept, self._launch, self._event = gate, launches, kept, launch, event
+        self._session, self._launch_cache, self._cached, self._launch, self._event = (
+            session,
+            launches,
+            cached,
+            launch,
+            event,
+        )
         self._inputs, self._deadline = request.inputs, request.deadline
         self._outcome: Outputs | BackendError | None = None
-        self._dropped = weakref.finalize(self, kept.device.abandon, launch.owned)
+        self._dropped = weakref.finalize(self, cached.device.abandon, launch.owned)
         self._dropped.atexit = False
 
     def is_ready(self) -> bool:
         if self._outcome is not None:
             return True
-        if not self._gate.lock.acquire(blocking=False):
+        if not self._session.lock.acquire(blocking=False):
             return False
         try:
-            device = self._kept.device
-            if self._gate.device is not device or self._gate.lost is not None:
+            device = self._cached.device
+            if self._session.device is not device or self._session.lost is not None:
                 return True
             return self._event is None or device.port.query(self._event)
         except BackendError:  # the wait will raise it
             return True
         finally:
-            self._gate.lock.release()
+            self._session.lock.release()
 
     def await_result(self, timeout: float | None = None) -> Outputs:
-        patience = None if timeout is None else Deadline(timeout, self._gate.backend)
+        limit = None if timeout is None else Deadline(timeout, self._session.backend)
         while self._outcome is None:
-            self._wait(patience)
+            self._wait(limit)
         if isinstance(self._outcome, BackendError):
             raise self._outcome
         return self._outcome
 
-    def _wait(self, patience: Deadline | None) -> None:
+    def _wait(self, limit: Deadline | None) -> None:
         """Wait a little, and take the results if they are there."""
-        with self._gate.session(patience, self._kept.device, "the pending dispatch") as device:
+        with self._session.locked(limit, self._cached.device, "the pending dispatch") as device:
             if self._outcome is not None:
                 return
             try:
-                if self._has_landed(device, patience):
-                    self._outcome = self._landed(device)
+                if self._has_completed(device, limit):
+                    self._outcome = self._complete(device)
             except BackendError as error:
                 self._failed(device, error)
             if self._outcome is not None:
                 return
-        if patience is not None:
-            patience.check("the kernels")
+        if limit is not None:
+            limit.check("the kernels")
         time.sleep(PAUSE)
 
-    def _has_landed(self, device: Device, patience: Deadline | None) -> bool:
+    def _has_completed(self, device: Device, limit: Deadline | None) -> bool:
         device.counters.waits += 1
-        ends = [deadline.remaining() for deadline in (patience, self._deadline) if deadline is not None]
+        ends = [deadline.remaining() for deadline in (limit, self._deadline) if deadline is not None]
         longest = min([SLICE, *(seconds for seconds in ends if seconds is not None)])
         if self._event is None or device.port.wait(self._event, longest):
             return True
@@ -304,23 +316,25 @@ class Flight(PendingDispatch):
             raise self._deadline.passed("the kernels")
         return False
 
-    def _landed(self, device: Device) -> Outputs:
-        self._launches.require_trust()
+    def _complete(self, device: Device) -> Outputs:
+        self._launch_cache.require_trust()
         try:
             outputs = self._launch.end()
         except BackendError:
             raise
         except BaseException as error:  # some of the outputs may be taken
-            self._failed(device, DispatchFailed(f"{type(error).__name__} during readback", backend=self._gate.backend))
+            self._failed(
+                device, DispatchFailed(f"{type(error).__name__} during readback", backend=self._session.backend)
+            )
             raise
         self._dropped.detach()
-        self._launches.ran(device, self._kept)
-        self._launches.settle(device, self._kept)
-        self._launches.give_back(device, self._kept, self._launch)
+        self._launch_cache.ran(device, self._cached)
+        self._launch_cache.settle(device, self._cached)
+        self._launch_cache.give_back(device, self._cached, self._launch)
         self._inputs = ()
         return outputs
 
     def _failed(self, device: Device, error: BackendError) -> None:
         self._dropped.detach()
-        self._launches.failed(device, self._kept, error, self._launch)
+        self._launch_cache.failed(device, self._cached, error, self._launch)
         self._outcome, self._inputs = error, ()

@@ -18,8 +18,8 @@ the memory alive until that work has ended. Nothing else waits.
 has ended, also if the port itself is dropped, the interpreter ends, or the process is forked: a port keeps it in a
 `Ledger` (see `in_flight`). A wait that ends early, by a timeout or an interrupt, leaves the work in flight.
 
-**Waits.** Every call that may wait for the device asks `patience` before each part of the wait, of at most
-`LONGEST_PART` seconds, and lets interrupts of the host through. Only work that is known to be short may block the host
+**Waits.** Every call that may wait for the device asks `wait_limit` before each part of the wait, of at most
+`LONGEST_WAIT` seconds, and lets interrupts of the host through. Only work that is known to be short may block the host
 for longer.
 
 **Sizes.** The engine never asks for nothing: every size is at least 1 byte. A buffer of zero elements is backed by an
@@ -43,14 +43,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.pending import Patience
+from vyre_driver.engine.pending import WaitLimit
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.tune.candidate import TunedVariant
 from vyre_foundation.dtype import DType
 
-LONGEST_PART = 0.05
+LONGEST_WAIT = 0.05
 """Seconds of a part of a wait. A signal ends it at once, but what one thread tells another (`_thread.interrupt_main`,
 or that the device is to be closed) is looked at after it."""
 CLOSING = 1.0
@@ -89,9 +89,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 
     @cached_property
-    def patience(self) -> Patience:
+    def wait_limit(self) -> WaitLimit:
         """How long calls may wait now. The engine sets its `deadline`, and any thread its `stopped`."""
-        return Patience()
+        return WaitLimit()
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -228,7 +228,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         launch is known to end within `longest` seconds, whatever the data: a port may block the host that long.
         """
 
-    def begun(self, event: EventT) -> None:
+    def submit(self, event: EventT) -> None:
         """The launch of `event`, the last so far, will be waited for, and others are enqueued before.
 
         A dispatch ends with it, or it is one of very many. A port may let the device begin, and note where the launch
@@ -292,7 +292,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """Wait until the launch has ended, at most `timeout` seconds (None: however long). Whether it has.
 
         A launch that failed raises here (or in the next `copy_out`). An interrupt of the host must get through, and
-        `patience` is asked before each part of the wait.
+        `wait_limit` is asked before each part of the wait.
         """
 
     @abstractmethod

@@ -8,8 +8,8 @@ from typing import Any
 
 from vyre_driver.backend.resources import ResidentDispatchStep
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import Prepared
-from vyre_driver.engine.launch_cache import Kept
+from vyre_driver.engine.launch import PreparedLaunch
+from vyre_driver.engine.launch_cache import CachedLaunch
 from vyre_driver.engine.pending import Backlog
 
 MOST_RECORDED = 1024
@@ -19,11 +19,11 @@ WORTHWHILE = 64
 """Launches that a recording of a short part is made to have."""
 
 Steps = Sequence[ResidentDispatchStep]
-Resolve = Callable[[ResidentDispatchStep], Kept]
+Resolve = Callable[[ResidentDispatchStep], CachedLaunch]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
 
-class Part:
+class Segments:
     """The `launches` of some steps; None for one that is found when it is reached.
 
     The steps come with each call: they hold handles, whose last reference ends the memory.
@@ -31,8 +31,8 @@ class Part:
 
     __slots__ = ("_runs", "_segments")
 
-    def __init__(self, launches: Sequence[Prepared | None]) -> None:
-        self._segments = [Segment(start, some) for start, some in _cut(launches)]
+    def __init__(self, launches: Sequence[PreparedLaunch | None]) -> None:
+        self._segments = [RecordedSegment(start, some) for start, some in _cut(launches)]
         self._runs = 0
 
     def play(
@@ -50,7 +50,7 @@ class Part:
         while times > 0 and steps:
             done = 1
             for segment in self._segments:
-                if segment.recording is not None and segment.rounds <= times:
+                if segment.recording is not None and segment.iterations <= times:
                     done = segment.replay(device, backlog)
                 else:
                     segment.enqueue(steps, resolve, backlog)
@@ -69,17 +69,17 @@ class Part:
 
 
 @dataclass(slots=True, eq=False)
-class Segment:
+class RecordedSegment:
     """The launches of some steps that follow each other, from the step of the number `start` on.
 
-    A `recording` is of so many `rounds` that it is long enough to be worth a call, and of `recorded` launches. A
-    segment that is not all of its part is long enough: its recording has one round.
+    A `recording` is of so many `iterations` that it is long enough to be worth a call, and of `recorded` launches. A
+    segment that is not all of its part is long enough: its recording has one iteration.
     """
 
     start: int
-    launches: Sequence[Prepared | None]
+    launches: Sequence[PreparedLaunch | None]
     recording: Any = None
-    rounds: int = 1
+    iterations: int = 1
     recorded: int = 0
 
     def enqueue(self, steps: Steps, resolve: Resolve, backlog: Backlog | None) -> None:
@@ -87,26 +87,26 @@ class Segment:
         for number, launch in enumerate(self.launches, self.start):
             (launch or resolve(steps[number]).prepared).enqueue((), None, None, backlog)
 
-    def record(self, device: Device, steps: Steps, resolve: Resolve, rounds: int) -> None:
-        """Record that many rounds, if there is no recording, and all of it is always the same."""
+    def record(self, device: Device, steps: Steps, resolve: Resolve, iterations: int) -> None:
+        """Record that many iterations, if there is no recording, and all of it is always the same."""
         if self.recording is not None or not self._is_fixed():
             return
         counters = device.counters
         launched, filled = counters.launches, counters.fills
 
         def enqueue() -> None:
-            for _ in range(rounds):
+            for _ in range(iterations):
                 self.enqueue(steps, resolve, None)
 
-        self.recording, self.rounds = device.port.record(enqueue), rounds
+        self.recording, self.iterations = device.port.record(enqueue), iterations
         self.recorded, counters.launches, counters.fills = counters.launches - launched, launched, filled
 
     def replay(self, device: Device, backlog: Backlog) -> int:
-        """Enqueue what was recorded. How many rounds that were."""
+        """Enqueue what was recorded. How many iterations that were."""
         device.counters.launches += self.recorded
         device.counters.replays += 1
         backlog.add(device.port.replay(self.recording), self.recorded)
-        return self.rounds
+        return self.iterations
 
     def forget(self, device: Device) -> None:
         """Give the recording back, if there is one."""
@@ -120,7 +120,7 @@ class Segment:
         return None not in orders and any(orders)
 
 
-def _cut(launches: Sequence[Prepared | None]) -> Iterator[tuple[int, Sequence[Prepared | None]]]:
+def _cut(launches: Sequence[PreparedLaunch | None]) -> Iterator[tuple[int, Sequence[PreparedLaunch | None]]]:
     """The segments of a part: where they start, and their launches."""
     start, launched = 0, 0
     for number, launch in enumerate(launches):

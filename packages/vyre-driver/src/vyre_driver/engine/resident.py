@@ -27,7 +27,7 @@ _ids = count(1)
 _generations = count(1)
 
 
-class Store(Protocol):
+class ResidentStore(Protocol):
     """Where resident memory lies: what `Device` is to it."""
 
     @property
@@ -35,7 +35,7 @@ class Store(Protocol):
         """No two stores of a process have the same one, so a handle of one never means something to another."""
 
     def allocate(self, size: int) -> Allocation:
-        """Room for `size` bytes, at least one."""
+        """PooledBuffer for `size` bytes, at least one."""
 
     def fill(self, allocation: Allocation, byte: int, size: int) -> None:
         """Set the first bytes."""
@@ -66,7 +66,7 @@ class Residents:
     `dropped` are the ids of handles whose life has ended without `free`; the next `sweep` frees their memory.
     """
 
-    def __init__(self, backend: str, device: Store) -> None:
+    def __init__(self, backend: str, device: ResidentStore) -> None:
         self._backend, self._device = backend, device
         self._live: dict[int, tuple[weakref.ref[Resource], int, Allocation]] = {}
         self.dropped: deque[int] = deque()
@@ -151,9 +151,9 @@ class Residents:
         """A copy of some bytes in fresh host memory."""
         allocation = self.find(resource)
         require_range(resource, offset, byte_len)
-        room = np.empty(byte_len, np.uint8).data
-        self._device.copy_out(allocation, room, offset)
-        return room
+        data = np.empty(byte_len, np.uint8).data
+        self._device.copy_out(allocation, data, offset)
+        return data
 
     def targets(self, ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]) -> list[memoryview]:
         """`targets` as writable bytes, after all checks of the ranges that will go there."""
@@ -166,18 +166,18 @@ class Residents:
         """The same for one range."""
         self.find(resource)
         require_range(resource, offset, byte_len)
-        room = host_bytes("target", target, writable=True)
-        _require_bytes("target", byte_len, room.nbytes)
-        return room
+        data = host_bytes("target", target, writable=True)
+        _require_bytes("target", byte_len, data.nbytes)
+        return data
 
-    def download_ranges(self, ranges: Sequence[ResidentReadRange], rooms: Sequence[memoryview]) -> None:
+    def download_ranges(self, ranges: Sequence[ResidentReadRange], targets: Sequence[memoryview]) -> None:
         """Ranges into memory that `targets` has checked."""
-        for part, room in zip(ranges, rooms, strict=True):
-            self.download_into(part.resource, part.byte_offset, room)
+        for part, data in zip(ranges, targets, strict=True):
+            self.download_into(part.resource, part.byte_offset, data)
 
-    def download_into(self, resource: Resource, offset: int, room: memoryview) -> None:
+    def download_into(self, resource: Resource, offset: int, data: memoryview) -> None:
         """The same for one range."""
-        self._device.copy_out(self.find(resource), room, offset)
+        self._device.copy_out(self.find(resource), data, offset)
 
     def _stale(self, resource: Resource) -> StaleHandle:
         handle = f"resource {resource.id} of backend {resource.backend!r}, generation {resource.generation}"
@@ -243,10 +243,10 @@ def used_bytes(buffers: Sequence[Buffer], resources: Sequence[Resource]) -> dict
 def require_places(plan: LaunchPlan, places: Mapping[str, Allocation]) -> None:
     """Refuse resources that are too small for what the plan puts there."""
     for name, allocation in places.items():
-        require_room_for(name, plan.byte_length(name), allocation)
+        require_capacity(name, plan.byte_length(name), allocation)
 
 
-def require_room_for(name: str, needed: int, allocation: Allocation) -> None:
+def require_capacity(name: str, needed: int, allocation: Allocation) -> None:
     """The same for one buffer of this many bytes."""
     if needed > allocation.size:
         fix = "allocate a larger resource, or dispatch less"

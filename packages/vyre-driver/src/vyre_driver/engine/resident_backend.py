@@ -27,7 +27,7 @@ from vyre_driver.engine.resident import (
     bound_buffers,
     next_generation,
     owned_buffer,
-    require_room_for,
+    require_capacity,
     resources_of,
     used_bytes,
     whole_bytes,
@@ -198,7 +198,7 @@ class HostMemoryBackend(ResidentBackend, contract=1):
             inputs = [memory[buffer.name].memory[: used[buffer.name]] for buffer in program.inputs]
             outputs = run(inputs)
             for buffer, contents in zip(program.outputs, outputs, strict=True):
-                require_room_for(buffer.name, contents.nbytes, memory[buffer.name])
+                require_capacity(buffer.name, contents.nbytes, memory[buffer.name])
             for buffer, contents in zip(program.outputs, outputs, strict=True):
                 memory[buffer.name].memory[: contents.nbytes] = contents
         return TimedDispatchResult(outputs=[], wall_ns=time.perf_counter_ns() - started)

@@ -59,14 +59,14 @@ def _value(node: Expr, args: list[Scalar], values: LaunchValues) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class SetCounter:
-    """Give the loop counter of a `Repeat` its value for the next round."""
+    """Give the loop counter of a `Repeat` its value for the next iteration."""
 
     counter: int
     value: int
 
 
 def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[KernelLaunch | SetCounter]:
-    """The launches of `schedule` in order, each round of a loop preceded by its counter.
+    """The launches of `schedule` in order, each iteration of a loop preceded by its counter.
 
     `evaluate` gives the bounds of a loop when it is entered; it may depend on the counters of the loops around it.
     Counters are unbounded integers here: a loop never wraps around.

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain as chained
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -15,19 +15,19 @@ from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRang
 from vyre_driver.backend.results import ResidentSequenceTiming
 from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import Prepared
+from vyre_driver.engine.launch import PreparedLaunch
 from vyre_driver.engine.launch_cache import (
     MAX_KEPT_BYTES,
-    Kept,
-    Launches,
-    Request,
+    CachedLaunch,
+    LaunchCache,
+    LaunchRequest,
     Shape,
     resident_request,
 )
 from vyre_driver.engine.pending import Backlog
-from vyre_driver.engine.recorded_segment import Part
+from vyre_driver.engine.recorded_segment import Segments
 from vyre_driver.engine.resident import require_places
-from vyre_driver.engine.session import Gate
+from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies
 from vyre_driver.errors import InvalidLaunch, Trapped
 from vyre_driver.legalization.lowered import TRAPS
@@ -39,46 +39,46 @@ if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
 
 
-class Template:
+class LaunchTemplate:
     """What launches of one program have in common that differ in their resources alone.
 
     They follow each other in one queue, so they share scratch memory and loop counters. Each has a record of traps of
     its own, because it says which of them trapped. `holds` counts those who use the template.
     """
 
-    __slots__ = ("_args", "_fills", "_names", "holds", "kept")
+    __slots__ = ("_args", "_fills", "_names", "cached", "holds")
 
-    def __init__(self, kept: Kept) -> None:
-        self.kept, self.holds = kept, 0
-        binding = kept.prepared.binding
+    def __init__(self, cached: CachedLaunch) -> None:
+        self.cached, self.holds = cached, 0
+        binding = cached.prepared.binding
         declared = zip(binding.code.executable.declared, binding.plan.program.buffers, strict=True)
         self._names = {ours: theirs.name for ours, theirs in declared if ours in binding.placed}
-        if kept.prepared.traps is not None:
+        if cached.prepared.traps is not None:
             self._names[TRAPS] = TRAPS
         self._args = [
             [(name and self._names.get(name), value) for name, value in _named(entry.buffers, binding.args(entry))]
             for entry in binding.code.executable.entries
         ]
         names = {allocation: self._names.get(name) for name, allocation in binding.allocations.items()}
-        assert isinstance(kept.prepared.transfer, Copies)
-        self._fills = [(names[fill[0]], fill) for fill in kept.prepared.transfer.fills]
+        assert isinstance(cached.prepared.transfer, Copies)
+        self._fills = [(names[fill[0]], fill) for fill in cached.prepared.transfer.fills]
 
     @property
     def bytes_held(self) -> int:
         """Device memory that all launches of it share."""
-        return self.kept.bytes_held
+        return self.cached.bytes_held
 
-    def over(self, request: Request) -> Prepared:
+    def over(self, request: LaunchRequest) -> PreparedLaunch:
         """The launch over the resources of a request that has the same shape otherwise."""
-        with self.kept.device.counters.timing("bind_ns"):
+        with self.cached.device.counters.timing("bind_ns"):
             return self._over(request)
 
-    def _over(self, request: Request) -> Prepared:
-        base, places = self.kept.prepared, request.places
+    def _over(self, request: LaunchRequest) -> PreparedLaunch:
+        base, places = self.cached.prepared, request.places
         assert places is not None
-        if request.shape.resources == self.kept.request.shape.resources:
+        if request.shape.resources == self.cached.request.shape.resources:
             return base
-        require_places(self.kept.plan, places)
+        require_places(self.cached.plan, places)
         device, traps = base.device, None
         if base.traps is not None:
             traps = device.allocate(base.traps.size)
@@ -112,7 +112,7 @@ Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]]"
 
 
 @dataclass(slots=True, eq=False)
-class Chain:
+class CachedSequence:
     """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone.
 
     It owns its launches, and shares the `templates` that they are made of with other sequences. `trapping` are those
@@ -120,11 +120,11 @@ class Chain:
     that it uses.
     """
 
-    prefix: Part
-    repeated: Part
+    prefix: Segments
+    repeated: Segments
     queue: int | None
-    templates: Sequence[Template]
-    trapping: Sequence[Prepared]
+    templates: Sequence[LaunchTemplate]
+    trapping: Sequence[PreparedLaunch]
     owned: Sequence[Allocation]
     resources: frozenset[int]
     known_by: Sequence[weakref.ref[ResidentDispatchStep]]
@@ -141,7 +141,7 @@ class Chain:
     @property
     def is_new(self) -> bool:
         """Whether some of its code has not run yet."""
-        return any(template.kept.is_new for template in self.templates)
+        return any(template.cached.is_new for template in self.templates)
 
 
 class Sequences:
@@ -151,37 +151,37 @@ class Sequences:
     flight. A trap is raised at the end: the steps behind it have run.
     """
 
-    def __init__(self, gate: Gate, launches: Launches) -> None:
-        self._gate, self._launches = gate, launches
-        self._chains: dict[Key, Chain] = {}
-        self._templates: dict[Shape, Template] = {}
+    def __init__(self, session: Session, launches: LaunchCache) -> None:
+        self._session, self._launch_cache = session, launches
+        self._entries: dict[Key, CachedSequence] = {}
+        self._templates: dict[Shape, LaunchTemplate] = {}
 
     def run(self, prefix: Steps, repeated: Steps, repetitions: int, ranges: Ranges, targets: Targets) -> None:
-        """Run `prefix` once and `repeated` that many times, wait, and read the ranges."""
+        """SequenceRun `prefix` once and `repeated` that many times, wait, and read the ranges."""
         _require_count(repetitions)
-        with self._gate.session() as device:
-            rooms = device.residents.targets(ranges, targets)
-            chain = self._chain(device, prefix, repeated if repetitions else ())
-            with self._running(device, chain, len(prefix) + repetitions * len(repeated)) as run:
-                backlog, is_new = Backlog(device), chain.is_new
-                chain.prefix.play(device, prefix, 1, run.resolve, backlog, is_new=is_new)
-                chain.repeated.play(device, repeated, repetitions, run.resolve, backlog, is_new=is_new)
+        with self._session.locked() as device:
+            views = device.residents.targets(ranges, targets)
+            sequence = self._get(device, prefix, repeated if repetitions else ())
+            with self._running(device, sequence, len(prefix) + repetitions * len(repeated)) as run:
+                backlog, is_new = Backlog(device), sequence.is_new
+                sequence.prefix.play(device, prefix, 1, run.resolve, backlog, is_new=is_new)
+                sequence.repeated.play(device, repeated, repetitions, run.resolve, backlog, is_new=is_new)
                 run.wait(backlog)
-            device.residents.download_ranges(ranges, rooms)
+            device.residents.download_ranges(ranges, views)
 
     def run_timed(self, steps: Steps, ranges: Ranges, targets: Targets) -> ResidentSequenceTiming:
-        """Run the steps with a clock around each kernel."""
+        """SequenceRun the steps with a clock around each kernel."""
         started = time.perf_counter_ns()
-        with self._gate.session() as device:
-            rooms = device.residents.targets(ranges, targets)
-            chain = self._chain(device, steps, ())
-            with self._running(device, chain, len(steps)) as run:
+        with self._session.locked() as device:
+            views = device.residents.targets(ranges, targets)
+            sequence = self._get(device, steps, ())
+            with self._running(device, sequence, len(steps)) as run:
                 backlog = Backlog(device, is_timed=True)
-                chain.prefix.enqueue(steps, run.resolve, backlog)
+                sequence.prefix.enqueue(steps, run.resolve, backlog)
                 enqueued = time.perf_counter_ns()
                 run.wait(backlog)
                 device_ns = backlog.elapsed()
-            device.residents.download_ranges(ranges, rooms)
+            device.residents.download_ranges(ranges, views)
         ended = time.perf_counter_ns()
         return ResidentSequenceTiming(
             wall_ns=ended - started, device_ns=device_ns, enqueue_ns=enqueued - started, wait_ns=ended - enqueued
@@ -191,68 +191,68 @@ class Sequences:
 
     def forget(self, device: Device, resource: int) -> None:
         """End every sequence over a resource that is no more."""
-        self._drop(device, [key for key, chain in self._chains.items() if resource in chain.resources])
+        self._drop(device, [key for key, sequence in self._entries.items() if resource in sequence.resources])
 
     def reclaim(self, device: Device) -> None:
         """Free what is kept for speed and does not run."""
-        self._drop(device, [key for key, chain in self._chains.items() if not chain.is_running])
+        self._drop(device, [key for key, sequence in self._entries.items() if not sequence.is_running])
 
     def release(self, device: Device) -> None:
         """Free everything."""
-        self._drop(device, list(self._chains))
+        self._drop(device, list(self._entries))
 
-    def _chain(self, device: Device, prefix: Steps, repeated: Steps) -> Chain:
+    def _get(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
         """What is cached of these steps, or made of them now."""
         key = tuple(map(id, prefix)), tuple(map(id, repeated))
-        chain = self._chains.get(key)
-        if chain is not None and chain.is_for(chained(prefix, repeated)):
-            self._chains[key] = self._chains.pop(key)  # as the one that was used last
-            return chain
+        sequence = self._entries.get(key)
+        if sequence is not None and sequence.is_for(chain(prefix, repeated)):
+            self._entries[key] = self._entries.pop(key)  # as the one that was used last
+            return sequence
         made = self._made(device, tuple(prefix), tuple(repeated))
-        self._drop(device, [key] if key in self._chains else [])
-        self._chains[key] = made
+        self._drop(device, [key] if key in self._entries else [])
+        self._entries[key] = made
         self._trim(device)
         return made
 
     def _trim(self, device: Device) -> None:
         """Keep the sequences used last, while they are few and hold little."""
-        steps = sum(chain.steps for chain in self._chains.values())
+        steps = sum(sequence.steps for sequence in self._entries.values())
         held = sum(template.bytes_held for template in self._templates.values())
-        held += sum(allocation.size for chain in self._chains.values() for allocation in chain.owned)
-        while len(self._chains) > 1 and (steps > MAX_STEPS or held > MAX_KEPT_BYTES):
-            oldest = next(iter(self._chains))
-            steps -= self._chains[oldest].steps
+        held += sum(allocation.size for sequence in self._entries.values() for allocation in sequence.owned)
+        while len(self._entries) > 1 and (steps > MAX_STEPS or held > MAX_KEPT_BYTES):
+            oldest = next(iter(self._entries))
+            steps -= self._entries[oldest].steps
             held -= self._drop(device, [oldest])
 
     def _drop(self, device: Device, keys: Iterable[Key]) -> int:
         """Give up these sequences, and the templates that no other uses. The bytes that are freed."""
         freed = 0
         for key in keys:
-            chain = self._chains.pop(key)
-            for part in (chain.prefix, chain.repeated):
+            sequence = self._entries.pop(key)
+            for part in (sequence.prefix, sequence.repeated):
                 part.forget(device)
-            device.free(chain.owned)
-            freed += sum(allocation.size for allocation in chain.owned) + self._leave(device, chain.templates)
+            device.free(sequence.owned)
+            freed += sum(allocation.size for allocation in sequence.owned) + self._leave(device, sequence.templates)
         return freed
 
-    def _leave(self, device: Device, templates: Iterable[Template]) -> int:
+    def _leave(self, device: Device, templates: Iterable[LaunchTemplate]) -> int:
         """Free those that nothing uses any more. Their bytes."""
         freed = 0
         for template in templates:
             template.holds -= 1
             if not template.holds:
                 freed += template.bytes_held
-                shape = template.kept.request.shape
+                shape = template.cached.request.shape
                 del self._templates[_common(shape, shape.queue)]
-                device.free(template.kept.owned)
+                device.free(template.cached.owned)
         return freed
 
     # ── how it is made ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _made(self, device: Device, prefix: Steps, repeated: Steps) -> Chain:
-        fixed = {id(step): step for step in chained(prefix, repeated) if not _is_dynamic(step)}
-        used: dict[Template, None] = {}
-        bound: dict[Shape, Prepared] = {}
+    def _made(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
+        fixed = {id(step): step for step in chain(prefix, repeated) if not _is_dynamic(step)}
+        used: dict[LaunchTemplate, None] = {}
+        bound: dict[Shape, PreparedLaunch] = {}
         try:
             requests = {identity: _request(device, step, None) for identity, step in fixed.items()}
             queue = _queue(device, requests.values()) if len(device.profile.queues) > 1 else None
@@ -265,8 +265,8 @@ class Sequences:
             self._leave(device, used)
             raise
         launches = {identity: bound[request.shape] for identity, request in requests.items()}
-        first, second = (Part([launches.get(id(step)) for step in steps]) for steps in (prefix, repeated))
-        return Chain(
+        first, second = (Segments([launches.get(id(step)) for step in steps]) for steps in (prefix, repeated))
+        return CachedSequence(
             first,
             second,
             queue,
@@ -274,16 +274,18 @@ class Sequences:
             [launch for launch in bound.values() if launch.traps is not None],
             _owned(bound.values(), used),
             frozenset(resource.id for step in fixed.values() for resource in step.resources),
-            [weakref.ref(step) for step in chained(prefix, repeated)],
+            [weakref.ref(step) for step in chain(prefix, repeated)],
         )
 
-    def _template(self, device: Device, request: Request, queue: int | None, used: dict[Template, None]) -> Template:
+    def _template(
+        self, device: Device, request: LaunchRequest, queue: int | None, used: dict[LaunchTemplate, None]
+    ) -> LaunchTemplate:
         """The template for a request, made if no sequence has it. It is held for those that have `used` it."""
         shape = _common(request.shape, queue)
         template = self._templates.get(shape)
         if template is None:
             asked = request._replace(shape=request.shape._replace(queue=queue))
-            template = self._templates[shape] = Template(self._launches.make(device, asked))
+            template = self._templates[shape] = LaunchTemplate(self._launch_cache.make(device, asked))
         if template not in used:
             template.holds += 1
             used[template] = None
@@ -292,48 +294,48 @@ class Sequences:
     # ── how it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _running(self, device: Device, chain: Chain, steps: int) -> Iterator[Run]:
+    def _running(self, device: Device, sequence: CachedSequence, steps: int) -> Iterator[SequenceRun]:
         """Around everything that runs: traps, failures, and what is counted."""
-        run, chain.is_running = Run(device, self._launches, chain), True
+        run, sequence.is_running = SequenceRun(device, self._launch_cache, sequence), True
         try:
-            for launch in chain.trapping:
+            for launch in sequence.trapping:
                 launch.arm()
             yield run
-            for launch in (*chain.trapping, *(kept.prepared for kept in run.launches)):
+            for launch in (*sequence.trapping, *(cached.prepared for cached in run.launches)):
                 launch.raise_trap()
         except BaseException as error:
-            self._launches.failed_together(device, run.launches, error)
+            self._launch_cache.failed_together(device, run.launches, error)
             if not isinstance(error, Trapped):
                 self.release(device)
             raise
         finally:
             run.leave()
-            chain.is_running = False
-        self._launches.ran_together(device, run.launches, steps)
-        for template in chain.templates:
-            self._launches.save(device, template.kept)
+            sequence.is_running = False
+        self._launch_cache.ran_together(device, run.launches, steps)
+        for template in sequence.templates:
+            self._launch_cache.save(device, template.cached)
 
 
-class Run:
+class SequenceRun:
     """One run of a sequence. The `launches` of steps whose grid the steps before them make are not given up before its
     end, and their records of traps are empty at its beginning."""
 
-    def __init__(self, device: Device, launches: Launches, chain: Chain) -> None:
-        self._device, self._cached, self._queue = device, launches, chain.queue
-        self.launches: dict[Kept, None] = {}
+    def __init__(self, device: Device, launches: LaunchCache, sequence: CachedSequence) -> None:
+        self._device, self._cached, self._queue = device, launches, sequence.queue
+        self.launches: dict[CachedLaunch, None] = {}
 
-    def enter(self, kept: Kept) -> None:
+    def enter(self, cached: CachedLaunch) -> None:
         """One more launch."""
-        if kept not in self.launches:
-            self.launches[kept] = None
-            kept.holds += 1
-            kept.prepared.arm()
+        if cached not in self.launches:
+            self.launches[cached] = None
+            cached.holds += 1
+            cached.prepared.arm()
 
-    def resolve(self, step: ResidentDispatchStep) -> Kept:
+    def resolve(self, step: ResidentDispatchStep) -> CachedLaunch:
         """The launch of a step whose grid the steps before it have made."""
-        kept = self._cached.get(self._device, _request(self._device, step, self._queue))
-        self.enter(kept)
-        return kept
+        cached = self._cached.get(self._device, _request(self._device, step, self._queue))
+        self.enter(cached)
+        return cached
 
     def wait(self, backlog: Backlog) -> None:
         """Wait for the last launch, if there was one."""
@@ -343,11 +345,11 @@ class Run:
 
     def leave(self) -> None:
         """Let the launches go."""
-        for kept in self.launches:
-            kept.holds -= 1
+        for cached in self.launches:
+            cached.holds -= 1
 
 
-def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> Request:
+def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> LaunchRequest:
     config = DEFAULT_CONFIG if step.grid_override is None else DispatchConfig(grid_override=step.grid_override)
     return resident_request(device, step.program, step.resources, config, None, queue)
 
@@ -357,9 +359,9 @@ def _common(shape: Shape, queue: int | None) -> Shape:
     return shape._replace(resources=(), queue=queue)
 
 
-def _queue(device: Device, requests: Iterable[Request]) -> int:
+def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
     """One queue for all: they come one after another, so it would be waited for in between."""
-    alike: dict[Shape, list[Request]] = {}
+    alike: dict[Shape, list[LaunchRequest]] = {}
     for request in requests:
         alike.setdefault(_common(request.shape, None), []).append(request)
     costs = []
@@ -373,9 +375,9 @@ def _queue(device: Device, requests: Iterable[Request]) -> int:
     return device.queue_for(together, max((cost for cost, _ in costs), key=lambda cost: cost.units))
 
 
-def _owned(launches: Iterable[Prepared], templates: Iterable[Template]) -> list[Allocation]:
+def _owned(launches: Iterable[PreparedLaunch], templates: Iterable[LaunchTemplate]) -> list[Allocation]:
     """The memory of these launches that is not their templates'."""
-    shared = {allocation for template in templates for allocation in template.kept.owned}
+    shared = {allocation for template in templates for allocation in template.cached.owned}
     return [allocation for launch in launches for allocation in launch.owned if allocation not in shared]
 
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from vyre_driver.observe.metrics import Counters
 
 
-PATIENCE = 5e-2
+LONGEST_BACKOFF = 5e-2
 """Seconds."""
 CLOSING = 2.0
 """Seconds that closing a device waits for another thread's call to end."""
 
 
-_gates: weakref.WeakSet[Gate] = weakref.WeakSet()
+_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 _forked: set[str] = set()
 """In a forked process: the backends whose device its parent had opened. The threads and locks of the runtime are not
 here, so nothing may be called, not even to give the device back: it is kept."""
@@ -34,19 +34,19 @@ here, so nothing may be called, not even to give the device back: it is kept."""
 
 def _leave_behind() -> None:
     """In a new process: no device that is open belongs to it, and the threads that held locks do not exist here."""
-    for gate in tuple(_gates):
-        if gate.device is not None:
-            _forked.add(gate.backend)
-            keep((gate.device, tuple(gate.holders)))
-        gate.device = None
-        gate.lock, gate.is_busy, gate.queued = threading.RLock(), False, []
+    for session in tuple(_sessions):
+        if session.device is not None:
+            _forked.add(session.backend)
+            keep((session.device, tuple(session.caches)))
+        session.device = None
+        session.lock, session.is_busy, session.queued = threading.RLock(), False, []
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_behind)
 
 
-class Holder(Protocol):
+class DeviceCache(Protocol):
     """What keeps launches, and so memory of the device. The lock is held for every call."""
 
     def forget(self, device: Device, resource: int) -> None:
@@ -59,16 +59,16 @@ class Holder(Protocol):
         """Free everything."""
 
 
-class Gate:
+class Session:
     """The thread that holds `lock` may ask for the device; the first one that does opens it.
 
-    `lost` is why the device went away, if it did. Only the owner of the gate closes it. `is_busy` is a hint that
-    somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some patience.
-    `holders` are all that hold memory of the device.
+    `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy` is a hint that
+    somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some wait_limit.
+    `caches` are all that hold memory of the device.
     """
 
     __slots__ = (
-        *("__weakref__", "_counters", "_open_port", "backend", "device", "holders", "is_busy", "is_shut_down"),
+        *("__weakref__", "_counters", "_open_port", "backend", "device", "caches", "is_busy", "is_shut_down"),
         *("lock", "lost", "queued"),
     )
 
@@ -76,22 +76,22 @@ class Gate:
         self.backend, self._open_port, self._counters = backend, open_port, counters
         self.lock = threading.RLock()
         self.device: Device | None = None
-        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+        self.caches: weakref.WeakSet[DeviceCache] = weakref.WeakSet()
         self.lost: DeviceLost | None = None
         self.is_shut_down = False
         self.is_busy = False
         self.queued: list[None] = []
-        _gates.add(self)
+        _sessions.add(self)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lock_after_backoff(self) -> Iterator[None]:
         """The lock for a short dispatch, while others want it too: sleep a little before queueing for it.
 
         A thread that queues for a lock is handed it when it is given back, also if it cannot run yet. If all queue,
-        every dispatch waits for a switch of threads. Who sleeps lets others go on, for `PATIENCE` seconds at most; who
-        has slept so long queues, and sends those to sleep that have just had a turn.
+        every dispatch waits for a switch of threads. A sleeping thread lets the others go on, for `LONGEST_BACKOFF`
+        seconds at most; then it queues, which makes the threads sleep that held the lock last.
         """
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + LONGEST_BACKOFF
         time.sleep(PAUSE)
         while (self.is_busy or self.queued) and time.monotonic() < end:
             time.sleep(PAUSE)
@@ -120,7 +120,7 @@ class Gate:
         return device
 
     @contextmanager
-    def session(
+    def locked(
         self, deadline: Deadline | None = None, expected: Device | None = None, handle: str = "the pipeline"
     ) -> Iterator[Device]:
         """The device under the lock, which is waited for no longer than the deadline allows; nor is anything else."""
@@ -128,26 +128,26 @@ class Gate:
         if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
             assert deadline is not None
             raise deadline.passed("waiting for another dispatch")
-        patience = None
+        wait_limit = None
         try:
             device = self.require(expected, handle)
-            patience = device.port.patience
-            patience.deadline = deadline
+            wait_limit = device.port.wait_limit
+            wait_limit.deadline = deadline
             yield device
         except DeviceLost as error:
             self.lost = error
             raise
         finally:
-            if patience is not None:
-                patience.deadline = None
+            if wait_limit is not None:
+                wait_limit.deadline = None
             if self.is_shut_down:  # by a thread that could not wait for this one
                 self._close()
             self.lock.release()
 
     def forget_resource(self, device: Device, number: int) -> None:
         """End every launch over a resident resource that is about to be freed."""
-        for holder in tuple(self.holders):
-            holder.forget(device, number)
+        for cache in tuple(self.caches):
+            cache.forget(device, number)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -176,16 +176,16 @@ class Gate:
         device = self.device
         if device is not None:
             stopped: BackendError = StaleHandle(f"backend {self.backend!r}", reason, fix="dispatch again")
-            device.port.patience.stopped = stopped
+            device.port.wait_limit.stopped = stopped
         return self.lock.acquire(timeout=CLOSING)
 
     def _close(self) -> None:
         """Free what every dispatcher holds, then the device itself."""
         device, self.device = self.device, None
         if device is not None:
-            device.port.patience.stopped = None
-            for holder in tuple(self.holders):
-                holder.release(device)
+            device.port.wait_limit.stopped = None
+            for cache in tuple(self.caches):
+                cache.release(device)
             device.close()
 
     def _opened(self) -> Device:
@@ -205,9 +205,9 @@ class Gate:
         port, this = self._open_port(), weakref.ref(self)
 
         def reclaim() -> None:
-            gate = this()
-            if gate is not None:
-                gate._reclaim()
+            session = this()
+            if session is not None:
+                session._reclaim()
 
         try:
             return Device(port, self._counters, reclaim, shared_store(), self._open_port)
@@ -218,5 +218,5 @@ class Gate:
     def _reclaim(self) -> None:
         """The device is full: free every launch that is kept for speed."""
         if self.device is not None:
-            for holder in tuple(self.holders):
-                holder.reclaim(self.device)
+            for cache in tuple(self.caches):
+                cache.reclaim(self.device)

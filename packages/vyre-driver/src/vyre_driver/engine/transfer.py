@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vyre_driver.backend.results import OutputBuffers, host_bytes
-from vyre_driver.engine.buffer_pool import Allocation, Room, Rooms
+from vyre_driver.engine.buffer_pool import Allocation, BufferPool, PooledBuffer
 from vyre_driver.engine.device import Device
 
 if TYPE_CHECKING:
-    from vyre_driver.engine.launch import Prepared
+    from vyre_driver.engine.launch import PreparedLaunch
 
 Args = tuple[Any, ...]
 """The arguments of a kernel: the port's memories, then u32 lengths."""
@@ -116,17 +116,17 @@ class Copies:
     def results(self, form: Form) -> list[Any]:
         outputs: list[Any] = []
         for allocation, start, stop, dtype in self._readbacks:
-            room = np.empty(stop - start, np.uint8)
-            self._device.copy_out(allocation, room.data, start)
-            outputs.append(room.data if form is BYTES else room.view(dtype))
+            buffer = np.empty(stop - start, np.uint8)
+            self._device.copy_out(allocation, buffer.data, start)
+            outputs.append(buffer.data if form is BYTES else buffer.view(dtype))
         return outputs
 
     def results_into(self, targets: Targets) -> list[memoryview | None]:
         outputs: list[memoryview | None] = []
         for (allocation, start, stop, _), target in zip(self._readbacks, targets, strict=True):
-            room = np.empty(stop - start, np.uint8).data if target is None else target
-            self._device.copy_out(allocation, room, start)
-            outputs.append(room if target is None else None)
+            buffer = np.empty(stop - start, np.uint8).data if target is None else target
+            self._device.copy_out(allocation, buffer, start)
+            outputs.append(buffer if target is None else None)
         return outputs
 
 
@@ -139,21 +139,21 @@ def _bytes_of(array: Any) -> memoryview:
 class Input:
     """An argument that is an input, used where the caller has it; its bytes are copied where that cannot be."""
 
-    __slots__ = ("_rooms", "position")
+    __slots__ = ("_pool", "position")
 
     def __init__(self, device: Device, position: int, size: int) -> None:
         self.position = position
-        self._rooms = Rooms(device, size, np.dtype(np.uint8))
+        self._pool = BufferPool(device, size, np.dtype(np.uint8))
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
-        return self._rooms.owned
+        return self._pool.owned
 
     def staged(self, device: Device, data: Any) -> Any:
         """Memory with a copy of `data`, for a dispatch that ends before the next begins."""
-        room = self._rooms.take()
-        device.put(room.bytes, data)
-        return room.memory
+        buffer = self._pool.take()
+        device.put(buffer.bytes, data)
+        return buffer.memory
 
 
 class Output:
@@ -162,36 +162,36 @@ class Output:
     It begins as the input at `position`, or as zeros unless the launch is known to write all of it.
     """
 
-    __slots__ = ("is_covered", "is_whole", "position", "rooms", "start", "stop", "taken")
+    __slots__ = ("is_covered", "is_whole", "pool", "position", "start", "stop", "taken")
 
-    def __init__(self, rooms: Rooms, start: int, stop: int, position: int | None, *, is_covered: bool) -> None:
-        self.rooms, self.start, self.stop = rooms, start, stop
+    def __init__(self, pool: BufferPool, start: int, stop: int, position: int | None, *, is_covered: bool) -> None:
+        self.pool, self.start, self.stop = pool, start, stop
         self.position, self.is_covered = position, is_covered
-        self.is_whole = (start, stop) == (0, rooms.size)
-        self.taken: Room | None = None
+        self.is_whole = (start, stop) == (0, pool.size)
+        self.taken: PooledBuffer | None = None
 
     def begin(self, device: Device, inputs: Sequence[Any]) -> Any:
         """Memory as it is before the launch."""
-        self.taken = room = self.rooms.take()
+        self.taken = buffer = self.pool.take()
         if self.position is not None:
-            device.put(room.bytes, inputs[self.position])
+            device.put(buffer.bytes, inputs[self.position])
         elif not self.is_covered:
-            device.clear(room.bytes)
-        return room.memory
+            device.clear(buffer.bytes)
+        return buffer.memory
 
     def begin_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> Any:
-        """The same in memory of the caller, or in a room where it does not do."""
+        """The same in memory of the caller, or in a buffer where it does not do."""
         if target is None or not self.is_whole or not target.nbytes:
             return self.begin(device, inputs)
         memory = device.port.in_place(target)
         if memory is None:
             return self.begin(device, inputs)
         self.taken = None
-        room = np.frombuffer(target, np.uint8)
+        buffer = np.frombuffer(target, np.uint8)
         if self.position is not None:
-            device.put(room, inputs[self.position])
+            device.put(buffer, inputs[self.position])
         elif not self.is_covered:
-            device.clear(room)
+            device.clear(buffer)
         return memory
 
     def result_into(self, target: memoryview | None) -> memoryview | None:
@@ -205,10 +205,10 @@ class Output:
         return None
 
     def result(self, form: Form) -> Any:
-        """A view of the room, which thereby is the caller's."""
-        room, self.taken = self.taken, None
-        assert room is not None
-        whole = room.result()
+        """A view of the buffer, which thereby is the caller's."""
+        buffer, self.taken = self.taken, None
+        assert buffer is not None
+        whole = buffer.result()
         if self.is_whole and form is ARRAYS:
             return whole
         data = whole.view(np.uint8)[self.start : self.stop]
@@ -248,8 +248,8 @@ class InPlace:
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
-        rooms = (output.rooms for output in self._outputs)
-        parts = [*(i.owned for i in self._inputs), *(r.owned for r in rooms)]
+        pool = (output.pool for output in self._outputs)
+        parts = [*(i.owned for i in self._inputs), *(r.owned for r in pool)]
         return (*self._static, *(allocation for part in parts for allocation in part))
 
     def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
@@ -297,17 +297,19 @@ def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
     return lambda values: tuple([values[place] for place in places])
 
 
-Slots = Sequence[memoryview]
-"""The slots of one dispatch, as writable bytes."""
+OutputViews = Sequence[memoryview]
+"""The output buffers of one dispatch, as writable bytes."""
 
 
-def writable_slots(slots: OutputBuffers) -> Slots:
-    """All slots as bytes, or `InvalidInput` for one that cannot be written to."""
-    return [host_bytes(f"output slot {n}", slot, writable=True) for n, slot in enumerate(slots)]
+def writable_outputs(output_buffers: OutputBuffers) -> OutputViews:
+    """All output buffers as bytes, or `InvalidInput` for one that cannot be written to."""
+    return [
+        host_bytes(f"output slot {n}", output_buffer, writable=True) for n, output_buffer in enumerate(output_buffers)
+    ]
 
 
-def targets(launch: Prepared, inputs: Sequence[Any], slots: Slots) -> list[memoryview | None]:
-    """For each output its slot, if that has its size and is apart from the `inputs`, which are contiguous buffers.
+def targets(launch: PreparedLaunch, inputs: Sequence[Any], output_buffers: OutputViews) -> list[memoryview | None]:
+    """For each output its output buffer, if that has its size and is apart from the `inputs`, which are contiguous.
 
     None where it is not; for all outputs of a program that may trap, because a dispatch that traps has no outputs.
     """
@@ -317,31 +319,33 @@ def targets(launch: Prepared, inputs: Sequence[Any], slots: Slots) -> list[memor
     found: list[memoryview | None] = []
     taken = [_span(view) for view in inputs]
     for n, layout in enumerate(layouts):
-        slot = slots[n] if n < len(slots) and slots[n].nbytes == layout.size > 0 else None
-        if slot is not None:
-            start, stop = _span(slot)
+        output_buffer = (
+            output_buffers[n] if n < len(output_buffers) and output_buffers[n].nbytes == layout.size > 0 else None
+        )
+        if output_buffer is not None:
+            start, stop = _span(output_buffer)
             if any(start < other_stop and other_start < stop for other_start, other_stop in taken):
-                slot = None
+                output_buffer = None
             else:
                 taken.append((start, stop))
-        found.append(slot)
+        found.append(output_buffer)
     return found
 
 
-def replace_slots(slots: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:
-    """Fill the slots: None is an output that is in its slot already. A slot of another size is replaced."""
+def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:
+    """Fill the output buffers: None is an output that is in its buffer already. Others of another size are replaced."""
     for n, output in enumerate(outputs):
         if output is None:
             continue
-        if n == len(slots):
-            slots.append(output)
+        if n == len(output_buffers):
+            output_buffers.append(output)
             continue
-        room = host_bytes(f"output slot {n}", slots[n], writable=True)
-        if room.nbytes == output.nbytes:
-            room[:] = output
+        buffer = host_bytes(f"output slot {n}", output_buffers[n], writable=True)
+        if buffer.nbytes == output.nbytes:
+            buffer[:] = output
         else:
-            slots[n] = output
-    del slots[len(outputs) :]
+            output_buffers[n] = output
+    del output_buffers[len(outputs) :]
 
 
 def _span(view: Any) -> tuple[int, int]:

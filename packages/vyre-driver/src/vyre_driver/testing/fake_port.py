@@ -229,8 +229,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             self._enqueue(lambda: self.evaluate(plan, memory))
             return FakeEvent(timed, self._enqueued)
 
-    def begun(self, event: FakeEvent) -> None:
-        with self._call("begun"):
+    def submit(self, event: FakeEvent) -> None:
+        with self._call("submit"):
             assert event.number == self._enqueued, "something is behind it"
 
     def side_by_side(self, module: FakeModule, kernel: str, workgroup_size: Extent) -> int:
