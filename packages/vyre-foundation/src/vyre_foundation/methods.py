@@ -5,9 +5,11 @@ from __future__ import annotations
 import copyreg
 from typing import Any, get_args
 
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, ExprNode
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import format_expr, print_program
+from vyre_foundation.text.printer import describe_buffer
 from vyre_foundation.validate import Facts, validate
 from vyre_foundation.wire import decode, decode_expr, encode, encode_expr, fingerprint
 
@@ -37,6 +39,7 @@ def add_methods() -> None:
     Program.validate, Program.encode, Program.fingerprint = _facts, _wire, _fingerprint
     Program.__str__ = print_program  # type: ignore[assignment, method-assign]
     Expr.__repr__ = format_expr  # type: ignore[assignment, method-assign]
+    Buffer.__repr__ = describe_buffer  # type: ignore[assignment, method-assign]
     copyreg.pickle(Program, _reduce_program)
     for kind in get_args(ExprNode):
         copyreg.pickle(kind, _reduce_expr)

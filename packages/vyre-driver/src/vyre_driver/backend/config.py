@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from types import NoneType
 from typing import Any
@@ -59,6 +59,10 @@ class DispatchConfig:
         for field in ("speculation", "persistent_thread"):
             _of(Preference, field, getattr(self, field), "a Preference")
         _of(bool, "cooperative", self.cooperative, "True or False")
+
+    def __repr__(self) -> str:
+        options = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
+        return f"DispatchConfig({', '.join(f'{name}={value!r}' for name, value, usual in options if value != usual)})"
 
     def replace(self, **changes: Any) -> DispatchConfig:
         """This configuration with some fields changed."""

@@ -65,6 +65,9 @@ class VyreBackend(TypedDispatchExt):
         _require_contract(cls.__name__, contract)
         cls.contract = CONTRACT
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id()!r}>"
+
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod

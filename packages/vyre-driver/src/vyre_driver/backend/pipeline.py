@@ -43,6 +43,9 @@ class CompiledPipeline(ABC):
     compiled in.
     """
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id()!r}>"
+
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod

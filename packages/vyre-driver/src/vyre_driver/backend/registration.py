@@ -58,3 +58,6 @@ class BackendRegistration:
     selection: Selection = Selection.AUTOMATIC
     summary: str = ""
     aot: tuple[AotEmitter, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<BackendRegistration {self.id!r}: precedence {self.precedence}, selected {self.selection.value}>"

@@ -78,6 +78,9 @@ class DeviceBuffer(ABC):
         """A name for reports."""
         return None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.backend_id()!r}: {self.byte_len()} bytes>"
+
     def __enter__(self) -> DeviceBuffer:
         return self
 

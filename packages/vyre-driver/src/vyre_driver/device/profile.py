@@ -85,6 +85,10 @@ class DeviceProfile:
 
     queues: tuple[Queue, ...] = ()
 
+    def __repr__(self) -> str:
+        units = f", {self.compute_units} compute units" if self.compute_units else ""
+        return f"<DeviceProfile of {self.backend!r}: {self.device or 'unnamed device'}{units}>"
+
     @property
     def identity(self) -> tuple[str, ...]:
         """What compiled code depends on: backend, device, vendor, driver and compiler."""

@@ -47,6 +47,10 @@ class LaunchPlan:
     outputs: tuple[OutputLayout, ...]
     repeats: int = 1
 
+    def __repr__(self) -> str:
+        buffers = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs"
+        return f"<LaunchPlan of {self.program.name!r}: grid {self.grid} of {self.program.workgroup_size}, {buffers}>"
+
     @property
     def bindings(self) -> BindingPlan:
         """What each buffer is to the dispatch."""

@@ -66,6 +66,9 @@ class ProgramBuilder:
         self._lines: list[list[Line]] = [[]]
         """For each of the bodies the lines of all statements in it, inner ones too, in program order."""
 
+    def __repr__(self) -> str:
+        return f"<ProgramBuilder {self.name!r}: {len(self._buffers)} buffers, {len(self._lines[0])} statements>"
+
     def __enter__(self) -> ProgramBuilder:
         return self
 
@@ -440,8 +443,7 @@ class ProgramBuilder:
         dtype: DTypeLike | None = None,
         name: str = "i",
     ) -> Block[Value]:
-        """Open a loop: ``with p.range(n) as k:`` counts from 0 while below `n`, ``p.range(start, stop, step)`` as in
-        Python.
+        """Open a loop: ``with p.range(n) as k:`` counts from 0 while below `n`.
 
         Args:
             start: The first value of the counter, an integer read once; with a single bound that is `stop`, and `start`
@@ -671,7 +673,7 @@ class ProgramBuilder:
 
 
 def program(name: str, workgroup_size: int | Sequence[int] = 64, subgroup_size: int | None = None) -> ProgramBuilder:
-    """Begin a program, as in ``with program("xor", workgroup_size=64) as p``.
+    """Begin a program, as in ``with vy.program("xor", workgroup_size=64) as p``.
 
     Args:
         name: Any text.

@@ -133,6 +133,7 @@ class Buffer:
         data: bytes | None = None,
         output_range: tuple[int, int] | None = None,
     ) -> Buffer:
+        """Check the declaration on its own; rules about several buffers are the validator's."""
         if not isinstance(name, str):
             raise DeclarationError(f"got the name {name!r}, expected a text", fix="pass a str", where="buffer")
         if count.__class__ is not int and count is not RUNTIME:
@@ -157,9 +158,6 @@ class Buffer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Buffer, tuple(getattr(self, field) for field in _FIELDS)
-
-    def __repr__(self) -> str:
-        return f"<{self.memory.value} {self.name}: {self.access.value} {self.dtype}[{self.count}]>"
 
     def replace(self, **changes: Any) -> Buffer:
         """The declaration with some fields changed."""

@@ -242,6 +242,11 @@ def count(rule: Count) -> str:
             return "" if rule is RUNTIME else str(rule)
 
 
+def describe_buffer(buffer: Buffer) -> str:
+    """Describe a buffer in one line, as messages and `repr` do: ``<storage out: write u32[len(a)]>``."""
+    return f"<{buffer.memory.value} {buffer.name}: {buffer.access.value} {buffer.dtype}[{count(buffer.count)}]>"
+
+
 def _undeclared(program: Program, nodes: Iterable[Expr]) -> tuple[Buffer, ...]:
     """The buffers that are used without being declared, which only an invalid program does."""
     used = dict.fromkeys(n.buffer for n in nodes if isinstance(n, (Load, Length)))

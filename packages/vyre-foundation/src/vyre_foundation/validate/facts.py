@@ -51,6 +51,7 @@ class InvalidProgram(VyreError, ValueError):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """All that is wrong with the program, in program order."""
         return tuple(self.fields["findings"])
 
 
@@ -109,6 +110,7 @@ class Determinism:
 
     @property
     def is_deterministic(self) -> bool:
+        """Whether every run over the same inputs is proven to give the same bytes."""
         return not self.reasons
 
 
@@ -130,6 +132,10 @@ class Facts:
     ranges: Mapping[Expr, Interval]
     prove_determinism: Callable[[], Determinism] = field(compare=False, repr=False)
     """Gives `determinism`; keeps what it found."""
+
+    def __repr__(self) -> str:
+        needs = " ".join(sorted(feature.value for feature in self.features)) or "none"
+        return f"<Facts of {self.program.name!r}: features {needs}; {len(self.locals)} locals>"
 
     @property
     def determinism(self) -> Determinism:
