@@ -69,6 +69,7 @@ class DType:
         return self.name
 
     def __call__(self, *_: object) -> NoReturn:
+        """Refuse a call, which in NumPy would convert a number: the message says how to make a literal."""
         raise BuildError(
             f"got a call of the type {self.name}", fix=f"write constant({self.name}, …) for a number, .cast for a value"
         )

@@ -20,18 +20,22 @@ class Pair(NamedTuple):
 
 
 def pair(values: tuple[float, float]) -> Pair:
+    """Give two numbers as a constant pair."""
     return Pair(constant(f64, values[0]), constant(f64, values[1]))
 
 
 def exactly(x: Value) -> Pair:
+    """Give a value as a pair without an error."""
     return Pair(x, constant(f64, 0.0))
 
 
 def negated(a: Pair) -> Pair:
+    """Give the pair of the opposite sign, exactly."""
     return Pair(-a.high, -a.low)
 
 
 def chosen(condition: Value, if_true: Pair, if_false: Pair) -> Pair:
+    """Give one of two pairs by a condition."""
     return Pair(select(condition, if_true.high, if_false.high), select(condition, if_true.low, if_false.low))
 
 

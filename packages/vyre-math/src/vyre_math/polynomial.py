@@ -1,5 +1,8 @@
-"""Polynomials: by Horner's scheme, each step rounded twice, a product, then a sum; or in x², with steps that are
-rounded once, half as many of which wait for each other."""
+"""Polynomials, by Horner's scheme or in x².
+
+A step of Horner's scheme is rounded twice, a product, then a sum. Steps in x² are rounded once, and half as many of
+them wait for each other.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,10 @@ def by_twos(coefficients: Sequence[float], x: Value, square: Value) -> Value:
 
 
 def of_pairs(pairs: Sequence[tuple[float, float]], rest: Sequence[float], x: Pair) -> Pair:
-    """c[0] + c[1] x + c[2] x² + …, where the first coefficients are in two parts and the rest in one, for falling
-    terms."""
+    """Evaluate c[0] + c[1] x + c[2] x² + …, for falling terms.
+
+    The first coefficients, `pairs`, are in two parts and the others, `rest`, in one.
+    """
     total = Pair(horner(rest, x.high), constant(f64, 0.0))
     for c in reversed(pairs):
         high, low = product_of(total.high, x.high)

@@ -41,10 +41,10 @@ EVALUATORS = MappingProxyType({Evaluation.VECTOR: vector.evaluate, Evaluation.SC
 
 
 class ReferenceBackend(HostMemoryBackend, contract=1):
-    """Evaluates programs on the host. It emits nothing and has no device, so it claims no device's mechanism. Its
-    resident memory is the host's.
+    """Evaluates programs on the host.
 
-    Every `ulp_budget` is honoured, because elementary functions are exact; a timeout is met at every statement.
+    It emits nothing and has no device, so it claims no device's mechanism; its resident memory is the host's. Every
+    `ulp_budget` is honoured, because elementary functions are exact; a timeout is met at every statement.
     """
 
     def __init__(self, evaluation: Evaluation = Evaluation.VECTOR) -> None:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 class Evaluator(Protocol):
     """`scalar.evaluate`, `vector.evaluate`, or one of them with options bound."""
 
-    def __call__(self, plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = None) -> None: ...
+    def __call__(self, plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = None) -> None:
+        """Run the launch that `plan` describes over `memory`; `budget` ends it when its time is over."""
+        ...
 
 
 def run(

@@ -14,6 +14,7 @@ class Traps:
         self._first: tuple[int, Path, int, str] | None = None
 
     def record(self, invocation: int, path: Path, code: int, tag: str) -> None:
+        """Record a trap; the one of the first invocation, and there of the first statement, is reported."""
         trap = (invocation, path, code, tag)
         if self._first is None or trap < self._first:
             self._first = trap

@@ -171,8 +171,11 @@ def launch_of(
 
 
 def _require_x_alone(program: Program) -> None:
-    """Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups:
-    a program that asks for y or z would compute a part of its outputs, and nothing would say so."""
+    """Refuse a program that asks for y or z where no grid is given.
+
+    Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups: the
+    program would compute a part of its outputs, and nothing would say so.
+    """
     asked = {node.axis for node in program.code.of(Id) if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
     if not asked:
         return

@@ -48,6 +48,7 @@ def dtype_of(given: object) -> DType:
 
 
 def optional_dtype(given: object) -> DType | None:
+    """Give the type of the language that `given` names; None for None."""
     return None if given is None else dtype_of(given)
 
 
@@ -65,6 +66,7 @@ def is_value(given: object) -> bool:
 
 
 def text(given: object, what: str) -> str:
+    """Give a string, or refuse what is none; `what` says in the message what it was for."""
     if not isinstance(given, str):
         raise BuildError(f"got {shown(given)} as {what}, expected a string", fix="pass a string")
     return given
@@ -78,11 +80,13 @@ def integer(given: object, what: str, fix: str = "pass a Python integer") -> int
 
 
 def step_of(given: object) -> int:
+    """Give the step of a loop, which is known while the program is built."""
     fix = "count the steps in a loop of step 1, and multiply its counter" if is_value(given) else "pass an integer"
     return integer(given, "the step of a loop", fix)
 
 
 def axis(given: object) -> int:
+    """Give the number of an axis. Whether there is such an axis is checked by the node."""
     return integer(given, "an axis", "pass 0, 1 or 2, for x, y and z")
 
 
@@ -99,6 +103,7 @@ def count_of(given: object, name: str) -> Count:
 
 
 def byte_range(given: object) -> tuple[int, int] | None:
+    """Give the first and last bound of an `output_range`, in bytes; None for all of them."""
     if given is None:
         return None
     if not isinstance(given, (tuple, list)) or len(given) != 2:
@@ -120,6 +125,7 @@ def workgroup_sizes(given: object) -> tuple[int, int, int]:
 
 
 def subgroup_op(given: object) -> SubgroupOp:
+    """Give the collective that `given` names; the message for another name lists them."""
     try:
         return SubgroupOp(given)
     except ValueError:

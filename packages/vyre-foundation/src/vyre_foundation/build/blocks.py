@@ -32,8 +32,17 @@ class Block(AbstractContextManager[T_co, None]):
         is_transparent: bool = False,
         is_continued: bool = False,
     ) -> None:
-        """`statement` makes the statement of the body, and `given` what the `with` statement binds. A transparent block
-        always runs, once. One that is continued takes the place of the statement before it."""
+        """Remember what the `with` statement will do; nothing is recorded before it.
+
+        Args:
+            builder: Receives the statement.
+            word: The call that made the block, for messages.
+            statement: Makes the statement of the body.
+            given: Makes what the `with` statement binds.
+            is_loop: Whether the body may run several times.
+            is_transparent: Whether the body always runs, once.
+            is_continued: Whether the statement takes the place of the one before it.
+        """
         self.word, self.line = word, caller()
         self._builder, self._statement, self._given = builder, statement, given
         self._is_loop, self._is_transparent, self._is_continued = is_loop, is_transparent, is_continued

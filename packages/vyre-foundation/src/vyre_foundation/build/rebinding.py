@@ -31,6 +31,7 @@ class OpenBlocks:
         self._lock = threading.Lock()
 
     def enter(self, frame: int, *, is_loop: bool) -> OpenBlock:
+        """Open a block in the function of this frame."""
         with self._lock:
             self.opened += 1
             block = OpenBlock(self.opened, frame, is_loop)
@@ -38,6 +39,7 @@ class OpenBlocks:
         return block
 
     def leave(self, block: OpenBlock) -> None:
+        """Close a block; one that is closed already stays closed."""
         with self._lock:
             self._open.discard(block)
 

@@ -339,7 +339,6 @@ def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
         SignatureMismatch: The op has no signature for the types of the operands.
         BadAttribute: An attribute is missing, unknown, or of another kind.
     """
-
     dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
     return Value(dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs))
 

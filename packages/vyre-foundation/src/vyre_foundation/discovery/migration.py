@@ -52,8 +52,7 @@ class Migrated:
 
 
 def check_migrations(dialect: Dialect) -> None:
-    """Raise `BadMigration` for a list that names an op twice, does not come to an end, or calls a step what it is
-    not."""
+    """Raise `BadMigration` for a list that names an op twice, has a cycle, or calls a step what it is not."""
     rows = {row.id: row for row in dialect.ops}
     steps: dict[str, Migration] = {}
     for migration in dialect.migrations:

@@ -74,6 +74,7 @@ class Literal(Expr):
     bits: int
 
     def __new__(cls, dtype: DType, bits: int) -> Literal:
+        """Give the literal whose bit pattern is `bits`, at most as many as the type has."""
         if bits.__class__ is not int:
             bits = integer(f"literal of {dtype}", "bits", bits)
         key = (cls, dtype, bits)
@@ -101,6 +102,7 @@ class Local(Expr):
     name: str
 
     def __new__(cls, name: str, dtype: DType) -> Local:
+        """Give the reference to a local. Whether it is declared, with this type, is checked by the validator."""
         key = (cls, name, dtype)
         known = _table.get(key)
         if known is not None:
@@ -120,6 +122,7 @@ class Load(Expr):
     checked: bool
 
     def __new__(cls, buffer: Buffer, index: Expr, *, checked: bool = True) -> Load:
+        """Give the load of an element. An unchecked one has no bounds check and is legal after legalization only."""
         key = (cls, buffer, index, checked)
         known = _table.get(key)
         if known is not None:
@@ -132,9 +135,11 @@ class Load(Expr):
 
     @property
     def index(self) -> Expr:
+        """The index of the element, of an integer type."""
         return self.args[0]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
+        """Give this load at another index, the only operand."""
         return Load(self.buffer, *args, checked=self.checked)
 
 
@@ -147,6 +152,7 @@ class Length(Expr):
     buffer: Buffer
 
     def __new__(cls, buffer: Buffer) -> Length:
+        """Give the length of `buffer` in the launch, a u32."""
         key = (cls, buffer)
         known = _table.get(key)
         if known is not None:
@@ -184,6 +190,7 @@ class Id(Expr):
     axis: int
 
     def __new__(cls, kind: IdKind, axis: int = 0) -> Id:
+        """Give a position of the invocation; only ids of the grid and the workgroup have axes other than 0."""
         if axis.__class__ is not int:
             axis = integer(kind.value, "axis", axis)
         key = (cls, kind, axis)
@@ -207,6 +214,7 @@ class Apply(Expr):
     op: Op
 
     def __new__(cls, op: Op, *args: Expr) -> Apply:
+        """Give the application of `op`; `TypeMismatch` unless the operands have one type that it accepts."""
         key = (cls, op, *args)
         known = _table.get(key)
         if known is not None:
@@ -216,6 +224,7 @@ class Apply(Expr):
         return _enter(key, self, result_type(op, args), args)  # type: ignore[no-any-return]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
+        """Give this op over other operands, which may have another type."""
         return Apply(self.op, *args)
 
 
@@ -226,6 +235,7 @@ class Select(Expr):
     __match_args__ = ("condition", "if_true", "if_false")
 
     def __new__(cls, condition: Expr, if_true: Expr, if_false: Expr) -> Select:
+        """Give the selection; `TypeMismatch` unless the condition is a bool and both arms have one type."""
         key = (cls, condition, if_true, if_false)
         known = _table.get(key)
         if known is not None:
@@ -239,17 +249,21 @@ class Select(Expr):
 
     @property
     def condition(self) -> Expr:
+        """The operand that chooses, a bool."""
         return self.args[0]
 
     @property
     def if_true(self) -> Expr:
+        """The value where the condition holds."""
         return self.args[1]
 
     @property
     def if_false(self) -> Expr:
+        """The value where the condition does not hold."""
         return self.args[2]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
+        """Give the selection over a condition and two arms."""
         return Select(*args)
 
 
@@ -262,6 +276,7 @@ class Cast(Expr):
     checked: bool
 
     def __new__(cls, dtype: DType, value: Expr, *, checked: bool = True) -> Cast:
+        """Give the conversion to `dtype`. An unchecked one does not saturate and is legal after legalization only."""
         key = (cls, dtype, value, checked)
         known = _table.get(key)
         if known is not None:
@@ -272,9 +287,11 @@ class Cast(Expr):
 
     @property
     def value(self) -> Expr:
+        """The operand, in its own type."""
         return self.args[0]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
+        """Give this conversion of another value, the only operand."""
         return Cast(self.dtype, *args, checked=self.checked)
 
 
@@ -285,6 +302,11 @@ class Bitcast(Expr):
     __match_args__ = ("dtype", "value")
 
     def __new__(cls, dtype: DType, value: Expr) -> Bitcast:
+        """Give the bits of `value` as `dtype`.
+
+        Raises:
+            TypeMismatch: The widths differ, or one of the types is bool.
+        """
         key = (cls, dtype, value)
         known = _table.get(key)
         if known is not None:
@@ -298,9 +320,11 @@ class Bitcast(Expr):
 
     @property
     def value(self) -> Expr:
+        """The operand, in its own type."""
         return self.args[0]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
+        """Give the bits of another value, the only operand."""
         return Bitcast(self.dtype, *args)
 
 
@@ -313,6 +337,7 @@ class Call(Expr):
     callee: str
 
     def __new__(cls, callee: str, dtype: DType, *args: Expr) -> Call:
+        """Give the call. Whether a dialect defines `callee`, with this signature, is checked by the validator."""
         key = (cls, callee, dtype, *args)
         known = _table.get(key)
         if known is not None:
@@ -322,6 +347,7 @@ class Call(Expr):
         return _enter(key, self, dtype, args)  # type: ignore[no-any-return]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
+        """Give this call with other operands; the type of the result stays."""
         return Call(self.callee, self.dtype, *args)
 
 

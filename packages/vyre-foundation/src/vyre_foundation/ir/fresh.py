@@ -34,14 +34,14 @@ class Fresh:
         return cls(taken)
 
     def __call__(self, stem: str) -> str:
-        """`stem` if it is free, else the next of ``stem_1``, ``stem_2`` …"""
+        """Take `stem` if it is free, else the next of ``stem_1``, ``stem_2`` and so on."""
         if stem in self._taken:
             return self.numbered(stem)
         self._taken.add(stem)
         return stem
 
     def numbered(self, stem: str) -> str:
-        """The next of ``stem_1``, ``stem_2`` …"""
+        """Take the next of ``stem_1``, ``stem_2`` and so on."""
         if stem == "_" or len(stem.encode()) > MAX_NAME:  # two underscores begin a reserved name
             stem = "local"
         number = self._counts.get(stem, 0) + 1

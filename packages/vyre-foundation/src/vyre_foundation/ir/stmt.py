@@ -51,6 +51,8 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """Runs `then` in the invocations where `condition`, a bool, holds, and `orelse` in the others."""
+
     condition: Expr
     then: Body
     orelse: Body = ()
@@ -113,6 +115,8 @@ class Barrier:
 
 
 class AtomicOp(Enum):
+    """What an atomic does with the old element and its value; the values are the names of the text form."""
+
     ADD = "add"
     AND = "and"
     OR = "or"
@@ -169,7 +173,7 @@ class SubgroupOp(Enum):
 
     @property
     def family(self) -> str:
-        """ "reduce", "inclusive_scan", "exclusive_scan", or the op itself."""
+        """The kind of collective: "reduce", "inclusive_scan", "exclusive_scan", or the op itself."""
         for family in ("reduce", "inclusive_scan", "exclusive_scan"):
             if self.value.startswith(family):
                 return family
@@ -182,6 +186,7 @@ class SubgroupOp(Enum):
 
     @property
     def takes_lane(self) -> bool:
+        """Whether the statement has a `lane`: the source, or for SHUFFLE_XOR the mask."""
         return self in (SubgroupOp.BROADCAST, SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR)
 
     def result_type(self, operand: DType) -> DType:

@@ -186,7 +186,7 @@ def _is_idle(stmt: Stmt) -> bool:
 
 
 def _with_then(stmt: If) -> If:
-    """``if c {} else { … }``  →  ``if not(c) { … }``"""
+    """Rewrite ``if c {} else { … }`` as ``if not(c) { … }``."""
     if stmt.then or not stmt.orelse:
         return stmt
     condition = stmt.condition

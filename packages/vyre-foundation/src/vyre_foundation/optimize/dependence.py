@@ -35,6 +35,7 @@ class Dependences:
         self._seen: set[Expr] = set()
 
     def of(self, root: Expr) -> frozenset[Changing] | None:
+        """Give the mutable locals and the memory that `root` reads; None where there are too many to follow."""
         known = self._known
         if root not in known:
             for node in postorder((root,), self._seen):

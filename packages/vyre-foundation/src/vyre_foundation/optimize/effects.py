@@ -12,8 +12,14 @@ from vyre_foundation.optimize.dependence import Changing
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The locals and the memory that something changes, whether a barrier or a return is in it, and whether a round of
-    the loop around it may end in it."""
+    """The effects of statements.
+
+    Attributes:
+        changes: The locals and the memory that they change.
+        barrier: Whether a barrier is among them.
+        returns: Whether an invocation may end in them.
+        leaves: Whether an iteration of the loop around them may end in them.
+    """
 
     changes: frozenset[Changing] = frozenset()
     barrier: bool = False
@@ -31,9 +37,11 @@ class EffectsOf:
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
     def __call__(self, body: Body) -> Effects:
+        """Give the effects of a body: those of all its statements."""
         return _union([self.of(stmt) for stmt in body])
 
     def of(self, stmt: Stmt) -> Effects:
+        """Give the effects of one statement with its bodies."""
         match stmt:
             case Assign(name=changed) | Store(buffer=changed) | Atomic(buffer=changed):
                 return Effects(frozenset((changed,)))

@@ -300,7 +300,7 @@ def are_apart(x: Expr, x_bounds: Interval, y: Expr, y_bounds: Interval) -> bool:
 
 
 def _base_and_offset(index: Expr) -> tuple[Expr | None, int]:
-    """``x + 7``  →  ``x, 7``"""
+    """Split ``x + 7`` into ``x`` and 7; a literal has no base."""
     match index:
         case Literal():
             return None, int(index.value)

@@ -222,8 +222,11 @@ class _Promote:
         return not any(isinstance(node, Local) and node.name in inside for node in postorder((index,)))
 
     def _is_local(self, element: Element, accesses: _Accesses) -> bool:
-        """Whether a local can stand for it: it is loaded, nothing else may be the same element, and where its index
-        may be out of bounds, nothing shows that a local keeps what the store drops."""
+        """Whether a local can stand for an element.
+
+        It can if the element is loaded, no other access may be to the same element, and where its index may be out of
+        bounds, nothing shows that a local holds what the store drops.
+        """
         buffer, index = element
         if buffer in accesses.atomics or element not in accesses.loads:
             return False
@@ -238,8 +241,11 @@ class _Promote:
 
 
 class _Accesses:
-    """What a loop does with some buffers: the elements that it loads and stores, and those that are loaded for anything
-    but the next value of the same element."""
+    """The accesses of a loop to some buffers.
+
+    These are the elements that it loads and stores, and those that are loaded for anything but the next value of the
+    same element.
+    """
 
     def __init__(self, body: Body, buffers: set[Buffer], dependences: Dependences) -> None:
         self.loads: dict[Element, None] = {}

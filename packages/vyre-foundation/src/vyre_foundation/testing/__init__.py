@@ -1,5 +1,8 @@
-"""Random programs for tests: `generate(seed, profile)`, `recurrence(seed)`, `accumulation(seed)`, and
-`shrink(program, inputs, still_fails)`."""
+"""Random programs for tests, and the parts of test suites that other packages use.
+
+`generate(seed, profile)`, `recurrence(seed)` and `accumulation(seed)` make programs; `shrink(program, inputs,
+still_fails)` makes one smaller.
+"""
 
 from vyre_foundation.testing.accumulations import accumulation
 from vyre_foundation.testing.generator import GeneratedProgram, generate

@@ -44,6 +44,7 @@ class Blocks(Meetings):
         return (*body, Barrier(ir.Scope.GRID if whole_grid else ir.Scope.WORKGROUP))
 
     def branch(self, place: GeneratorContext) -> None:
+        """Emit an `if`, sometimes with an `else`, whose condition is of a random uniformity."""
         level = self._branch_level(0.35)
         is_guard = level is NONE and self.rng.random() < 0.25
         condition = self.exprs.guard() if is_guard else self.seen(self.exprs.expr(bool_, level))
@@ -63,8 +64,11 @@ class Blocks(Meetings):
         self.out.append(Region(self.rng.choice(("tile", "setup", "inlined add")), inside))
 
     def loop(self, place: GeneratorContext) -> None:
-        """A loop of a few rounds. In one with uniform bounds and breaks, barriers are legal; with bounds of the launch
-        and no breaks, grid barriers too."""
+        """Emit a loop of a few iterations.
+
+        In one with uniform bounds and breaks, barriers are legal; with bounds of the launch and no breaks, grid
+        barriers too.
+        """
         level = self._branch_level(0.55)
         if place.at_top and not self.tail and self.rng.random() < (0.8 if self.grid_barriers else 0.3):
             level = LAUNCH

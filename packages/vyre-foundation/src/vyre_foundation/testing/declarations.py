@@ -83,6 +83,7 @@ class Declarations:
         self.inputs[buffer.name] = random_bytes(self.rng, buffer.dtype, count)
 
     def declare_inputs(self) -> None:
+        """Declare one to four inputs of random types and lengths, with values."""
         for _ in range(self.rng.randint(1, 4)):
             count = self._length()
             rule = self.rng.choice((RUNTIME, RUNTIME, count))
@@ -169,6 +170,7 @@ class Declarations:
         return LengthOf(name, times=max(1, times), plus=count - length * max(1, times))
 
     def declare_device_memory(self) -> None:
+        """Declare workgroup, private, scratch and constant memory, as far as the profile has it."""
         rng, kinds = self.rng, self.profile.memories
         if Memory.WORKGROUP in kinds and self.profile.barriers:
             for _ in range(rng.choice((0, 1, 1, 2))):
@@ -194,4 +196,5 @@ class Declarations:
         return self.rng.choice(atomic) if self.profile.atomics and self.rng.random() < 0.4 else self._type()
 
     def ordered(self) -> tuple[Buffer, ...]:
+        """The buffers as a program lists them: by binding, those without one last."""
         return tuple(sorted(self.buffers, key=lambda b: (b.binding is None, b.binding or 0)))

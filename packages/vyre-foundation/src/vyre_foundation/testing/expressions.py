@@ -52,6 +52,7 @@ class Expressions:
         self.ids = [k for k in IdKind if subgroup_size is not None or k.has_axis]
 
     def any_type(self) -> DType:
+        """Draw one of the types of the profile."""
         return self.rng.choice(self.profile.dtypes)
 
     def expr(self, dtype: DType, level: Uniformity = NONE, depth: int | None = None) -> Expr:
@@ -73,16 +74,19 @@ class Expressions:
         return self.apply(dtype, level, depth - 1)
 
     def apply(self, dtype: DType, level: Uniformity, depth: int) -> Expr:
+        """Make an op that gives `dtype` over random operands."""
         op, operand = self.rng.choice(producers(dtype, self.profile.dtypes))
         return Apply(op, *[self.expr(operand, level, depth - (n > 0)) for n in range(op.arity)])
 
     def cast(self, dtype: DType, level: Uniformity, depth: int) -> Expr:
+        """Make a conversion to `dtype`, or a reinterpretation of a type of its width."""
         same_size = [t for t in self.profile.dtypes if t.bits == dtype.bits and t is not bool_ and t is not dtype]
         if same_size and dtype is not bool_ and self.rng.random() < 0.35:
             return Bitcast(dtype, self.expr(self.rng.choice(same_size), level, depth))
         return Cast(dtype, self.expr(self.any_type(), level, depth))
 
     def call(self, dtype: DType, level: Uniformity, depth: int) -> Expr:
+        """Make a call of a dialect's op that gives `dtype`; an op of the language where there is none."""
         callees = _callees(dtype)
         if not callees:
             return self.apply(dtype, level, depth)

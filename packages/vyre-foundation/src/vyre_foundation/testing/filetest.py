@@ -59,8 +59,17 @@ class Filetest:
 
 
 def check_filetest(file: Path, apply: Apply, *, accept: bool = False) -> None:
-    """Run the pass of a file. `AssertionError` with the difference if it gives another program than the file has, or if
-    what it gives is not valid. `accept` writes what it gives into the file instead."""
+    """Run the pass of a file and compare.
+
+    Args:
+        file: Has a program, the name of a pass, and the program after it.
+        apply: Runs a pass by its name, for a target by its name.
+        accept: Whether to write the result into the file instead.
+
+    Raises:
+        AssertionError: The pass gives another program than the file has; the message is the difference.
+        InvalidProgram: The result is not valid.
+    """
     case = Filetest.of(file.read_text("utf-8"))
     source = parse(case.before)
     made = apply(case.name, source, case.target)

@@ -69,6 +69,7 @@ class Meetings(Simple):
         self.scope.hold(shared, self.rng.choice(legal), self.rng.choice(COMMUTATIVE))
 
     def subgroup(self, place: GeneratorContext) -> None:
+        """Emit a random collective over a random operand."""
         op = self.rng.choice(tuple(SubgroupOp))
         dtype = self._subgroup_type(op)
         lane = None

@@ -173,8 +173,11 @@ class _Cases:
 
 @cache
 def _rows(dtypes: tuple[DType, ...], some: int, most: int) -> list[Bits]:
-    """One row for each of the types: all combinations of all values if these are at most so many; else all combinations
-    of the most special values, some of special ones, and some of random ones."""
+    """Give values to try, one row for each of the types.
+
+    All combinations of all values if these are at most `most`; else all combinations of the most special values, some
+    of special ones, and some of random ones.
+    """
     sizes = [1 << max(1, dtype.bits) for dtype in dtypes]
     if prod(sizes) <= most:
         rows = [grid.ravel() for grid in np.meshgrid(*map(np.arange, sizes), indexing="ij")]

@@ -75,6 +75,7 @@ class Shared:
 
     @property
     def readable(self) -> bool:
+        """Whether it can be loaded from; nothing but atomics touches what atomics change."""
         return self.buffer.access.reads and self.hold is not Hold.ATOMIC
 
 
@@ -108,6 +109,7 @@ class GeneratorScope:
     def declare(
         self, name: str, dtype: DType, level: Uniformity, *, mutable: bool = False, is_counter: bool = False
     ) -> Local:
+        """Make a local visible from here on."""
         local = Local(name, dtype)
         self.variables.append(ScopedLocal(local, level, mutable, is_counter))
         return local
@@ -134,9 +136,11 @@ class GeneratorScope:
         return [v.local for v in self.variables if v.is_counter and v.level.value >= level.value]
 
     def writable(self) -> list[Shared]:
+        """The memory whose elements belong to one invocation each."""
         return [s for s in self.shared.values() if s.hold is Hold.OWN]
 
     def hold(self, shared: Shared, hold: Hold, op: AtomicOp) -> None:
+        """Set how the invocations may use some memory from here on."""
         self.shared[shared.buffer] = replace(shared, hold=hold, op=op)
 
 

@@ -35,6 +35,7 @@ class Simple(Emitter):
         return self.exprs.expr(dtype, level), level_of(self.scope, level)
 
     def let(self, place: GeneratorContext) -> None:
+        """Emit an immutable local with a random value."""
         dtype = self.exprs.any_type()
         value, level = self._value(dtype)
         name = self.scope.fresh("t")
@@ -51,6 +52,7 @@ class Simple(Emitter):
         self.scope.declare(name, dtype, WORKGROUP if uniform else NONE, mutable=True)
 
     def assign(self, place: GeneratorContext) -> None:
+        """Emit an assignment to a mutable local of no more than its uniformity."""
         variable = self.rng.choice(self.scope.assignable())
         value = self.seen(self.exprs.expr(variable.local.dtype, variable.level))
         self.out.append(Assign(variable.local.name, value))
@@ -85,6 +87,7 @@ class Simple(Emitter):
         self.out.append(Store(shared.buffer, index, value))
 
     def store_private(self, place: GeneratorContext) -> None:
+        """Emit a store to private memory, which cannot race."""
         buffer = self.rng.choice(self.scope.private)
         self.out.append(Store(buffer, self.exprs.index(buffer, NONE), self.exprs.expr(buffer.dtype)))
         self.show(Load(buffer, self.exprs.index(buffer, NONE)), 0.3)

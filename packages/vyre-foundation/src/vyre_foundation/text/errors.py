@@ -12,14 +12,17 @@ class TextError(VyreError, ValueError):
 
     @property
     def line(self) -> int:
+        """The line of the text, from 1."""
         return int(self.fields["line"])
 
     @property
     def column(self) -> int:
+        """The column in the line, from 1."""
         return int(self.fields["column"])
 
     @property
     def snippet(self) -> str:
+        """The line of the text, and below it a mark at the column."""
         return str(self.fields["snippet"])
 
     def __str__(self) -> str:

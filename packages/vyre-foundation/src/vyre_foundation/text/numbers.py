@@ -21,6 +21,7 @@ class UntypedNumber:
 
     @property
     def is_hexadecimal(self) -> bool:
+        """Whether it begins with ``0x``."""
         return self.token.text[:2] in ("0x", "0X")
 
     @property

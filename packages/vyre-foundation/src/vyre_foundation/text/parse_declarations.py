@@ -34,6 +34,7 @@ def subgroup_size(cursor: Cursor) -> int | None:
 
 
 def is_declaration(cursor: Cursor) -> bool:
+    """Whether the next token begins the declaration of a buffer."""
     return cursor.token.kind is TokenKind.WORD and cursor.token.text in (*BUFFER_WORDS, "undeclared")
 
 
@@ -76,7 +77,7 @@ def _count(cursor: Cursor) -> Count:
 
 
 def _length_of(cursor: Cursor) -> LengthOf:
-    """``len(a)``, ``len(a) - 1``, ``len(a) * 3 + 1`` or ``ceil(len(a) * 3 / 4) + 1``"""
+    """Parse ``len(a)``, ``len(a) - 1``, ``len(a) * 3 + 1`` or ``ceil(len(a) * 3 / 4) + 1``."""
     rounded = cursor.skip("ceil")
     if rounded:
         cursor.expect("(")
@@ -95,7 +96,7 @@ def _length_of(cursor: Cursor) -> LengthOf:
 
 
 def _range(cursor: Cursor) -> tuple[int, int]:
-    """``(start, stop)``"""
+    """Parse ``(start, stop)``."""
     cursor.expect("(")
     start = cursor.integer()
     cursor.expect(",")
@@ -105,7 +106,7 @@ def _range(cursor: Cursor) -> tuple[int, int]:
 
 
 def _data(cursor: Cursor) -> bytes:
-    """``hex`` and strings of hexadecimal digits"""
+    """Parse ``hex`` and strings of hexadecimal digits."""
     cursor.expect("hex")
     data = bytearray(_digits(cursor, cursor.kind(TokenKind.STRING)))
     while cursor.token.kind is TokenKind.STRING:

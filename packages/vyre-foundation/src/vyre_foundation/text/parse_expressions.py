@@ -40,7 +40,7 @@ class ExpressionParser(OperandParser):
         return self.typed(self.operand(), expected)
 
     def bounds(self) -> tuple[Expr, Expr]:
-        """``start..stop``"""
+        """Parse ``start..stop``; a number takes the type of the other bound."""
         start = self.operand()
         self.cursor.expect("..")
         first, last = self.group([start, self.operand()])

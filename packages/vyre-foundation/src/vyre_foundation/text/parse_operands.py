@@ -166,6 +166,7 @@ class OperandParser:
     # ── numbers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def is_at_number(self) -> bool:
+        """Whether the next token is a number, ``inf`` or ``nan``."""
         token = self.cursor.token
         return token.kind is TokenKind.NUMBER or (token.kind is TokenKind.WORD and token.text in ("inf", "nan"))
 
@@ -198,6 +199,7 @@ class OperandParser:
     # ── making ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, op: Op, operands: Sequence[Operand]) -> Expr:
+        """Apply `op`; numbers among the operands take the type of the others."""
         return Apply(op, *self.group(operands))
 
     def _select(self, token: Token, operands: Sequence[Operand]) -> Expr:

@@ -88,7 +88,7 @@ class StatementParser:
         return tuple(declared)
 
     def body(self) -> Body:
-        """``{ … }``"""
+        """Parse ``{ … }``."""
         self.cursor.expect("{")
         self.depth += 1
         body = self.rest_of_body()
@@ -106,7 +106,7 @@ class StatementParser:
         return tuple(body)
 
     def definition(self) -> None:
-        """``%0 = expression;``"""
+        """Parse ``%0 = expression;``, which names a shared expression."""
         token = self.cursor.take()
         number = self.cursor.integer()
         self.cursor.expect("=")
@@ -116,6 +116,7 @@ class StatementParser:
         self.cursor.expect(";")
 
     def statement(self) -> Stmt:
+        """Parse one statement with its bodies; nesting is bounded by `MAX_NESTING`."""
         if self.depth > MAX_NESTING:
             self.cursor.refuse(f"a statement is inside of more than {MAX_NESTING} others", "nest less, or use `select`")
         word = self.cursor.token.text if self.cursor.token.kind is TokenKind.WORD else ""
@@ -133,7 +134,7 @@ class StatementParser:
         return stmt
 
     def conditional(self) -> If:
-        """``if c { … } else if d { … } else { … }``"""
+        """Parse ``if c { … } else if d { … } else { … }``."""
         self.cursor.expect("if")
         condition = self.expressions.expression()
         then = self.body()
@@ -147,7 +148,7 @@ class StatementParser:
         return If(condition, then, (orelse,))
 
     def loop(self) -> For:
-        """``for i in start..stop step k { … }``"""
+        """Parse ``for i in start..stop step k { … }``."""
         self.cursor.expect("for")
         name = self.cursor.name("a local")
         self.cursor.expect("in")
@@ -205,7 +206,7 @@ class StatementParser:
         return Let(name, value)
 
     def var(self) -> Var:
-        """``var x = expression``"""
+        """Parse ``var x = expression``."""
         self.cursor.take()
         name = self.cursor.name("a local")
         self.cursor.expect("=")
@@ -214,7 +215,7 @@ class StatementParser:
         return Var(name, value)
 
     def atomic(self, result: str | None) -> Atomic:
-        """``atomic add(a[i], value)``, with ``expected = e`` behind the value"""
+        """Parse ``atomic add(a[i], value)``, with ``expected = e`` behind the value."""
         self.cursor.take()
         op = AtomicOp(self.one_of([op.value for op in AtomicOp], "an atomic"))
         self.cursor.expect("(")
@@ -232,7 +233,7 @@ class StatementParser:
         return Atomic(op, buffer, index, value, expected, result, checked)
 
     def subgroup(self, result: str | None) -> Subgroup:
-        """``subgroup shuffle(value, lane)``"""
+        """Parse ``subgroup shuffle(value, lane)``."""
         self.cursor.take()
         op = SubgroupOp(self.one_of([op.value for op in SubgroupOp], "a collective"))
         self.cursor.expect("(")
@@ -244,7 +245,7 @@ class StatementParser:
         return Subgroup(op, value, lane, result)
 
     def trap(self) -> Trap:
-        """``trap(code, "tag")``"""
+        """Parse ``trap(code, "tag")``."""
         self.cursor.take()
         self.cursor.expect("(")
         code = self.expressions.expression(u32)
@@ -254,6 +255,7 @@ class StatementParser:
         return Trap(code, tag)
 
     def one_of(self, words: list[str], what: str) -> str:
+        """Parse one of some words; the message for another lists them."""
         token = self.cursor.kind(TokenKind.WORD)
         if token.text not in words:
             self.cursor.refuse(f"got {token}, expected {what}", f"use one of {' '.join(words)}", token)

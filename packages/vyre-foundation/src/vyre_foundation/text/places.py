@@ -163,7 +163,7 @@ class _Reader:
                 yield "value", (sign + 1, stop)
 
     def _element(self, start: int, stop: int) -> Iterator[tuple[str, Range]]:
-        """``buffer[index]``"""
+        """Find the parts of ``buffer[index]``."""
         yield "buffer", (start, min(start + 1, stop))
         yield "index", (self._find("[", start, stop) + 1, stop - 1)
 

@@ -32,10 +32,11 @@ class ExpressionWriter:
         self._buffers, self._locals = buffers, locals
 
     def buffer(self, buffer: Buffer) -> str:
+        """The name of a buffer, or another one where two share it."""
         return self._buffers.get(buffer) or name(buffer.name)
 
     def element(self, buffer: Buffer, index: Expr, checked: bool) -> str:
-        """``a[i]``"""
+        """Print ``a[i]``."""
         return f"{self.buffer(buffer)}[{'' if checked else 'unchecked '}{self.typed(index, u32)}]"
 
     def typed(self, expr: Expr, expected: DType | None) -> str:

@@ -20,6 +20,7 @@ class Accesses:
         self._buffers = frozenset(report.program.buffers)
 
     def check_load(self, number: int, node: Load) -> None:
+        """Report a load from a foreign (V009) or write-only buffer (V030)."""
         if node.buffer not in self._buffers:
             self._report.on_node(number, *_foreign(node.buffer))
         if not node.buffer.access.reads:
@@ -27,10 +28,12 @@ class Accesses:
             self._report.on_node(number, "V030", message, "declare it as read_write")
 
     def check_length(self, number: int, node: Length) -> None:
+        """Report the length of a buffer that the program does not declare (V009)."""
         if node.buffer not in self._buffers:
             self._report.on_node(number, *_foreign(node.buffer))
 
     def check_store(self, place: Place, stmt: Store) -> None:
+        """Report a store to a foreign (V009) or read-only buffer (V031), or of wrong types (V033, V034)."""
         buffer = stmt.buffer
         self._check_belongs(place, buffer)
         if not buffer.access.writes:
@@ -42,6 +45,7 @@ class Accesses:
             self._report.at(place, "V033", message, f"cast the value to {buffer.dtype}", field="value")
 
     def check_atomic(self, place: Place, stmt: Atomic) -> None:
+        """Report an atomic on memory (V032) or a type (V035) that has none, or wrong operands (V034, V036, V037)."""
         buffer = stmt.buffer
         self._check_belongs(place, buffer)
         if buffer.memory not in ATOMIC_MEMORY or not buffer.access.writes:
@@ -60,6 +64,7 @@ class Accesses:
         self._check_expected(place, stmt)
 
     def check_indirect_dispatch(self, place: Place, stmt: IndirectDispatch) -> None:
+        """Report a grid from a buffer that the program does not declare (V009)."""
         self._check_belongs(place, stmt.buffer)
 
     def _check_belongs(self, place: Place, buffer: Buffer) -> None:

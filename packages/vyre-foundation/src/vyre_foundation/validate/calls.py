@@ -30,6 +30,7 @@ _verdicts: dict[Signature, CompositionCheck] = {}
 
 
 def check_call(report: ValidationReport, number: int, node: Call) -> None:
+    """Report a call that no installed dialect defines (V062), or whose types are in no signature."""
     try:
         row = dialects.lookup(node.callee)
     except dialects.UnknownCallee as error:

@@ -17,11 +17,13 @@ def needs_convergence(outline: Outline) -> bool:
 
 
 def check_id(report: ValidationReport, number: int, node: Id) -> None:
+    """Report an id of the subgroup in a program that declares no subgroup size."""
     if node.kind in SUBGROUP_IDS and report.program.subgroup_size is None:
         report.on_node(number, *_needs_subgroup_size(node.kind.value))
 
 
 def check_subgroup(report: ValidationReport, place: Place, stmt: Subgroup) -> None:
+    """Report a collective without a subgroup size, or on operands that it does not take."""
     if report.program.subgroup_size is None:
         report.at(place, *_needs_subgroup_size(stmt.op.value))
     accepted = _accepted(stmt.op)

@@ -10,12 +10,14 @@ from vyre_foundation.validate.report import ValidationReport
 
 
 def check_if(report: ValidationReport, place: Place, stmt: If) -> None:
+    """Report a condition that is no bool (V040)."""
     if stmt.condition.dtype is not bool_:
         message = f"got a condition of {stmt.condition.dtype}, expected bool"
         report.at(place, "V040", message, "compare it with something", field="condition")
 
 
 def check_for(report: ValidationReport, place: Place, stmt: For) -> None:
+    """Report bounds that are not of one integer type (V041), and a step that does not fit it (V042)."""
     start, stop = stmt.start.dtype, stmt.stop.dtype
     if start is not stop or not start.is_integer:
         message = f"got bounds of {start} and {stop}, expected one integer type"
@@ -26,24 +28,28 @@ def check_for(report: ValidationReport, place: Place, stmt: For) -> None:
 
 
 def check_jump(report: ValidationReport, place: Place, stmt: Break | Continue) -> None:
+    """Report a `break` or `continue` outside of a loop (V043)."""
     if not any(isinstance(around.stmt, For) for around in place.around()):
         word = "break" if isinstance(stmt, Break) else "continue"
         report.at(place, "V043", f"got {word} outside of a loop", "use return, or put it into a loop")
 
 
 def check_reachable(report: ValidationReport, place: Place) -> None:
+    """Report a statement after one that always leaves the body (V044)."""
     if leaves(place.before):
         message = "got a statement after one that always leaves the body"
         report.at(place, "V044", message, "remove what is never reached")
 
 
 def check_trap(report: ValidationReport, place: Place, stmt: Trap) -> None:
+    """Report a code that is no u32 (V045)."""
     if stmt.code.dtype is not u32:
         message = f"got a code of {stmt.code.dtype}, expected u32"
         report.at(place, "V045", message, "cast the code to u32", field="code")
 
 
 def check_indirect_dispatch(report: ValidationReport, place: Place, stmt: IndirectDispatch) -> None:
+    """Report an indirect dispatch that is not the first statement (V047), or whose grid is no input of u32."""
     if place.number != 0:
         message = "got an indirect dispatch here, expected it as the first statement of the program"
         report.at(place, "V047", message, "move it to the top; there can be only one")

@@ -30,12 +30,14 @@ class Later(Mapping[K, V]):
         return self._find()[key]
 
     def get(self, key: K, default: Any = None) -> Any:
+        """Give the value of `key` as `dict.get` does, computing the mapping if need be."""
         return self._find().get(key, default)
 
     def __contains__(self, key: object) -> bool:
         return key in self._find()
 
     def items(self) -> ItemsView[K, V]:
+        """Give the items as `dict.items` does, computing the mapping if need be."""
         return self._find().items()
 
     def __iter__(self) -> Iterator[K]:

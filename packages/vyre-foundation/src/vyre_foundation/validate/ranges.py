@@ -35,8 +35,10 @@ _WITH_BITS = ("or", "xor")
 
 
 class Inference:
-    """Bounds of nodes from those of their sources, in one program. `of` has the bounds found so far; those of mutable
-    locals are kept by name."""
+    """Bounds of nodes from those of their sources, in one program.
+
+    `of` has the bounds found so far; those of mutable locals are stored by name.
+    """
 
     def __init__(self, program: Program) -> None:
         self.of: dict[Expr, Interval] = {}
@@ -53,9 +55,11 @@ class Inference:
                 self._given.setdefault(stmt.name, []).append(stmt.value)
 
     def run(self, nodes: Sequence[Expr], before: Inference | None) -> None:
-        """Bound the integers among `nodes`, which are those of the program, children first. What an earlier program
-        has too has the bounds that it had there, where it reads only locals that are given the same, and until the
-        bounds of something that it reads are others."""
+        """Bound the integers among `nodes`, which are those of the program, children first.
+
+        An expression that an earlier program has too has the bounds that it had there, if it reads only locals that are
+        given the same, and until the bounds of something that it reads change.
+        """
         integers = [node for node in nodes if node.dtype.is_integer]
         dirty = set() if before is None else self._dirty(integers, before)
         known = {} if before is None else before.of
@@ -78,8 +82,10 @@ class Inference:
             self.propagate(anew, changed)
 
     def _dirty(self, nodes: Sequence[Expr], before: Inference) -> set[Expr]:
-        """Those of `nodes` that read a local which has not the value that it had in an earlier program; what mutable
-        locals are bounded by is taken over for the others."""
+        """Give those of `nodes` that read a local whose value is not the one of an earlier program.
+
+        For the others, the bounds of mutable locals are taken over.
+        """
         names = {name for name in self._declared if self._given_to(name) != before._given_to(name)}
         while True:
             dirty: set[Expr] = set()

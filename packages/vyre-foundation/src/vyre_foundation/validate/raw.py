@@ -10,6 +10,7 @@ from vyre_foundation.validate.report import ValidationReport
 
 
 def check_op(report: ValidationReport, number: int, node: Apply) -> None:
+    """Report a raw op (V060) before legalization."""
     if node.op.tier is Tier.RAW and not report.legalized:
         plain = node.op.id.removeprefix("raw_")
         message = f"got {node.op.id}, which has no meaning for some operands"
@@ -17,11 +18,13 @@ def check_op(report: ValidationReport, number: int, node: Apply) -> None:
 
 
 def check_checked(report: ValidationReport, number: int, node: Load | Cast) -> None:
+    """Report an unchecked load or conversion before legalization."""
     if not node.checked and not report.legalized:
         report.on_node(number, *_unchecked(node))
 
 
 def check_checked_access(report: ValidationReport, place: Place, stmt: Store | Atomic) -> None:
+    """Report an unchecked store or atomic before legalization."""
     if not stmt.checked and not report.legalized:
         report.at(place, *_unchecked(stmt))
 

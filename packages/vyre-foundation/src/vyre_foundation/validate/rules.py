@@ -42,6 +42,7 @@ class Rules:
         self._accesses = Accesses(report)
 
     def run(self) -> None:
+        """Apply all rules to the whole program; findings go to the report."""
         self._check_expressions()
         self._check_statements()
         self._scopes.check_visible()

@@ -32,6 +32,7 @@ class Declared:
 
     @property
     def is_mutable(self) -> bool:
+        """Whether `Assign` may change it."""
         return isinstance(self.place.stmt, Var)
 
 
@@ -102,6 +103,7 @@ class Scopes:
         self._locals[name] = Declared(name, dtype, place, place.number, end)
 
     def check_local(self, number: int, node: Local) -> None:
+        """Report a use of a local that is not declared or has another type; whether it is visible is checked later."""
         declared = self._locals.get(node.name)
         if declared is None:
             self._undeclared_at(*self._report.first_use(number), node.name)
@@ -137,6 +139,7 @@ class Scopes:
         return read.name if read is not None and read.is_mutable else None
 
     def check_assign(self, place: Place, stmt: Assign) -> None:
+        """Report an assignment to a local that is not declared, not visible, not mutable, or of another type."""
         declared = self._locals.get(stmt.name)
         if declared is None:
             self._undeclared_at(place, "name", stmt.name)

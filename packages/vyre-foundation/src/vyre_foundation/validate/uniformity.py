@@ -105,11 +105,13 @@ class Exits:
     continues: list[Control] = field(default_factory=list)
 
     def add(self, other: Exits) -> None:
+        """Take over the exits of statements that follow."""
         self.returns += other.returns
         self.breaks += other.breaks
         self.continues += other.continues
 
     def all(self) -> list[Control]:
+        """The conditions of all exits."""
         return [*self.returns, *self.breaks, *self.continues]
 
 

@@ -61,6 +61,7 @@ def canonical_names(locals: Iterable[str], used: set[str]) -> dict[str, str]:
 
 
 def without_region(stmt: Stmt) -> Stmt | Body:
+    """Give the body of a region in its place: a label does not change what a program means."""
     return stmt.body if isinstance(stmt, Region) else stmt
 
 

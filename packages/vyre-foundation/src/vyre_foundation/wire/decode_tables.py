@@ -107,6 +107,7 @@ def read_buffer(reader: Reader, strings: StringTable) -> Buffer:
 
 
 def read_count(reader: Reader, strings: StringTable) -> Count:
+    """Read the length of a buffer: fixed, of the launch, a rule, or elements for each workgroup or invocation."""
     tag = reader.tags(1, _COUNT_TAGS, "element count")[0]
     if tag == f.FIXED:
         return reader.number()

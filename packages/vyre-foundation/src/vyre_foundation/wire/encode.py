@@ -62,14 +62,17 @@ class Strings(dict[str, int]):
         return count - self.setdefault(text, count)
 
     def references(self, texts: Iterable[str]) -> bytes:
+        """Encode references to several strings as a column."""
         return write_column([*map(self.reference, texts)])
 
     def to_bytes(self) -> bytes:
+        """Encode the table: the number of strings, their lengths in bytes, and their UTF-8."""
         encoded = [text.encode() for text in self]
         return write_column((len(encoded),)) + write_column([*map(len, encoded)]) + b"".join(encoded)
 
 
 def head(program: Program, strings: Strings) -> bytes:
+    """Encode what a program has besides its buffers and body: name, workgroup and subgroup size."""
     size = program.subgroup_size
     subgroup = 0 if size is None else size + 1 if size >= 0 else size  # a negative one is refused, not taken for none
     x, y, z = program.workgroup_size

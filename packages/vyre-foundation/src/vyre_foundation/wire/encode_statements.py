@@ -54,6 +54,7 @@ class StatementColumns:
 
     @staticmethod
     def of(program: Program) -> StatementColumns:
+        """Collect the columns of the body of `program`."""
         return StatementColumns(program.body)
 
     def _body(self, body: Body, depth: int) -> None:

@@ -12,6 +12,7 @@ class WireError(VyreError, ValueError):
 
     @property
     def offset(self) -> int | None:
+        """Where in the bytes the error was found; None if it belongs to no place."""
         offset: int | None = self.fields.get("offset")
         return offset
 
@@ -65,7 +66,7 @@ class NestingTooDeep(WireError):
 
 
 class Malformed(WireError):
-    """No program has these parts: an ill-typed expression, a reference to nothing, a name that is not UTF-8, …"""
+    """The parts make no program: an ill-typed expression, a reference to nothing, or a name that is not UTF-8."""
 
     code = "E129"
 

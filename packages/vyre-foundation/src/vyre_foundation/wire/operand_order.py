@@ -60,8 +60,11 @@ def operand_order(made: Code, locals: Mapping[str, int], buffers: Sequence[Buffe
 
 
 def _without_literal_last(made: Code) -> list[int]:
-    """The numbers of the applications of commutative ops, less those whose last operand alone is a literal: these are
-    in order, as most are. What is pushed before a literal, the last operand, is the first one."""
+    """Give the numbers of the applications of commutative ops whose operands may have to be exchanged.
+
+    Those whose last operand alone is a literal are in order, as most are. What is pushed before a literal, the last
+    operand, is the first one.
+    """
     literal = np.zeros(len(made.nodes), np.bool_)
     literal[made.numbers_by_kind.get(Literal, [])] = True
     numbers = made.numbers_of(_COMMUTATIVE_TAGS)

@@ -21,6 +21,7 @@ class Reader:
         self.data, self.at = data, at
 
     def number(self) -> int:
+        """Read one number of the column format."""
         number, self.at = read_number(self.data, self.at)
         return number
 

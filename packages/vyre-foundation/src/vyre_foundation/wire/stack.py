@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 
 
 class Stack:
-    """What the tokens from the offset `start` on push, pop and leave. Expressions have numbers, in the order in which
-    they are made."""
+    """The effect of tokens on the stack: what those from the offset `start` on push, pop and leave.
+
+    Expressions have numbers, in the order in which they are made.
+    """
 
     def __init__(self, start: int, arities: Numbers, reused: Numbers, back: npt.NDArray[np.uint64]) -> None:
-        """`arities` has how many operands each token pops, `reused` the places of the tokens that push what was made,
-        and `back` how many expressions ago that was."""
+        """Compute the effect of all tokens at once.
+
+        Args:
+            start: The offset of the first token, for messages.
+            arities: For each token the number of operands that it pops.
+            reused: The places of the tokens that push an expression which exists.
+            back: For each of these, how many expressions ago it was made.
+        """
         count = len(arities)
         made = np.ones(count, np.int64)
         made[reused] = 0

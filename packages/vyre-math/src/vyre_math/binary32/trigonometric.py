@@ -64,8 +64,11 @@ def _sine(x: Value, ahead: float) -> Value:
 
 
 def _reduced(x: Value, ahead: float) -> tuple[Value, Value]:
-    """``x / pi + ahead`` without multiples of a half, and whether those were an odd number; a quarter at most, and a
-    little."""
+    """Reduce ``x / pi + ahead`` by multiples of a half; the result is a quarter at most, and a little.
+
+    Returns:
+        Whether the multiple is odd, and what remains.
+    """
     first, second, third = _parts_for(abs(x))
     high, low = _fraction(x * first), _fraction(x * second)
     total = high + low

@@ -8,8 +8,10 @@ from vyre_foundation.ops.scalar import wrap
 
 
 def replacement(op: AtomicOp, dtype: DType, old: int, value: int, expected: int | None) -> int:
-    """The new element where `old` was; `expected` is for `COMPARE_EXCHANGE`, which is strong: it never fails without
-    a reason."""
+    """Give the new element where `old` was.
+
+    `expected` is for `COMPARE_EXCHANGE`, which is strong: it never fails without a reason.
+    """
     match op:
         case AtomicOp.ADD:
             return wrap(dtype, old + value)

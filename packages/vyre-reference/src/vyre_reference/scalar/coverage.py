@@ -12,8 +12,11 @@ Kind = tuple[str, ...]
 
 
 class Coverage:
-    """Counts executions by kind. Statements and whole expressions are noted as they are executed, and sorted into kinds
-    only when somebody asks; `saw` counts outcomes."""
+    """Counts executions by kind.
+
+    Statements and whole expressions are noted as they are executed, and sorted into kinds on demand; `saw` counts
+    outcomes.
+    """
 
     def __init__(self) -> None:
         self._outcomes: Counter[Kind] = Counter()
@@ -34,6 +37,7 @@ class Coverage:
         return total
 
     def saw(self, *kind: str) -> None:
+        """Count one outcome, such as a trap or an access out of bounds."""
         self._outcomes[kind] += 1
 
     def statement(self, stmt: Stmt) -> None:
@@ -48,6 +52,7 @@ class Coverage:
 
 
 def kind_of_statement(stmt: Stmt) -> Kind:
+    """Give what tells a statement from others for coverage: its op, types and memory."""
     name = type(stmt).__name__.lower()
     match stmt:
         case Atomic(op, buffer):
@@ -61,6 +66,7 @@ def kind_of_statement(stmt: Stmt) -> Kind:
 
 
 def kind_of_expression(node: ExprNode) -> Kind:
+    """Give what tells a node from others for coverage: its op and types."""
     name = type(node).__name__.lower()
     match node:
         case Apply(op, args):

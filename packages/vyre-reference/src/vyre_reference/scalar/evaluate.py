@@ -26,6 +26,7 @@ class Tape(NamedTuple):
 
 
 def tape_of(root: Expr) -> Tape:
+    """Expand the calls of an expression, and put its nodes in an order of evaluation."""
     expanded = dialects.expand(root, {})
     nodes = postorder((expanded,))
     literals: dict[Expr, Scalar] = {node: node.value for node in nodes if isinstance(node, Literal)}

@@ -134,6 +134,7 @@ class Invocation:
         return Flow.NEXT
 
     def subgroup(self, stmt: Subgroup) -> Generator[Wait, Scalar, None]:
+        """Wait until the others of the subgroup are at this collective, and take the result."""
         value = evaluate(stmt.value, self)
         selected = 0 if stmt.lane is None else int(evaluate(stmt.lane, self))
         result = yield Wait(self.number, stmt, self.path, tuple(self.rounds), value, selected)
@@ -141,6 +142,7 @@ class Invocation:
             self.locals[stmt.result] = result
 
     def store(self, stmt: Store) -> None:
+        """Store an element; a store out of bounds does nothing."""
         index, value = int(evaluate(stmt.index, self)), evaluate(stmt.value, self)
         cells = self.reach(stmt.buffer, index, Touch.WRITE, checked=stmt.checked)
         if cells is not None:

@@ -121,6 +121,7 @@ def meet(run: Execution, running: dict[int, Coroutine], answers: Mapping[int, Sc
 
 
 def require_one_place(run: Execution, all_of_them: list[int], waits: Mapping[int, Wait]) -> None:
+    """Raise `DivergentBarrier` unless all invocations wait at one barrier, in one iteration of the loops around it."""
     first = waits[min(waits)]
     for who in all_of_them:
         wait = waits.get(who)
@@ -159,4 +160,5 @@ def require_one_lane(run: Execution, waits: list[Wait]) -> None:
 
 
 def buffers_in(plan: LaunchPlan, memory: Memory) -> list[Buffer]:
+    """Give the buffers of the program in one kind of memory, in their order."""
     return [buffer for buffer in plan.program.buffers if buffer.memory is memory]

@@ -32,10 +32,13 @@ class Touch(Enum):
     ATOMIC = "updates atomically"
 
     def conflicts(self, other: Touch) -> bool:
+        """Whether two unordered accesses to one element race: plain writes with all, reads with other kinds."""
         return self is not other or self is Touch.WRITE
 
 
 class RecordedAccess(NamedTuple):
+    """One access to an element: who made it, how, and by which statement."""
+
     invocation: int
     touch: Touch
     path: Path
@@ -57,6 +60,7 @@ class RaceDetector:
         self._elements: defaultdict[tuple[ScalarCells, int], dict[tuple[Touch, int], AccessHistory]] = defaultdict(dict)
 
     def workgroup_barrier(self, group: int) -> None:
+        """Begin another interval of a workgroup: what it did before no longer races with what it does from now on."""
         self._intervals[group] += 1
 
     def grid_barrier(self) -> None:

@@ -31,6 +31,7 @@ class Execution:
     tapes: dict[Expr, Tape] = field(default_factory=dict)
 
     def tape(self, root: Expr) -> Tape:
+        """Give the tape of an expression, made once per execution."""
         tape = self.tapes.get(root)
         if tape is None:
             tape = self.tapes[root] = tape_of(root)

@@ -23,9 +23,11 @@ class InOrder(Schedule):
     """Ascending: each invocation runs to where it has to wait, then the next."""
 
     def order(self, ready: Iterable[int]) -> list[int]:
+        """Give the invocations by number."""
         return sorted(ready)
 
     def gives_way(self) -> bool:
+        """Never: each runs until it waits."""
         return False
 
 
@@ -36,9 +38,11 @@ class Shuffled(Schedule):
         self._random = Random(seed)
 
     def order(self, ready: Iterable[int]) -> list[int]:
+        """Give the invocations in random order, the same for the same seed."""
         shuffled = sorted(ready)
         self._random.shuffle(shuffled)
         return shuffled
 
     def gives_way(self) -> bool:
+        """Whether other invocations run before the next atomic, which is so half of the time."""
         return self._random.random() < 0.5

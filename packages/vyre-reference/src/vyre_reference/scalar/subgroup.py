@@ -63,6 +63,7 @@ def scan(combine: Combine, values: Sequence[Scalar]) -> list[Scalar]:
 
 
 def combination(op: SubgroupOp, dtype: DType) -> Combine:
+    """Give the function of two values by which a reduction or scan combines."""
     row = OPS[str(op.combine)]
     return lambda x, y: row.evaluate(dtype, x, y)
 

@@ -23,6 +23,7 @@ def cast(source: DType, target: DType, x: Values) -> Values:
 
 
 def to_bf16(source: DType, x: Values) -> Values:
+    """Round values of any type to bf16, once."""
     if source.is_integer:
         return integer_to_bf16(x)
     return f64_to_bf16(x) if source is f64 else f32_to_bf16(x.astype(np.float32))

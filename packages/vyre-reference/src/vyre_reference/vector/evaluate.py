@@ -35,8 +35,10 @@ class Step(NamedTuple):
 
 
 def steps_of(root: Expr) -> tuple[Step, ...]:
-    """The nodes of an expression with its calls expanded, children first, the root last. A rare call that one selection
-    needs is computed there, for the lanes that take it."""
+    """Give the nodes of an expression with its calls expanded, children first, the root last.
+
+    A rare call that one selection needs is computed there, for the lanes that take it.
+    """
     nodes = postorder((dialects.expand(root, {}, is_rare_call),))
     users = Counter(child for node in nodes for child in node.args)
     rare = {n.args[1]: n for n in nodes if isinstance(n, Select) and is_rare_call(n.args[1]) and users[n.args[1]] == 1}

@@ -29,7 +29,8 @@ def fma_f64(x: Values, y: Values, z: Values) -> Values:
 def two_sum(x: Values, y: Values) -> tuple[Values, Values]:
     """x + y rounded, and the error (Knuth): ``(x - (total - part)) + (y - part)`` for the part of the total that is y.
 
-    In place, here and below: arrays that come and go cost more than what is computed in them."""
+    In place, here and below: arrays that come and go cost more than what is computed in them.
+    """
     total = x + y
     part = total - x
     error = y - part

@@ -145,7 +145,7 @@ def trailing_zeros(t: DType, x: Values) -> Values:
 
 
 def reverse_bits(t: DType, x: Values) -> Values:
-    """Swap neighbours, then pairs, then nibbles, …"""
+    """Reverse the bits by swapping neighbours, then pairs, then nibbles, and so on."""
     u = unsigned(t, x)
     distance = 1
     while distance < t.bits:

@@ -179,15 +179,18 @@ class Machine:
         return Reach(cells, positions, inside)
 
     def load(self, buffer: Buffer, index: Values, lanes: Lanes, *, checked: bool) -> Values:
+        """Load one element for each lane; 0 for those out of bounds."""
         cells, positions, inside = self.reach(buffer, index, lanes, checked=checked)
         return cells.load(positions, inside)
 
     def store(self, stmt: Store, lanes: Lanes) -> None:
+        """Store one element for each lane. Of several lanes at one element, the last one wins."""
         index, values = value_of(stmt.index, self, lanes), value_of(stmt.value, self, lanes)
         cells, positions, inside = self.reach(stmt.buffer, index, lanes, checked=stmt.checked)
         cells.store(positions, inside, values, lanes)
 
     def atomic(self, stmt: Atomic, lanes: Lanes) -> None:
+        """Run an atomic for each lane, in the order of the lanes."""
         index, values = value_of(stmt.index, self, lanes), lanes.full(value_of(stmt.value, self, lanes))
         expected = values if stmt.expected is None else lanes.full(value_of(stmt.expected, self, lanes))
         cells, positions, inside = self.reach(stmt.buffer, index, lanes, checked=stmt.checked)
@@ -203,6 +206,7 @@ class Machine:
             self.locals.declare(stmt.result, old, lanes)
 
     def subgroup(self, stmt: Subgroup, lanes: Lanes) -> None:
+        """Run a collective over the subgroups of all lanes."""
         require_everyone(self, lanes, Scope.WORKGROUP)
         value = lanes.full(value_of(stmt.value, self, lanes))
         selected = np.zeros((), np.uint32) if stmt.lane is None else value_of(stmt.lane, self, lanes)
@@ -232,4 +236,5 @@ class Machine:
 
     @property
     def place(self) -> str:
+        """The statement that runs now, for messages."""
         return describe(self.chunk.plan.program.body, self.path)

@@ -13,8 +13,11 @@ from vyre_reference.vector.registers import Bools, Values, decode, encode, regis
 
 
 class VectorCells:
-    """The elements of one buffer. Workgroup and private memory of a chunk is one array: each workgroup or lane has
-    `count` elements of it, and `origins` tells every lane where its own begin (None: one array for all)."""
+    """The elements of one buffer.
+
+    Workgroup and private memory of a chunk is one array: each workgroup or lane has `count` elements of it, and
+    `origins` tells every lane where its own begin (None: one array for all).
+    """
 
     __slots__ = ("array", "buffer", "count", "origins")
 

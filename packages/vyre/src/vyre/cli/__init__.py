@@ -131,7 +131,7 @@ def main() -> None:
     \b
     Exit codes: 0 done and agreed, 1 a check failed, 2 wrong usage or input file,
     3 backend or device not available, 4 the dispatch failed.
-    """
+    """  # noqa: D301
     if "log" in os.environ.get("VYRE_OBSERVE", ""):
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-8s %(message)s"))

@@ -27,7 +27,7 @@ def cache() -> None:
     VYRE_CACHE       off, ro (read only) or rw (the default)
     VYRE_CACHE_DIR   the folder, instead of the user's cache folder
     VYRE_CACHE_SIZE  the bound, such as 64M
-    """
+    """  # noqa: D301
 
 
 @cache.command()

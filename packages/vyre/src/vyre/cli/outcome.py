@@ -89,6 +89,7 @@ class Answer:
         self.errors = Console(stderr=True, highlight=False)
 
     def json(self, document: Mapping[str, Any]) -> None:
+        """Print a document as indented JSON."""
         click.echo(json.dumps(document, indent=2))
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
@@ -107,8 +108,11 @@ class Answer:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Errors that carry a remedy, files that cannot be read or written, and memory that does not suffice become a
-        message and an exit code. `VYRE_DEBUG=1` shows their traceback too."""
+        """Turn errors into a message and an exit code.
+
+        These are errors that carry a remedy, files that cannot be read or written, and memory that does not suffice.
+        `VYRE_DEBUG=1` shows their traceback too.
+        """
         try:
             yield
         except BrokenPipeError:  # the reader of the output has seen enough

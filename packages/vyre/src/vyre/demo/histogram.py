@@ -34,6 +34,8 @@ def histogram_program() -> Program:
 
 
 def job(corpus: Corpus) -> Job:
+    """Count the bytes of a text by value, with atomics in workgroup memory."""
+
     def oracle() -> Mapping[str, Array]:
         return {"count": np.bincount(corpus.text, minlength=256).astype(np.uint32)}
 

@@ -31,4 +31,5 @@ class Job:
 
     @property
     def input_bytes(self) -> int:
+        """The size of all inputs, which rates are computed from."""
         return sum(a.nbytes for a in self.inputs.values())

@@ -68,6 +68,7 @@ def draw(steps: Array, width: int, height: int, limit: int, path: Path) -> str:
 
 
 def job(width: int, height: int, limit: int, path: Path) -> Job:
+    """Iterate the points of a plane, and write an image of the counts."""
     view = np.array([LEFT, TOP, WIDTH_OF_PLANE / width], np.float32)
 
     def oracle() -> Mapping[str, Array]:

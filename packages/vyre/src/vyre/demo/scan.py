@@ -95,6 +95,8 @@ def occurrences(text: bytes, word: bytes) -> int:
 
 
 def job(corpus: Corpus) -> Job:
+    """Count the occurrences of words in a text."""
+
     def oracle() -> Mapping[str, Array]:
         text = corpus.text.tobytes()
         return {"count": np.array([occurrences(text, w) for w in WORDS], np.uint32)}

@@ -15,6 +15,7 @@ from vyre_foundation.functions import min as least, rotr
 
 
 def primes(count: int) -> list[int]:
+    """Give the first primes, from which SHA-256 takes its constants."""
     found: list[int] = []
     candidate = 2
     while len(found) < count:
@@ -91,6 +92,7 @@ def sha256_program() -> Program:
 
 
 def job(corpus: Corpus) -> Job:
+    """Compute the SHA-256 of every text of a corpus, one invocation for each."""
     sizes = np.array([len(c) for c in corpus.contents], np.uint32)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.uint32)
     data = np.frombuffer(b"".join(corpus.contents), np.uint8)

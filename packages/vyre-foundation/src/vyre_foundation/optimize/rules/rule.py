@@ -93,6 +93,7 @@ class Survives:
         return f"{self.variable.name} is a value of {self.type}"
 
     def accept(self, dtype: DType, other: DType, value: Scalar) -> bool:
+        """Whether `value` of `dtype` is the same after a conversion to `other` and back."""
         return value == value and to_bits(dtype, cast(other, dtype, cast(dtype, other, value))) == to_bits(dtype, value)
 
 

@@ -53,8 +53,11 @@ class TooMuch(Exception):
 
 
 class Collector:
-    """Walks the statements with their guards. `used` are the locals that some expression reads. `is_constant` says
-    whether an expression has one value for all invocations, at all times."""
+    """Walks the statements with their guards.
+
+    `used` are the locals that some expression reads. `is_constant` says whether an expression has one value for all
+    invocations, at all times.
+    """
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Collector:
         self._visits = 0
 
     def collect(self) -> list[MemoryAccess]:
+        """Give the accesses of the whole program to memory that invocations share, in program order."""
         self._body(self._outline.top, EVERYWHERE)
         return self.accesses
 

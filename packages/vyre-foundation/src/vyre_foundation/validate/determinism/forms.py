@@ -41,18 +41,20 @@ class LeafOrder(dict[Expr, int]):
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """``const + Σ terms[m] · Π m``"""
+    """A polynomial ``const + Σ terms[m] · Π m`` with integer coefficients."""
 
     const: int
     terms: Mapping[Monomial, int]
 
     def plus(self, other: Polynomial, factor: int = 1) -> Polynomial:
+        """Give the sum of this one and `factor` times the other."""
         terms = dict(self.terms)
         for monomial, coefficient in other.terms.items():
             terms[monomial] = terms.get(monomial, 0) + factor * coefficient
         return Polynomial(self.const + factor * other.const, {m: c for m, c in terms.items() if c})
 
     def times(self, other: Polynomial, order: LeafOrder) -> Polynomial:
+        """Give the product; `order` sorts the factors of its monomials."""
         total = Polynomial(self.const * other.const, {})
         total = total.plus(Polynomial(0, self.terms), other.const).plus(Polynomial(0, other.terms), self.const)
         for (a, x), (b, y) in product(self.terms.items(), other.terms.items()):
@@ -77,6 +79,7 @@ class Polynomial:
 
     @property
     def is_small(self) -> bool:
+        """Whether it is worth following: few terms, of low degree."""
         return len(self.terms) <= MAX_TERMS and all(len(m) <= MAX_DEGREE for m in self.terms)
 
     @property

@@ -35,6 +35,7 @@ class Reasons:
 
 
 def too_large() -> Finding:
+    """Give the finding for a program whose analysis would take too long (D005)."""
     message = "the program has too many expressions in too many statements for a proof"
     return Finding("D005", "body", message, "bind what several statements share to locals")
 
