@@ -16,7 +16,7 @@ def test_all_names_are_there() -> None:
 
 
 def test_there_is_nothing_else() -> None:
-    with pytest.raises(AttributeError, match="vyre attribute rnu"):
+    with pytest.raises(AttributeError, match="'vyre' has no attribute 'rnu'"):
         vyre.rnu  # noqa: B018
 
 
