@@ -149,8 +149,8 @@ def test_opinions_that_disagree_are_nobodys_failure(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Suite, "specs", lambda self, seed: [Spec(case.address, lie)])
     report = prove(["reference"])
     assert {cell.state for cell in report.cells} == {State.SKIPPED}
-    assert {d.opinion for d in report.disagreements} == {"scalar", "vector", "optimized", "numpy"}
-    assert report.exit is Exit.DISAGREEMENT
+    assert {d.opinion for d in report.mismatches} == {"scalar", "vector", "optimized", "numpy"}
+    assert report.exit is Exit.MISMATCH
 
 
 def test_an_error_of_the_suite_itself_ends_the_run() -> None:

@@ -112,18 +112,18 @@ def _address(facts: Mapping[str, Any]) -> Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class Mismatch:
     """An opinion that is not the case's: the suite is in doubt, and no backend is judged by the case."""
 
     address: Address
     opinion: str
-    quarrel: str
+    reason: str
 
     def to_json(self) -> dict[str, Any]:
-        return {"case": str(self.address), "opinion": self.opinion, "quarrel": self.quarrel}
+        return {"case": str(self.address), "opinion": self.opinion, "reason": self.reason}
 
     @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> Disagreement:
+    def from_json(cls, facts: Mapping[str, Any]) -> Mismatch:
         return checked(cls, without(facts, "case"), address=_address(facts))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from vyre_conform.address import Query
 from vyre_conform.bench import CaseRunner
 from vyre_conform.case import Case, Size, Spec
-from vyre_conform.cell import Cell, Disagreement, Undecided
+from vyre_conform.cell import Cell, Mismatch, Undecided
 from vyre_conform.gaps import gaps_of
 from vyre_conform.host import code_digest, git_facts, host_facts, versions
 from vyre_conform.oracle import Verdict
@@ -139,7 +139,7 @@ class _Proof:
             bench.begin(self._note)
         done = Counter(cell.key for cell in self.result.cells)
         left = [spec for spec in specs if any((str(a), b.backend) not in done for a in spec.cells for b in working)]
-        known = {quarrel.address for quarrel in self.result.disagreements}
+        known = {mismatch.address for mismatch in self.result.mismatches}
         try:
             for case, verdict in settled(left, self.seed, self.suite.seconds, self.jobs):
                 if case.address not in known:
@@ -168,10 +168,10 @@ class _Proof:
                 self.journal.write({"undecided": late.to_json()})
             if not verdict.undecided and self.result.undecided.pop(case.address, None) is not None:
                 self.journal.write({"decided": str(case.address)})
-            for opinion, words in verdict.disagreements.items():
-                quarrel = Disagreement(case.address, opinion, words)
-                self.result.disagreements.append(quarrel)
-                self.journal.write({"disagreement": quarrel.to_json()})
+            for opinion, words in verdict.mismatches.items():
+                mismatch = Mismatch(case.address, opinion, words)
+                self.result.mismatches.append(mismatch)
+                self.journal.write({"mismatch": mismatch.to_json()})
             if not verdict.undecided:  # else it is asked about again, and counted then
                 self.coverage.update(verdict.coverage)
             self.watch.settled(case, verdict)

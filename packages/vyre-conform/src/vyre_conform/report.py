@@ -44,7 +44,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The report as plain data, cells in the order in which they ended up."""
         return {
-            "format": 2,
+            "format": 3,
             "task": self.run.task.to_json(),
             "host": dict(self.run.host),
             "sources": dict(self.run.sources),
@@ -53,7 +53,7 @@ class Report:
             "exit": int(self.exit),
             "backends": [asdict(hello) for hello in self.run.backends],
             "cells": [cell.to_json() for cell in self.run.cells],
-            "disagreements": [quarrel.to_json() for quarrel in self.run.disagreements],
+            "mismatches": [mismatch.to_json() for mismatch in self.run.mismatches],
             "undecided": [late.to_json() for late in self.run.undecided.values()],
             "coverage": {".".join(kind): count for kind, count in sorted(self.run.coverage.items())},
             "executed": [asdict(row) | {"missing": [".".join(kind) for kind in row.missing]} for row in self.executed],

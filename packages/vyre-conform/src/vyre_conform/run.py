@@ -18,12 +18,12 @@ from typing import Any
 from blake3 import blake3
 
 from vyre_conform.address import Address, parse_address
-from vyre_conform.cell import Cell, Disagreement, State, Undecided
+from vyre_conform.cell import Cell, Mismatch, State, Undecided
 from vyre_conform.plain import checked, read_json, require, texts
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
 
-FORMAT = 3
+FORMAT = 4
 WHOLE = (1, 1)
 
 
@@ -38,7 +38,7 @@ class Exit(IntEnum):
     """A query that means nothing, or a file that cannot be read."""
     UNAVAILABLE = 3
     """A backend that was asked for cannot run here, or none can: a run without a cell proves nothing."""
-    DISAGREEMENT = 4
+    MISMATCH = 4
     """The opinions disagree about a case: the suite, not a backend, is in doubt."""
     INCOMPLETE = 5
     """Nothing is wrong so far, and cells are missing: the run was interrupted, or an opinion did not come in time."""
@@ -122,7 +122,7 @@ class Run:
     """What git says of the checkout when the run began; empty outside of one."""
     backends: list[Hello] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
-    disagreements: list[Disagreement] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
     undecided: dict[Address, Undecided] = field(default_factory=dict)
     """Cases without a verdict so far, by address: they have no cells."""
     coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -147,8 +147,8 @@ class Run:
     def exit(self) -> Exit:
         if self.bad():
             return Exit.FAILED
-        if self.disagreements:
-            return Exit.DISAGREEMENT
+        if self.mismatches:
+            return Exit.MISMATCH
         if self.undecided:
             return Exit.INCOMPLETE
         if not self.cells or any(hello.problem for hello in self.backends):
@@ -179,8 +179,8 @@ class Run:
                 if all(cell.backend != hello.backend for hello in self.backends):
                     raise ValueError(f"no backend {cell.backend!r} took part in the run")
                 self.cells.append(cell)
-            case {"disagreement": facts}:
-                self.disagreements.append(Disagreement.from_json(facts))
+            case {"mismatch": facts}:
+                self.mismatches.append(Mismatch.from_json(facts))
             case {"undecided": facts}:
                 late = Undecided.from_json(facts)
                 self.undecided[late.address] = late
@@ -198,7 +198,7 @@ class Run:
         """All of a complete run, as `take` takes it."""
         yield header(self)
         yield from ({"backend": asdict(hello)} for hello in self.backends)
-        yield from ({"disagreement": d.to_json()} for d in self.disagreements)
+        yield from ({"mismatch": d.to_json()} for d in self.mismatches)
         yield from ({"cell": cell.to_json()} for cell in self.cells)
         if self.coverage:
             yield {"coverage": {".".join(kind): count for kind, count in sorted(self.coverage.items())}}
@@ -293,7 +293,7 @@ def merge(runs: Sequence[Run]) -> Run:
     merged.cells = [cell for run in ordered for cell in run.cells]
     if problem := merged.missing:
         raise RunsDiffer(problem, fix="run the shards again")
-    merged.disagreements = [quarrel for run in ordered for quarrel in run.disagreements]
+    merged.mismatches = [mismatch for run in ordered for mismatch in run.mismatches]
     for run in ordered:
         merged.coverage.update(run.coverage)
     merged.seconds, merged.is_complete = sum(run.seconds for run in ordered), True

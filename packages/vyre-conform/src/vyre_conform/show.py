@@ -120,9 +120,9 @@ def show(report: Report, console: Console) -> None:
         _failure(failure, run.task.seed, console)
     if len(failures) > SHOWN:
         console.print(f"… and {len(failures) - SHOWN} other failures: --json FILE has all of them")
-    for quarrel in run.disagreements[:SHOWN]:
-        words = escape(quarrel.quarrel)
-        console.print(f"[magenta]opinions disagree[/] {quarrel.address}: {quarrel.opinion} says: {words}")
+    for mismatch in run.mismatches[:SHOWN]:
+        words = escape(mismatch.reason)
+        console.print(f"[magenta]opinions disagree[/] {mismatch.address}: {mismatch.opinion} says: {words}")
     for late in list(run.undecided.values())[:SHOWN]:
         console.print(f"[magenta]undecided[/] {late.address}: {late.opinion}: {escape(late.why)}", soft_wrap=True)
     if report.kills:
@@ -223,7 +223,7 @@ VERDICTS = {
     Exit.PROVEN: "Proven",
     Exit.FAILED: "Failed",
     Exit.UNAVAILABLE: "A backend is missing",
-    Exit.DISAGREEMENT: "The opinions disagree",
+    Exit.MISMATCH: "The opinions disagree",
     Exit.INCOMPLETE: "Not complete",
 }
 

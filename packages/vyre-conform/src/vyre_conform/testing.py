@@ -105,7 +105,7 @@ def _judged(spec: Spec, backend: str, seed: int, execute: Any) -> list[Cell]:
     if verdict.undecided:
         return skip(case, backend, verdict.why_not)
     if not verdict.is_settled:
-        raise AssertionError(f"{case.address}: the opinions disagree: {verdict.disagreements}")
+        raise AssertionError(f"{case.address}: the opinions disagree: {verdict.mismatches}")
     outcome: Outcome = execute(case.launch)
     return judge(case, verdict, backend, outcome)
 

@@ -100,8 +100,8 @@ def test_witnesses_come_first() -> None:
 def test_the_opinions_agree(group: str) -> None:
     cases = [spec for spec in SPECS if spec.address.group == group]
     some = cases[:: 1 + len(cases) // 60]  # a run of the suite itself asks about all of them
-    quarrels = {str(spec.address): settle(built(spec)).disagreements for spec in some}
-    assert not {case: found for case, found in quarrels.items() if found}
+    mismatches = {str(spec.address): settle(built(spec)).mismatches for spec in some}
+    assert not {case: found for case, found in mismatches.items() if found}
 
 
 def named(query: str) -> Spec:
@@ -137,4 +137,4 @@ def test_a_wrong_expectation_is_the_suites_fault() -> None:
     from dataclasses import replace
 
     wrong = replace(case, expected=Exactly((bytes(len(case.expected.outputs[0])),)))
-    assert set(settle(wrong).disagreements) == {"scalar", "vector", "optimized", "numpy"}
+    assert set(settle(wrong).mismatches) == {"scalar", "vector", "optimized", "numpy"}

@@ -25,7 +25,7 @@ def only(comments: str) -> CorpusRun:
 def test_every_file_has_runs_and_every_opinion_agrees_with_them() -> None:
     assert {spec.address.name for spec in specs()} == set(texts())
     for spec in specs():
-        assert settle(spec.case()).disagreements == {}
+        assert settle(spec.case()).mismatches == {}
 
 
 def test_a_run_is_what_is_written() -> None:

@@ -11,7 +11,7 @@ import pytest
 from vyre_conform import Cell, Query, Run, State, Suite, prove
 from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated
-from vyre_conform.cell import Disagreement
+from vyre_conform.cell import Mismatch
 from vyre_conform.certificate import (
     BadCertificate,
     Certificate,
@@ -86,13 +86,13 @@ def test_other_files_are_no_certificates(text: str, tmp_path: Path) -> None:
 
 def test_nothing_is_certified_that_proves_nothing(run: Run) -> None:
     bad = replace(run.cells[0], state=State.FAIL, reason="it lies")
-    quarrel = Disagreement(address("traps", "one"), "numpy", "it is 4")
+    mismatch = Mismatch(address("traps", "one"), "numpy", "it is 4")
     wrong = {
         "no cell was judged": replace(run, cells=[]),
         "the run is not complete": replace(run, is_complete=False),
         "it is one shard of a run": replace(run, task=replace(run.task, shard=(1, 2))),
         "1 cells failed": replace(run, cells=[bad, *run.cells[1:]]),
-        "the opinions disagree about 1 cases": replace(run, disagreements=[quarrel]),
+        "the opinions disagree about 1 cases": replace(run, mismatches=[mismatch]),
         "VYRE_SHADOW is set": replace(run, host={**run.host, "VYRE_SHADOW": "always"}),
         "the reference alone": replace(run, backends=[replace(run.backends[0], backend="reference")]),
         "did not run: no device": replace(run, backends=[*run.backends, replace(run.backends[0], problem="no device")]),

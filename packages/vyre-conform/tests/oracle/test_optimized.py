@@ -23,4 +23,4 @@ def test_an_optimizer_that_is_wrong_disagrees(monkeypatch: pytest.MonkeyPatch) -
     case = spec.case()
     assert settle(case).is_settled
     monkeypatch.setattr(evaluators, "optimize", forgetting_stores)
-    assert set(settle(case).disagreements) == {"optimized"}
+    assert set(settle(case).mismatches) == {"optimized"}

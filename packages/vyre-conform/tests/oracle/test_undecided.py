@@ -47,7 +47,7 @@ def test_it_is_undecided(name: str, slow: Callable[[str, str], None]) -> None:
     slow(name, one.launch.program.name)
     found = settle(one)
     assert found.undecided == {name: "no answer within 60 s"}
-    assert found.disagreements == {}
+    assert found.mismatches == {}
     assert not found.is_settled
     assert found.why_not == f"undecided, {name}: no answer within 60 s"
 
@@ -55,14 +55,14 @@ def test_it_is_undecided(name: str, slow: Callable[[str, str], None]) -> None:
 def test_a_random_program_is_decided_by_no_opinion_alone(slow: Callable[[str, str], None]) -> None:
     one = case("fuzz:narrow:seed=4")
     slow("scalar", one.launch.program.name)
-    assert settle(one).disagreements == {}
+    assert settle(one).mismatches == {}
     assert settle(one).undecided == {"scalar": "no answer within 60 s"}
 
 
 def test_a_budget_of_time_that_is_really_spent() -> None:
     found = settle(case("programs:sha256"), seconds=1e-6)
     assert set(found.undecided) == {"scalar", "vector", "optimized"}
-    assert found.disagreements == {}
+    assert found.mismatches == {}
 
 
 def test_a_run_is_not_complete_and_goes_on(slow: Callable[[str, str], None], tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_run_is_not_complete_and_goes_on(slow: Callable[[str, str], None], tmp
         found = prove(["reference"], SUITE, journal=path)
         assert found.exit is Exit.INCOMPLETE
         assert not found.is_complete
-        assert found.disagreements == []
+        assert found.mismatches == []
         named = {str(address) for address in found.undecided}
         assert "traps:one" in named
         assert named.isdisjoint(str(cell.address) for cell in found.cells)

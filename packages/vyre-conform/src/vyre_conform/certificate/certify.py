@@ -56,8 +56,8 @@ def _reasons(report: Report) -> Iterator[str]:
             yield f"{hello.backend} passes no cell"
     if bad := run.bad():
         yield f"{len(bad)} cells failed"
-    if run.disagreements:
-        yield f"the opinions disagree about {len(run.disagreements)} cases"
+    if run.mismatches:
+        yield f"the opinions disagree about {len(run.mismatches)} cases"
     if run.undecided:
         yield f"{len(run.undecided)} cases are undecided"
 

@@ -156,9 +156,9 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
             (cell,) = judge(case, verdict, backend, worker.ask(launch))
         found.cells.append(cell)
         console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False, soft_wrap=True)
-    for opinion, quarrel in verdict.disagreements.items():
-        console.print(f"opinions disagree: {opinion}: {quarrel}", markup=False)
-    sys.exit(Exit.DISAGREEMENT if verdict.disagreements else found.exit)
+    for opinion, reason in verdict.mismatches.items():
+        console.print(f"opinions disagree: {opinion}: {reason}", markup=False)
+    sys.exit(Exit.MISMATCH if verdict.mismatches else found.exit)
 
 
 @click.command()

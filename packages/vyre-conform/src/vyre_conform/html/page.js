@@ -40,7 +40,7 @@ function head() {
   const parts = [`${cells.length.toLocaleString("en")} cells on ${backends.length} backend${backends.length === 1 ? "" : "s"}`];
   parts.push(bad ? `${bad.toLocaleString("en")} of them wrong` : "none of them wrong");
   if (data.kills.length) parts.push(`${data.kills.length - survived} of ${data.kills.length} planted faults found`);
-  if (data.disagreements.length) parts.push(`${data.disagreements.length} cases in doubt`);
+  if (data.mismatches.length) parts.push(`${data.mismatches.length} cases in doubt`);
   if (data.undecided.length) parts.push(`${data.undecided.length} cases undecided`);
   at("summary").textContent = parts.join(", ");
   at("about").textContent = `Of: ${data.about}.`;
@@ -244,8 +244,8 @@ function facts() {
   for (const late of data.undecided) {
     at("facts").append(make("dt", {}, "undecided"), make("dd", {class: "mono"}, `${late.case}: ${late.opinion}: ${late.why}`));
   }
-  for (const quarrel of data.disagreements) {
-    at("facts").append(make("dt", {}, "in doubt"), make("dd", {class: "mono"}, `${quarrel.case}: ${quarrel.opinion}: ${quarrel.quarrel}`));
+  for (const mismatch of data.mismatches) {
+    at("facts").append(make("dt", {}, "in doubt"), make("dd", {class: "mono"}, `${mismatch.case}: ${mismatch.opinion}: ${mismatch.reason}`));
   }
 }
 

@@ -65,7 +65,7 @@ def page_data(report: Report, detailed: int = DETAILED, named_by: NamedBy = Name
             [row.family, row.kinds, row.executed, row.times, [".".join(kind[1:]) or kind[0] for kind in row.missing]]
             for row in report.executed
         ],
-        "disagreements": [quarrel.to_json() for quarrel in run.disagreements],
+        "mismatches": [mismatch.to_json() for mismatch in run.mismatches],
         "facts": _facts(run),
         "exit": int(report.exit),
         "seed": run.task.seed,

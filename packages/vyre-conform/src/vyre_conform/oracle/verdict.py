@@ -15,31 +15,31 @@ from vyre_reference.scalar import Coverage
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a case must give. `disagreements` maps an opinion to its quarrel: then no backend is judged by the case.
+    """What a case must give. `mismatches` maps an opinion to the reason: then no backend is judged by the case.
     `undecided` maps an opinion that did not come in time to the reason: then the case can be asked about again."""
 
     expected: Expected
-    disagreements: dict[str, str]
+    mismatches: dict[str, str]
     coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
     """How often the textbook evaluator executed each kind of node."""
     undecided: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_settled(self) -> bool:
-        return not self.disagreements and not self.undecided
+        return not self.mismatches and not self.undecided
 
     @property
     def why_not(self) -> str:
         """In words, why no backend is judged by the case."""
-        if self.disagreements:
-            return f"the opinions about this case disagree: {', '.join(self.disagreements)}"
+        if self.mismatches:
+            return f"the opinions about this case disagree: {', '.join(self.mismatches)}"
         return "; ".join(f"undecided, {opinion}: {why}" for opinion, why in self.undecided.items())
 
 
 def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
     """Ask every opinion about a case."""
     expected = case.expected
-    disagreements: dict[str, str] = {}
+    mismatches: dict[str, str] = {}
     undecided: dict[str, str] = {}
     coverage = Coverage()
     for name, evaluate in EVALUATORS.items():
@@ -47,19 +47,19 @@ def settle(case: Case, *, seconds: float = 60.0) -> Verdict:
         try:
             outcome = evaluate_case(case.launch, evaluate, seconds=seconds, **options)
         except Exception as error:  # an evaluator that fails is a finding, not the end of the run
-            disagreements[name] = f"{type(error).__name__}: {error}"
+            mismatches[name] = f"{type(error).__name__}: {error}"
             continue
         if _is_late(outcome, expected):
             undecided[name] = f"no answer within {seconds:g} s"
         elif isinstance(expected, AsEvaluated):
             expected = as_expected(outcome)
             if isinstance(expected, AsEvaluated):
-                disagreements[name] = describe(outcome)
+                mismatches[name] = describe(outcome)
         elif found := difference(case.launch, expected, outcome):
-            disagreements[name] = str(found)
+            mismatches[name] = str(found)
     if isinstance(expected, Exactly) and (found := difference(case.launch, expected, _arrays(case, expected))):
-        disagreements["numpy"] = str(found)
-    return Verdict(expected, disagreements, coverage.counts, {} if disagreements else undecided)
+        mismatches["numpy"] = str(found)
+    return Verdict(expected, mismatches, coverage.counts, {} if mismatches else undecided)
 
 
 def _is_late(outcome: Outcome, expected: Expected) -> bool:

@@ -32,9 +32,9 @@ from vyre_driver.testing.capabilities import (
     UNSHOWN,
     USES,
     contradictions,
-    disagreements,
     false_claim,
     false_timing,
+    mismatches,
 )
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -105,7 +105,7 @@ def profile_agrees(backend: VyreBackend) -> None:
     """The profile says what the queries and, of an engine, the target say, and the facts of subgroups fit together."""
     profile = backend.device_profile()
     require(profile.backend == backend.id(), "the profile names another backend")
-    for words in disagreements(backend):
+    for words in mismatches(backend):
         require(False, words)
     if isinstance(backend, EngineBackend):
         with backend.session() as device:

@@ -276,7 +276,7 @@ def false_timing(backend: VyreBackend) -> str:
     return ""
 
 
-def disagreements(backend: VyreBackend) -> Iterator[str]:
+def mismatches(backend: VyreBackend) -> Iterator[str]:
     """Where the profile of a backend and its queries do not say the same."""
     profile = backend.device_profile()
     for name in sorted({*USES, *UNSHOWN}):

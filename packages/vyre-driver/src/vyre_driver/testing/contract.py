@@ -52,9 +52,9 @@ from vyre_driver.testing.capabilities import (
     UNSHOWN,
     USES,
     contradictions,
-    disagreements,
     false_claim,
     false_timing,
+    mismatches,
 )
 from vyre_driver.testing.witnesses import TAG, WitnessProgram, counting, doubling, in_place, permuted, trapping
 from vyre_foundation import build
@@ -93,7 +93,7 @@ class BackendContract(ABC):
     def test_its_profile_is_what_its_queries_answer(self) -> None:
         with self.backend() as backend:
             assert backend.device_profile().backend == backend.id()
-            assert list(disagreements(backend)) == []
+            assert list(mismatches(backend)) == []
 
     def test_its_profile_is_what_its_target_has_words_for(self) -> None:
         """Of an engine: what it has itself is what its emitter spells."""
