@@ -28,8 +28,6 @@ def classes(root: Path) -> dict[str, list[Path]]:
     """The files that declare each public class, relative to `packages`."""
     found = defaultdict(list)
     for file in sorted((root / "packages").glob("*/src/**/*.py")):
-        if "vyre_driver/engine/" in file.as_posix():
-            continue
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(file.relative_to(root / "packages"))

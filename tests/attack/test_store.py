@@ -280,7 +280,7 @@ with closing(opened()) as store:
     store.put(replace(A, key="00"), b"payload", 1)
 child = fork(hold, None)
 os.waitpid(child, os.WUNTRACED)
-database.PATIENCE_S = 0.3
+database.BUSY_TIMEOUT_S = 0.3
 with closing(opened()) as store:
     assert store.get(replace(A, key="00")) == b"payload"
     started = time.monotonic()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vyre_conform import Run, State, Suite, prove
-from vyre_conform.bench import TOGETHER
+from vyre_conform.bench import COMPILED_AT_ONCE
 from vyre_conform.outcome import Raised, Returned
 from vyre_conform.suite import random_specs
 from vyre_conform.worker import NamedBy, Worker
@@ -20,8 +20,8 @@ def proven(name: str, suite: Suite = SIX, reproducers: Path | None = None) -> Ru
 
 def test_programs_that_are_well_together() -> None:
     """More than are taken at once, so that the last ones are fewer."""
-    run = proven("RIGHT", Suite(queries=(), fuzz=TOGETHER + 3, repeats=1))
-    assert len(run.cells) == TOGETHER + 3
+    run = proven("RIGHT", Suite(queries=(), fuzz=COMPILED_AT_ONCE + 3, repeats=1))
+    assert len(run.cells) == COMPILED_AT_ONCE + 3
     assert {cell.state for cell in run.cells} == {State.PASS}
     assert run.is_complete
 

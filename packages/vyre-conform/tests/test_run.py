@@ -9,7 +9,7 @@ import pytest
 
 from vyre_conform import Cell, Query, Run, State, Suite, Task, merge, prove, read_run, write_run
 from vyre_conform.address import address
-from vyre_conform.cell import Digests, Mismatch
+from vyre_conform.cell import Digests, OracleMismatch
 from vyre_conform.prove import Watch
 from vyre_conform.run import BadRun, RunsDiffer
 from vyre_conform.worker import Hello
@@ -183,7 +183,7 @@ def test_everything_survives_the_file(tmp_path: Path) -> None:
         log="gone\n", reproducer="x.vyre",
     )  # fmt: skip
     run = Run(task=task, host={"cores": "2"}, backends=[Hello("b", "1", {"device": "d"}, "p", "f")], cells=[cell])
-    run.mismatches.append(Mismatch(cell.address, "numpy", "3"))
+    run.mismatches.append(OracleMismatch(cell.address, "numpy", "3"))
     run.coverage["load", "u8", "storage"] = 12
     run.seconds, run.is_complete = 2.5, True
     run.digest = write_run(run, tmp_path / "run")

@@ -26,9 +26,9 @@ from vyre_conform.reproducer import write_reproducer
 from vyre_conform.suite import Suite
 from vyre_conform.worker import Cancelled, Hello, NamedBy, Worker
 
-AHEAD = 16
+QUEUED = 16
 """Cases that are worked out before the slowest backend asks for them."""
-TOGETHER = 20
+COMPILED_AT_ONCE = 20
 """Random programs that are compiled together."""
 POLL = 0.2
 """Seconds after which an idle thread looks whether the bench was cancelled."""
@@ -51,7 +51,7 @@ class CaseRunner:
     reproducers: Path | None
     error: Exception | None = None
     """What went wrong in the suite itself."""
-    _cases: queue.Queue[Item | None] = field(default_factory=lambda: queue.Queue(AHEAD))
+    _cases: queue.Queue[Item | None] = field(default_factory=lambda: queue.Queue(QUEUED))
     _threads: list[threading.Thread] = field(default_factory=list)
     _minimised: int = 0
     _is_cancelled: bool = False
@@ -106,7 +106,7 @@ class CaseRunner:
     def _next(self) -> tuple[list[Item], bool]:
         """One case, or several random programs; and whether more may come."""
         items: list[Item] = []
-        while len(items) < TOGETHER:
+        while len(items) < COMPILED_AT_ONCE:
             item = self._taken()
             if item is None:
                 return items, False
@@ -131,7 +131,7 @@ class CaseRunner:
         share = (time.perf_counter() - started) / len(programs)
         cells = [cell for item in items for cell in self._judge(worker, *item, share, is_prepared=True)]
         if not isinstance(prepared, Returned) and not any(cell.state.is_bad for cell in cells):
-            cells[-1] = _failed_together(cells, prepared)
+            cells[-1] = _failed_at_once(cells, prepared)
         return cells
 
     def _judge(
@@ -181,7 +181,7 @@ def _is_random(case: Case) -> bool:
     return case.address.group == "fuzz"
 
 
-def _failed_together(cells: Sequence[Cell], outcome: Outcome) -> Cell:
+def _failed_at_once(cells: Sequence[Cell], outcome: Outcome) -> Cell:
     """The last of cells that are all well, though compiling them together was not."""
     state, words = State.FAIL, ""
     match outcome:

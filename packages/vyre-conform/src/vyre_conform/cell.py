@@ -89,8 +89,8 @@ class Cell:
         facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("address", "digests")}
         facts |= {"state": self.state.value, "seconds": round(self.seconds, 4), "digests": digests}
         facts["window"] = asdict(self.window) if self.window else None
-        said = {k: v for k, v in facts.items() if v not in ("", None, {}) and not (k == "differing" and v == 0)}
-        return {"case": str(self.address)} | said
+        stated = {k: v for k, v in facts.items() if v not in ("", None, {}) and not (k == "differing" and v == 0)}
+        return {"case": str(self.address)} | stated
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
@@ -112,7 +112,7 @@ def _address(facts: Mapping[str, Any]) -> Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class OracleMismatch:
     """An opinion that is not the case's: the suite is in doubt, and no backend is judged by the case."""
 
     address: Address
@@ -123,7 +123,7 @@ class Mismatch:
         return {"case": str(self.address), "opinion": self.opinion, "reason": self.reason}
 
     @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> Mismatch:
+    def from_json(cls, facts: Mapping[str, Any]) -> OracleMismatch:
         return checked(cls, without(facts, "case"), address=_address(facts))
 
 

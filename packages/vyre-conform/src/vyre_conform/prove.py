@@ -16,7 +16,7 @@ from pathlib import Path
 from vyre_conform.address import Query
 from vyre_conform.bench import CaseRunner
 from vyre_conform.case import Case, Size, Spec
-from vyre_conform.cell import Cell, Mismatch, Undecided
+from vyre_conform.cell import Cell, OracleMismatch, Undecided
 from vyre_conform.gaps import gaps_of
 from vyre_conform.host import code_digest, git_facts, host_facts, versions
 from vyre_conform.oracle import Verdict
@@ -169,7 +169,7 @@ class _Proof:
             if not verdict.undecided and self.result.undecided.pop(case.address, None) is not None:
                 self.journal.write({"decided": str(case.address)})
             for opinion, words in verdict.mismatches.items():
-                mismatch = Mismatch(case.address, opinion, words)
+                mismatch = OracleMismatch(case.address, opinion, words)
                 self.result.mismatches.append(mismatch)
                 self.journal.write({"mismatch": mismatch.to_json()})
             if not verdict.undecided:  # else it is asked about again, and counted then

@@ -18,7 +18,7 @@ from typing import Any
 from blake3 import blake3
 
 from vyre_conform.address import Address, parse_address
-from vyre_conform.cell import Cell, Mismatch, State, Undecided
+from vyre_conform.cell import Cell, OracleMismatch, State, Undecided
 from vyre_conform.plain import checked, read_json, require, texts
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
@@ -122,7 +122,7 @@ class Run:
     """What git says of the checkout when the run began; empty outside of one."""
     backends: list[Hello] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
-    mismatches: list[Mismatch] = field(default_factory=list)
+    mismatches: list[OracleMismatch] = field(default_factory=list)
     undecided: dict[Address, Undecided] = field(default_factory=dict)
     """Cases without a verdict so far, by address: they have no cells."""
     coverage: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -180,7 +180,7 @@ class Run:
                     raise ValueError(f"no backend {cell.backend!r} took part in the run")
                 self.cells.append(cell)
             case {"mismatch": facts}:
-                self.mismatches.append(Mismatch.from_json(facts))
+                self.mismatches.append(OracleMismatch.from_json(facts))
             case {"undecided": facts}:
                 late = Undecided.from_json(facts)
                 self.undecided[late.address] = late

@@ -11,7 +11,7 @@ import pytest
 from vyre_conform import Cell, Query, Run, State, Suite, prove
 from vyre_conform.address import address
 from vyre_conform.case import AsEvaluated
-from vyre_conform.cell import Mismatch
+from vyre_conform.cell import OracleMismatch
 from vyre_conform.certificate import (
     BadCertificate,
     Certificate,
@@ -86,7 +86,7 @@ def test_other_files_are_no_certificates(text: str, tmp_path: Path) -> None:
 
 def test_nothing_is_certified_that_proves_nothing(run: Run) -> None:
     bad = replace(run.cells[0], state=State.FAIL, reason="it lies")
-    mismatch = Mismatch(address("traps", "one"), "numpy", "it is 4")
+    mismatch = OracleMismatch(address("traps", "one"), "numpy", "it is 4")
     wrong = {
         "no cell was judged": replace(run, cells=[]),
         "the run is not complete": replace(run, is_complete=False),

@@ -77,7 +77,7 @@ def test_a_fault_that_does_not_fit_any_more_is_no_kill(monkeypatch: pytest.Monke
     with Cases(cells("traps:one"), 0) as few:
         kill = hunt(FEW[Layer.HOST], few)
     assert (kill.by, kill.tried) == (None, 1)
-    assert kill.how == "it does not fit any more: emit() takes 2 positional arguments but 3 were given"
+    assert kill.how == "it is stale: emit() takes 2 positional arguments but 3 were given"
 
 
 def test_a_case_that_the_right_backend_fails_is_no_kill() -> None:

@@ -68,9 +68,9 @@ def device_count() -> int:
     count = ctypes.c_int(0)
     status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
     if status or not count.value:
-        said = f" (status {status} of the CUDA driver)" if status else ""
+        status_text = f" (status {status} of the CUDA driver)" if status else ""
         fix = "look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES"
-        raise BackendUnavailable(BACKEND, f"NVIDIA's driver sees no GPU{said}", fix=fix)
+        raise BackendUnavailable(BACKEND, f"NVIDIA's driver sees no GPU{status_text}", fix=fix)
     return count.value
 
 

@@ -81,10 +81,10 @@ def _headers() -> tuple[list[bytes], list[bytes]]:
 def _bytes(size_of: Any, get: Any, program: Any) -> bytes:
     status, size = size_of(program)
     _require(status)
-    room: bytes = b"\0" * size  # the bindings write into it
-    (status,) = get(program, room)
+    buffer: bytes = b"\0" * size  # the bindings write into it
+    (status,) = get(program, buffer)
     _require(status)
-    return room
+    return buffer
 
 
 def _text(size_of: Any, get: Any, program: Any) -> str:

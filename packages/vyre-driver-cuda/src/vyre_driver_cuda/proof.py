@@ -31,7 +31,7 @@ GRID_BARRIER = "grid barrier"
 
 
 LANES = 32
-ROUNDS = 8
+REPEATS = 8
 
 Words = npt.NDArray[Any]
 AnyPort = DevicePort[Any, Any, Any]
@@ -99,7 +99,7 @@ def wrong_atomics(port: AnyPort) -> Iterator[str]:
         ops = [op for op in AtomicOp if (op, t) in port.target().atomics]
         with program(f"prove_atomics_{t}", workgroup_size=LANES) as p:
             cells, olds = p.read_write("cells", t, CASES * len(ops)), p.write("olds", t, CASES * len(ops))
-            shared, room = p.read_write("shared", t, 3), p.workgroup("room", t, 1)
+            shared, counter = p.read_write("shared", t, 3), p.workgroup("room", t, 1)
             i = p.global_id(0)
             for number, op in enumerate(ops):
                 at = number * CASES + i
@@ -107,10 +107,10 @@ def wrong_atomics(port: AnyPort) -> Iterator[str]:
             shared.atomic_add(0, 1)
             shared.atomic_min(1, i.cast(t))
             shared.atomic_max(2, i.cast(t))
-            room.atomic_add(0, 1)
+            counter.atomic_add(0, 1)
             p.barrier()
             with p.if_(p.local_id(0) == 0):
-                shared.atomic_add(0, room[0])
+                shared.atomic_add(0, counter[0])
         start = [bits for _ in ops for bits in patterns(t)]
         cell_bits, old_bits, all_bits = run(port, p.build(), [_words(t, start), _words(t, [0, CASES, 0])])
         for number, op in enumerate(ops):
@@ -182,10 +182,10 @@ def wrong_grid_barriers(port: AnyPort) -> Iterator[str]:
     if not port.target().grid_barrier:
         return
     with program("prove_grid_barrier", workgroup_size=LANES) as p:
-        came, cells, wrong = p.scratch("came", u32, ROUNDS), p.scratch("cells", u32, CASES), p.write("wrong", u32, 1)
+        came, cells, wrong = p.scratch("came", u32, REPEATS), p.scratch("cells", u32, CASES), p.write("wrong", u32, 1)
         group, groups = p.workgroup_id(0), p.num_workgroups(0)
         writers = p.let(apply("min", groups, CASES))
-        with p.range(0, ROUNDS) as n:
+        with p.range(0, REPEATS) as n:
             with p.if_(p.local_id(0) == 0):
                 came.atomic_add(n, 1)
                 with p.if_(group < writers):

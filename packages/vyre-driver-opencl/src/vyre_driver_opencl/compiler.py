@@ -65,12 +65,12 @@ def load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program:
 def _built(
     program: cl.Program, device: cl.Device, options: tuple[str, ...], wait_limit: WaitLimit | None
 ) -> cl.Program:
-    said: list[str] = []
+    output: list[str] = []
     build_it = partial(aside.build, program, device, (*OPTIONS, *options))
-    with _standard_error_into(said):
+    with _standard_error_into(output):
         failed = build_it() if wait_limit is None else aside.AsyncCall(build_it).result(wait_limit, "compilation")
-    said.append(program.get_build_info(device, cl.program_build_info.LOG) or "")  # type: ignore[no-untyped-call]
-    log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, said))))
+    output.append(program.get_build_info(device, cl.program_build_info.LOG) or "")  # type: ignore[no-untyped-call]
+    log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, output))))
     if failed:
         raise BuildFailed(log or f"clBuildProgram failed: {status_name(failed)}")
     if log:
@@ -82,8 +82,8 @@ _one_at_a_time = threading.Lock()
 
 
 @contextmanager
-def _standard_error_into(said: list[str]) -> Iterator[None]:
-    """Append to `said` what anything in the process, libraries included, writes to file descriptor 2 meanwhile."""
+def _standard_error_into(output: list[str]) -> Iterator[None]:
+    """Append to `output` what anything in the process, libraries included, writes to file descriptor 2 meanwhile."""
     with _one_at_a_time, _sink() as sink:
         try:
             saved = os.dup(2)
@@ -97,7 +97,7 @@ def _standard_error_into(said: list[str]) -> Iterator[None]:
             os.dup2(saved, 2)
             os.close(saved)
             sink.seek(0)
-            said.append(sink.read().decode("utf-8", "replace"))
+            output.append(sink.read().decode("utf-8", "replace"))
 
 
 def _sink() -> IO[bytes]:

@@ -147,10 +147,10 @@ def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
     if sharing is Sharing.NONE:
         return DeviceMemory(context, size)
     try:
-        room = np.empty(padded_size(size), np.uint8)
+        pooled = np.empty(padded_size(size), np.uint8)
     except MemoryError as error:
         raise DeviceOutOfMemory(size) from error
-    return HostMemory(context, sharing, staggered(room, size))
+    return HostMemory(context, sharing, staggered(pooled, size))
 
 
 def wrap(context: cl.Context, sharing: Sharing, foreign: object) -> HostMemory | None:

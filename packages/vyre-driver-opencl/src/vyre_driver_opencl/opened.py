@@ -80,10 +80,10 @@ def open_device(backend: str) -> OpenedDevice:
     raise BackendUnavailable(backend, f"no device can be used ({refused})", fix=reasons[0][1])
 
 
-def _open(backend: str, candidate: Candidate, together: Sequence[Candidate]) -> OpenedDevice:
-    """Open `together`, in which `candidate` is. One compiler makes the code of all, so the first proves for all."""
+def _open(backend: str, candidate: Candidate, siblings: Sequence[Candidate]) -> OpenedDevice:
+    """Open `siblings`, in which `candidate` is. One compiler makes the code of all, so the first proves for all."""
     require_linker(backend, candidate)
-    queues = tuple(sibling.device for sibling in together)
+    queues = tuple(sibling.device for sibling in siblings)
     device = queues[-1]
     with translated(backend), _lock:
         for one in queues:

@@ -120,11 +120,11 @@ POCL = "Portable Computing Language"
 def report(device: cl.Device) -> Reported:
     """Ask the device."""
     extensions = frozenset(device.extensions.split())
-    rounds = device.single_fp_config
+    modes = device.single_fp_config
     return Reported(
         extensions=extensions,
         f64="cl_khr_fp64" in extensions and bool(device.double_fp_config),
-        exact_division=bool(rounds & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
+        exact_division=bool(modes & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
         groups_as_loops=about.is_cpu(device) and device.platform.name == POCL,
         is_cpu=about.is_cpu(device),
     )

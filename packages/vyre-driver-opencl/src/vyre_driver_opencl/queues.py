@@ -52,11 +52,11 @@ _launch_ns: dict[int, float] = {}
 
 def _measured(queue: cl.CommandQueue) -> float:
     """The median time of the least command and the wait for it."""
-    room = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4)
+    cell = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4)
     times = []
     for _ in range(SAMPLES):
         started = time.perf_counter_ns()
-        cl.enqueue_fill(queue, room, np.zeros(1, np.uint8), 4)
+        cl.enqueue_fill(queue, cell, np.zeros(1, np.uint8), 4)
         queue.finish()
         times.append(time.perf_counter_ns() - started)
     return float(sorted(times)[SAMPLES // 2])

@@ -48,8 +48,8 @@ class DeviceOutOfMemory(BackendError):
     remedy = "use smaller buffers, or split the dispatch"
 
     def __init__(self, requested: int, available: int | None = None, *, fix: str = "", where: str = "") -> None:
-        room = "" if available is None else f", {available} are available"
-        message = f"the device is out of memory: {requested} bytes are needed{room}"
+        rest = "" if available is None else f", {available} are available"
+        message = f"the device is out of memory: {requested} bytes are needed{rest}"
         super().__init__(message, fix=fix, where=where, requested=requested, available=available)
 
 
@@ -81,8 +81,8 @@ class KernelCompileFailed(BackendError):
     remedy = "report the program with the emitted `source` and the compiler's `log`: valid programs must compile"
 
     def __init__(self, backend: str, log: str, *, source: str = "", fix: str = "", where: str = "") -> None:
-        said = log.strip() or "the compiler said nothing"
-        message = f"the compiler of {backend} refused the emitted source: {said}"
+        output = log.strip() or "the compiler said nothing"
+        message = f"the compiler of {backend} refused the emitted source: {output}"
         super().__init__(message, fix=fix, where=where, backend=backend, log=log, source=source)
 
     @property

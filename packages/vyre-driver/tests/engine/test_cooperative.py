@@ -41,8 +41,8 @@ def meeting(more: int = 0) -> Program:
     return p.build()
 
 
-def open_with(engine: Engine, room: int) -> Any:
-    return engine(spelled=SPELLED, profile=PROFILE, room=room)
+def open_with(engine: Engine, concurrent_groups: int) -> Any:
+    return engine(spelled=SPELLED, profile=PROFILE, concurrent_groups=concurrent_groups)
 
 
 def given(workgroups: int) -> list[np.ndarray[Any, Any]]:
@@ -51,7 +51,7 @@ def given(workgroups: int) -> list[np.ndarray[Any, Any]]:
 
 @pytest.mark.parametrize(("workgroups", "launches"), [(1, 1), (5, 1), (6, 3)])
 def test_barriers_are_inside_of_a_launch_that_fits(engine: Engine, workgroups: int, launches: int) -> None:
-    e, source = open_with(engine, room=5), meeting()
+    e, source = open_with(engine, concurrent_groups=5), meeting()
     e.backend.dispatch(source, given(workgroups))
     assert e.ports[0].count("launch") == launches
     e.backend.dispatch(source, given(workgroups))
@@ -60,14 +60,14 @@ def test_barriers_are_inside_of_a_launch_that_fits(engine: Engine, workgroups: i
 
 
 def test_nothing_is_compiled_for_a_grid_that_cannot_fit(engine: Engine) -> None:
-    e = open_with(engine, room=1000)
+    e = open_with(engine, concurrent_groups=1000)
     e.backend.dispatch(meeting(), given(17))  # 68 invocations of 64
     assert (e.ports[0].count("compile"), e.ports[0].count("launch")) == (1, 3)
     assert e.ports[0].count("side_by_side") == 0
 
 
 def test_both_kinds_of_code_are_kept(engine: Engine) -> None:
-    e = open_with(engine, room=5)
+    e = open_with(engine, concurrent_groups=5)
     for workgroups in (5, 6, 5, 6, 4):
         e.backend.dispatch(meeting(), given(workgroups))
     assert e.ports[0].count("compile") == 2
@@ -83,7 +83,7 @@ def test_both_kinds_of_code_are_kept(engine: Engine) -> None:
 def test_a_pipeline_has_one_code_for_grids_that_fit(
     engine: Engine, grid: Any, workgroups: int, compiles: int, launches: int
 ) -> None:
-    e, config = open_with(engine, room=5), DispatchConfig(grid_override=grid)
+    e, config = open_with(engine, concurrent_groups=5), DispatchConfig(grid_override=grid)
     pipeline = e.backend.compile_native(meeting(), config)
     assert e.ports[0].count("compile") == 1
     assert len(e.backend.emitted_source(meeting(), config).kernels) == (1 if grid != (17, 1, 1) else 3)
@@ -94,7 +94,7 @@ def test_a_pipeline_has_one_code_for_grids_that_fit(
 
 
 def test_programs_that_are_known_together_have_the_same_code(engine: Engine) -> None:
-    e, sources = open_with(engine, room=5), [meeting(), meeting(more=1), doubling()]
+    e, sources = open_with(engine, concurrent_groups=5), [meeting(), meeting(more=1), doubling()]
     e.backend.precompile(sources)
     assert e.ports[0].count("compile") == 1  # the one without barriers is alone, and is left to its pipeline
     for source in sources:
@@ -105,7 +105,7 @@ def test_programs_that_are_known_together_have_the_same_code(engine: Engine) -> 
 
 
 def test_a_cooperative_launch_that_does_not_fit_is_refused(engine: Engine) -> None:
-    e = open_with(engine, room=5)
+    e = open_with(engine, concurrent_groups=5)
     e.backend.dispatch(meeting(), given(5), COOPERATIVE)
     assert e.ports[0].count("launch") == 1
     with pytest.raises(UnsupportedFeature) as caught:
@@ -121,7 +121,7 @@ def test_a_program_without_barriers_is_asked_about_only_if_it_is_to_be_cooperati
     with program("plain", 4) as p:
         x = p.read_write("x", u32)
         x[p.global_id(0)] = 1
-    e = open_with(engine, room=5)
+    e = open_with(engine, concurrent_groups=5)
     e.backend.dispatch(p.build(), given(6))
     assert e.ports[0].count("side_by_side") == 0
     with pytest.raises(UnsupportedFeature, match="at most 5"):
@@ -132,7 +132,7 @@ def test_what_is_loaded_in_parts_is_not_cooperative(engine: Engine) -> None:
     """Code made ahead of time ends its launches at barriers: it serves every grid."""
     from vyre_driver.engine.artifact import compile_ahead, load_ahead
 
-    e = open_with(engine, room=5)
+    e = open_with(engine, concurrent_groups=5)
     made = compile_ahead(e.backend, "fake", meeting(), DispatchConfig())
     load_ahead(e.backend, made)
     before = e.ports[0].count("launch")

@@ -110,7 +110,7 @@ def marks() -> int:
     """What is left of processes that did not survive."""
     store = shared_store()
     assert store is not None
-    return sum(entry.kind == PayloadKind.BEGUN.value for entry in store.entries())
+    return sum(entry.kind == PayloadKind.IN_PROGRESS.value for entry in store.entries())
 
 
 def test_a_crash_in_a_guarded_process_is_an_error(

@@ -255,7 +255,7 @@ def _kernel_plan(kernel: Kernel, plan: LaunchPlan, lengths: Mapping[str, int], r
     return LaunchPlan(
         program=program,
         facts=validate(program, legalized=True),
-        grid=plan.grid_of_rows(row if kernel.arrangement.most > 1 else 1),
+        grid=plan.coarsened_grid(row if kernel.arrangement.most > 1 else 1),
         lengths={**lengths, **own},
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(OutputLayout(b.name, 0, lengths[b.name] * b.dtype.size) for b in program.outputs),

@@ -354,7 +354,7 @@ def test_a_full_disk_keeps_what_is_there(store: DiskStore, caplog: pytest.LogCap
 def test_a_busy_file_is_passed_over(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.put(A, b"payload", COST)
     store.close()
-    monkeypatch.setattr(database, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
     with closing(sqlite3.connect(store.settings.folder / database.FILE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert not store.put(B, b"payload", COST)
@@ -368,7 +368,7 @@ def test_a_lock_that_is_held_for_ever_is_not_waited_for_again_and_again(
 ) -> None:
     store.put(A, b"payload", COST)
     store.close()
-    monkeypatch.setattr(database, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.2)
     with closing(sqlite3.connect(store.settings.folder / database.FILE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         started = time.monotonic()

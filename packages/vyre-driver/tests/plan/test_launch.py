@@ -230,5 +230,5 @@ def test_unknown_limits_are_not_checked() -> None:
 )
 def test_workgroups_in_a_row(grid: Extent, most: int, workers: int, row: int, launched: int) -> None:
     plan = plan_launch(elementwise(), [4], DispatchConfig(grid_override=grid))
-    assert plan.workgroups_in_a_row(most, workers) == row
-    assert plan.grid_of_rows(row) == (launched, *grid[1:])
+    assert plan.workgroups_per_item(most, workers) == row
+    assert plan.coarsened_grid(row) == (launched, *grid[1:])

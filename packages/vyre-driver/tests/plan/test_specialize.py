@@ -4,7 +4,7 @@ import pytest
 
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.binding import BindingPlan
-from vyre_driver.plan.specialize import KEPT, SpecCacheKey, SpecMap, SpecValue, specialize
+from vyre_driver.plan.specialize import CACHED, SpecCacheKey, SpecMap, SpecValue, specialize
 from vyre_foundation.dtype import bool_, f32, i32, u8, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
@@ -58,7 +58,7 @@ def test_equal_values_give_one_object_and_other_values_another(general: Program)
     first = specialize(general, SpecMap.of(general, {"n": 2, "turn": 7}))
     assert specialize(parse(TEXT), SpecMap.of(general, {"turn": 7, "n": 2.0})) is first
     assert specialize(general, SpecMap.of(general, {"n": 2, "turn": 8})).fingerprint() != first.fingerprint()
-    for n in range(KEPT):
+    for n in range(CACHED):
         specialize(general, SpecMap.of(general, {"turn": 1000 + n}))
     again = specialize(general, SpecMap.of(general, {"n": 2, "turn": 7}))
     assert again is not first

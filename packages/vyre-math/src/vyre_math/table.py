@@ -13,7 +13,7 @@ def slice_of(words: Sequence[Value], index: Value, count: int, highest: int) -> 
     while step:
         is_ahead = (index & step) != 0
         moved = highest - step + count  # so many words may be wanted from `step` further on
-        kept = words[: step - 1 + count]
-        words = [select(is_ahead, words[i + step], word) if i < moved else word for i, word in enumerate(kept)]
+        leading = words[: step - 1 + count]
+        words = [select(is_ahead, words[i + step], word) if i < moved else word for i, word in enumerate(leading)]
         highest, step = step - 1, step >> 1
     return list(words)

@@ -68,11 +68,13 @@ class ReferenceBackend(HostMemoryBackend, contract=1):
         return ReferencePipeline(self, program, config)
 
     def _launch(
-        self, program: Program, inputs: Inputs, config: DispatchConfig, kept: dict[str, bytearray] | None
+        self, program: Program, inputs: Inputs, config: DispatchConfig, persistent: dict[str, bytearray] | None
     ) -> Outputs:
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         admit_program(facts, config, self.device_profile())
-        return launch(program, bind_inputs(program, inputs), config, self._evaluate, backend=self._id, kept=kept)
+        return launch(
+            program, bind_inputs(program, inputs), config, self._evaluate, backend=self._id, persistent=persistent
+        )
 
     # ── capabilities: what the evaluators do themselves ──
 
@@ -106,7 +108,7 @@ class ReferencePipeline(CompiledPipeline):
 
     def __init__(self, backend: ReferenceBackend, program: Program, config: DispatchConfig) -> None:
         self._backend, self._program, self._config = backend, program, config
-        self._kept: dict[str, bytearray] = {}
+        self._persistent: dict[str, bytearray] = {}
         self._lock = threading.Lock()
 
     def id(self) -> str:
@@ -119,7 +121,7 @@ class ReferencePipeline(CompiledPipeline):
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         with self._lock:
-            return self._backend._launch(self._program, inputs, pipeline_config(self._config, config), self._kept)
+            return self._backend._launch(self._program, inputs, pipeline_config(self._config, config), self._persistent)
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
         self.dispatch_resident_timed(resources, config)

@@ -64,21 +64,21 @@ def launch(
     evaluate: Evaluator,
     *,
     backend: str = "reference",
-    kept: dict[str, bytearray] | None = None,
+    persistent: dict[str, bytearray] | None = None,
 ) -> Outputs:
     """Fresh bytes for every output, for the bytes of every input, both in binding order.
 
-    `kept` is the persistent memory of a pipeline; buffers that it lacks enter it, zeroed.
+    `persistent` is the persistent memory of a pipeline; buffers that it lacks enter it, zeroed.
     """
     grid = None if config.grid_override is not None else read_indirect_grid(program, inputs)
     plan = plan_launch(program, [view.nbytes for view in inputs], config, indirect_grid=grid)
-    memory = host_memory(plan, inputs, {} if kept is None else kept)
+    memory = host_memory(plan, inputs, {} if persistent is None else persistent)
     evaluate(plan, memory, budget=Budget(seconds=config.timeout, backend=backend))
     return [memoryview(memory[output.buffer])[output.start : output.stop] for output in plan.outputs]
 
 
 def host_memory(
-    plan: LaunchPlan, inputs: Sequence[memoryview], kept: dict[str, bytearray]
+    plan: LaunchPlan, inputs: Sequence[memoryview], persistent: dict[str, bytearray]
 ) -> dict[str, memoryview | bytearray]:
     """The bytes of every bound buffer: inputs (copies of those that are written), zeros for the rest."""
     given = dict(zip(plan.inputs, inputs, strict=True))
@@ -88,8 +88,8 @@ def host_memory(
         if buffer.name in given:
             memory[buffer.name] = bytearray(given[buffer.name]) if buffer.access.writes else given[buffer.name]
         elif buffer.memory is Memory.PERSISTENT:
-            memory[buffer.name] = kept.setdefault(buffer.name, zeros(size))
-            _require_kept_size(buffer.name, len(kept[buffer.name]), size)
+            memory[buffer.name] = persistent.setdefault(buffer.name, zeros(size))
+            _require_same_size(buffer.name, len(persistent[buffer.name]), size)
         elif buffer.memory.is_bound:
             memory[buffer.name] = zeros(size)
     return memory
@@ -103,7 +103,7 @@ def zeros(size: int) -> bytearray:
         raise DeviceOutOfMemory(size) from None
 
 
-def _require_kept_size(name: str, held: int, size: int) -> None:
+def _require_same_size(name: str, held: int, size: int) -> None:
     if held != size:
         needed = f"{held} bytes, as in the pipeline's first dispatch"
         fix = "dispatch with inputs of the same lengths, or compile another pipeline"

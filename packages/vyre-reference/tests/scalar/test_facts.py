@@ -54,7 +54,7 @@ class Recorder:
     def compare(self, node: Expr, at: invocation.Invocation, value: object) -> None:
         """The value is that of the others who come to this place in this round, as far as the level goes."""
         level = self.facts.uniformity[node]
-        place = node, at.path, tuple(at.rounds)
+        place = node, at.path, tuple(at.iterations)
         if level is not Uniformity.NONE:
             group = None if level.value >= Uniformity.GRID.value else at.position.group
             assert self.shared.setdefault((place, group), value) == value, f"{node} is not the same at {at.path}"

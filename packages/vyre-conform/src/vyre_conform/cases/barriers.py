@@ -187,7 +187,7 @@ def _signs(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     group, names = 33, ("negated", "kept", "truncated")
     with program(f"signs_{dtype}", group) as p:
         x = p.read("x", dtype)
-        negated, kept, truncated = (p.write(name, dtype, like=x) for name in names)
+        negated, stored, truncated = (p.write(name, dtype, like=x) for name in names)
         own = p.private("own", dtype, 4)
         i = p.let(p.global_id(0))
         own[0] = x[i]
@@ -197,7 +197,7 @@ def _signs(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
         whole = p.let(apply("trunc", minus))
         p.barrier()
         negated[i] = minus
-        kept[i] = private
+        stored[i] = private
         truncated[i] = whole
     values = [from_bits(dtype, random_bits(rng, dtype)) for _ in range(group * 3)]
     held = [values[n] if n % group == 0 else values[0] if n % group == 3 else 0.0 for n in range(len(values))]
@@ -236,8 +236,8 @@ def _alone() -> tuple[Launch, Expected]:
         out[i] = found * 1000 + cells[0] * 100 + cells[1] * 10 + cells[2]
     results = []
     for item in range(5):
-        kept = [0, 0, 0]
+        stored = [0, 0, 0]
         for round_ in range(item):
-            kept[round_ % 3] = kept[(round_ + 1) % 3] + item
-        results.append(kept[0] * 100 + kept[1] * 10 + kept[2])
+            stored[round_ % 3] = stored[(round_ + 1) % 3] + item
+        results.append(stored[0] * 100 + stored[1] * 10 + stored[2])
     return Launch(program=p.build(), inputs={}), Exactly((pack(u32, results),))

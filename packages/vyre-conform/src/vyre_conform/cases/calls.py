@@ -63,10 +63,10 @@ def _migrated() -> Iterator[Spec]:
         if step.op in rows and step.to in rows and not step.mutation.changes_results:
             for called in _forms(rows[step.op]):
                 where = address("calls", step.op, dtype=called.operands[0], **called.attrs, becomes=step.to)
-                yield seeded(where, _kept, called, step)
+                yield seeded(where, _unchanged, called, step)
 
 
-def _kept(called: Called, step: Migration, rng: Random) -> tuple[Launch, Expected]:
+def _unchanged(called: Called, step: Migration, rng: Random) -> tuple[Launch, Expected]:
     """The old op beside what it becomes, as bits; the expected bytes are one column of zeros, where they differ."""
     names = [f"x{n}" for n in range(len(called.operands))]
     with program(f"{step.op}_{called.operands[0]}", 64) as p:

@@ -149,11 +149,11 @@ def _steps_model(x: int) -> int:
 
 def _changed_bounds(p: ProgramBuilder, x: Value) -> Value:
     """Bounds are read once: what the body assigns does not move them."""
-    limit, rounds = p.var(x % 9), p.var(0, u32)
+    limit, iterations = p.var(x % 9), p.var(0, u32)
     with p.range(0, limit):
         limit.set(limit + 5)
-        rounds.set(rounds + 1)
-    return rounds * 1000 + limit
+        iterations.set(iterations + 1)
+    return iterations * 1000 + limit
 
 
 def _changed_bounds_model(x: int) -> int:
@@ -214,13 +214,13 @@ def _bounds(dtype: DType) -> tuple[Launch, Expected]:
     ]
     with program(f"bounds_{dtype}", 1) as p:
         start, stop = p.read("start", dtype), p.read("stop", dtype)
-        rounds, total = p.write("rounds", u32, len(rows)), p.write("total", dtype, len(rows))
+        iterations, total = p.write("rounds", u32, len(rows)), p.write("total", dtype, len(rows))
         for n, (_, _, step) in enumerate(rows):
             count, so_far = p.var(0, u32), p.var(0, dtype)
             with p.range(start[n], stop[n], step) as i:
                 count.set(count + 1)
                 so_far.set(so_far * 3 + i)
-            rounds[n] = count
+            iterations[n] = count
             total[n] = so_far
     counters = [range(*row) for row in rows]
     sums = []

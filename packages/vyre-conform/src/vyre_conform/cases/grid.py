@@ -20,7 +20,7 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("grid", "nested_loops"), _nested)
     yield fixed(address("grid", "everything_lives_across"), _lives)
     yield fixed(address("grid", "bound_from_a_length"), _length_bound)
-    yield fixed(address("grid", "no_rounds"), _no_rounds)
+    yield fixed(address("grid", "no_rounds"), _no_iterations)
     yield fixed(address("grid", "barriers_alone"), _alone)
 
 
@@ -84,7 +84,7 @@ def _lives() -> tuple[Launch, Expected]:
         out = p.write("out", u32, COUNT)
         shared, own, cells = p.workgroup("shared", u32, GROUP), p.private("own", u32, 3), p.scratch("cells", u32, COUNT)
         i, local = p.let(p.global_id(0)), p.let(p.local_id(0))
-        kept, changed = p.let(i * 5), p.var(i + 1)
+        constant, changed = p.let(i * 5), p.var(i + 1)
         shared[local] = i * 7
         own[1] = i * 11
         cells[i] = i
@@ -92,7 +92,7 @@ def _lives() -> tuple[Launch, Expected]:
         changed.set(changed + cells[(i + 33) % COUNT])
         own[2] = own[1] + 1
         p.grid_barrier()
-        out[i] = kept + changed + shared[local ^ 1] + own[2] + own[0]
+        out[i] = constant + changed + shared[local ^ 1] + own[2] + own[0]
     values = [n * 5 + (n + 1) + (n + 33) % COUNT + (n ^ 1) * 7 + n * 11 + 1 for n in range(COUNT)]
     return Launch(program=p.build(), inputs={}), Exactly((pack(u32, values),))
 
@@ -100,9 +100,9 @@ def _lives() -> tuple[Launch, Expected]:
 def _length_bound() -> tuple[Launch, Expected]:
     """The number of rounds is the length of an input and the number of workgroups."""
     with program("grid_length", GROUP) as p:
-        rounds, out, cells = p.read("rounds", u32), p.write("out", u32, COUNT), p.scratch("cells", u32, COUNT)
+        iterations, out, cells = p.read("rounds", u32), p.write("out", u32, COUNT), p.scratch("cells", u32, COUNT)
         i = p.let(p.global_id(0))
-        with p.range(0, rounds.length + p.num_workgroups(0)) as k:
+        with p.range(0, iterations.length + p.num_workgroups(0)) as k:
             cells[i] = cells[i] + k
             p.grid_barrier()
         out[i] = cells[(COUNT - 1) - i]
@@ -110,7 +110,7 @@ def _length_bound() -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs={"rounds": bytes(12)}), Exactly((pack(u32, [total] * COUNT),))
 
 
-def _no_rounds() -> tuple[Launch, Expected]:
+def _no_iterations() -> tuple[Launch, Expected]:
     """A loop around a barrier that does not run at all."""
     with program("grid_no_rounds", GROUP) as p:
         out, empty = p.write("out", u32, COUNT), p.read("empty", u32)

@@ -173,7 +173,7 @@ def _counters() -> tuple[Launch, Expected]:
     count, first, stop = 20, TOP - 12, TOP - 2
     with program("near_the_end", 8) as p:
         x, ends = p.read("x", u32), p.uniform("ends", u32, 3)
-        rounds, sums, steps = (p.write(name, u32, count) for name in ("rounds", "sums", "steps"))
+        iterations, sums, steps = (p.write(name, u32, count) for name in ("rounds", "sums", "steps"))
         i = p.let(p.global_id(0))
         done, total, taken = p.var(0, u32), p.var(0, u32), p.var(0, u32)
         with p.range(ends[0] + i % 12, ends[1]) as k:
@@ -181,7 +181,7 @@ def _counters() -> tuple[Launch, Expected]:
             total.set(total + x[k + 12] + x[k])
         with p.range(ends[0], ends[1] + ends[2], 3) as k:
             taken.set(taken * 7 + x[k - (ends[0] - i)] + 1)
-        rounds[i] = done
+        iterations[i] = done
         sums[i] = total
         steps[i] = taken
     values = [1000 + n for n in range(count)]

@@ -14,12 +14,12 @@ from vyre_foundation.dtype import u32
 
 def specs() -> Iterator[Spec]:
     for count in (1, 2, 5):
-        yield fixed(address("iterations", "memory_is_kept", n=count), _kept, count)
+        yield fixed(address("iterations", "memory_is_kept", n=count), _persistent, count)
     yield seeded(address("iterations", "reachability"), _reachability)
     yield fixed(address("iterations", "with_grid_barriers"), _with_barriers)
 
 
-def _kept(count: int) -> tuple[Launch, Expected]:
+def _persistent(count: int) -> tuple[Launch, Expected]:
     """Storage and scratch keep their contents, written outputs are zeroed once, workgroup memory at each start."""
     with program(f"kept_{count}", 8) as p:
         both, fresh = p.read_write("both", u32), p.write("fresh", u32, 20)

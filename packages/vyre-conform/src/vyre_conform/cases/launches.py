@@ -75,12 +75,12 @@ def _long(rng: Random) -> tuple[Launch, Expected]:
     group, groups, count = 4, 66, 1000
     ran = group * groups
     with program("long_buffers", group) as p:
-        x, kept = p.read("x", u32), p.read_write("kept", u32)
+        x, stored = p.read("x", u32), p.read_write("kept", u32)
         out = p.write("out", u32, like=x)
         i = p.let(p.global_id(0))
         with p.if_(i < x.length):
             out[i] = x[x.length - 1 - i] + x[i + x.length // 2]
-            kept[i * 2] = kept[i * 2] + 1
+            stored[i * 2] = stored[i * 2] + 1
     xs, ys = ([rng.randrange(TOP) for _ in range(count)] for _ in "xy")
     outputs = (
         pack(u32, [(v + 1) % TOP if n % 2 == 0 and n < 2 * ran else v for n, v in enumerate(ys)]),
@@ -93,11 +93,11 @@ def _long(rng: Random) -> tuple[Launch, Expected]:
 def _empty(rng: Random) -> tuple[Launch, Expected]:
     """Where nothing runs the host gets its ranges of what was there at first."""
     with program("empty_ranges", 4) as p:
-        kept = p.read_write("kept", u32, 16, output_range=(8, 24))
+        stored = p.read_write("kept", u32, 16, output_range=(8, 24))
         halves = p.read_write("halves", u8, 9, output_range=(3, 8))
         fresh = p.write("fresh", u32, 16, output_range=(4, 12))
         i = p.let(p.global_id(0))
-        kept[i] = 1
+        stored[i] = 1
         halves[i] = 2
         fresh[i] = 3
     old, narrow = [rng.randrange(TOP) for _ in range(16)], rng.randbytes(9)

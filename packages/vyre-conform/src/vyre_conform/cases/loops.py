@@ -131,7 +131,7 @@ def _ends(rng: Random) -> tuple[Launch, Expected]:
     """Start and end are evaluated once, whatever the body does to what they are made of."""
     with program("ends_that_change", GROUP) as p:
         x, cells = p.read("x", u32), p.read_write("cells", u32)
-        rounds, last = p.write("rounds", u32, COUNT), p.write("last", u32, COUNT)
+        iterations, last = p.write("rounds", u32, COUNT), p.write("last", u32, COUNT)
         own = p.private("own", u32, 2)
         i = p.let(p.global_id(0))
         end, done, seen = p.var(x[i] % 6 + 2), p.var(0, u32), p.var(0, u32)
@@ -149,7 +149,7 @@ def _ends(rng: Random) -> tuple[Launch, Expected]:
         with p.range(0, end % 3 + 1) as a, p.range(a, end % 4 + 1) as b:
             end.set(end + 1)
             seen.set(seen * 5 + a * 3 + b)
-        rounds[i] = done
+        iterations[i] = done
         last[i] = seen + end
     values, olds = ([rng.randrange(2**16) for _ in range(COUNT)] for _ in "xc")
     rows: list[list[int]] = [[], [], []]
@@ -193,21 +193,21 @@ def _values(rng: Random) -> tuple[Launch, Expected]:
     values, olds = ([rng.randrange(TOP) for _ in range(COUNT)] for _ in "xc")
     rows: list[list[int]] = [[], [], [], []]
 
-    def squares(value: int, cell: int, kept: int) -> int:
-        return ((value * 3 + 1) ** 2 + (cell * 5 + kept * 7) ** 2) % TOP
+    def squares(value: int, cell: int, stored: int) -> int:
+        return ((value * 3 + 1) ** 2 + (cell * 5 + stored * 7) ** 2) % TOP
 
     for v, cell in zip(values, olds, strict=True):
-        kept, total_, variable = [v ^ 77, 0], 0, v
-        first = squares(v, cell, kept[0])
+        stored, total_, variable = [v ^ 77, 0], 0, v
+        first = squares(v, cell, stored[0])
         for k_ in range(v % 4):
             total_ = total_ * 3 + (variable * 3 + 1) ** 2
             variable = (variable + k_ + 1) % TOP
             total_ = (total_ * 3 + (variable * 3 + 1) ** 2) % TOP
             if total_ & 1:
                 cell = (cell + k_) % TOP
-                kept[k_ % 2] = total_
-            total_ = (total_ + (cell * 5 + kept[0] * 7) ** 2) % TOP
-        for row, value_ in zip(rows, (cell, first, total_, squares(variable, cell, kept[0])), strict=True):
+                stored[k_ % 2] = total_
+            total_ = (total_ + (cell * 5 + stored[0] * 7) ** 2) % TOP
+        for row, value_ in zip(rows, (cell, first, total_, squares(variable, cell, stored[0])), strict=True):
             row.append(value_)
     inputs = {"x": pack(u32, values), "cells": pack(u32, olds)}
     return Launch(program=p.build(), inputs=inputs), Exactly(tuple(pack(u32, row) for row in rows), ("x",))

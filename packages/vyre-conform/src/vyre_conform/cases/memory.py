@@ -49,7 +49,7 @@ def _through(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
         out = p.write("out", dtype, like=x)
         shared, own = p.workgroup("shared", dtype, 16), p.private("own", dtype, 2)
         scratch, both = p.scratch("scratch", dtype, like=x), p.read_write("both", dtype)
-        kept, table = p.persistent("kept", dtype, like=x), p.uniform("table", dtype)
+        stored, table = p.persistent("kept", dtype, like=x), p.uniform("table", dtype)
         data = np.frombuffer(pack_bits(dtype, patterns), dtype.numpy)
         constants, copies = p.constant("constants", dtype, data), p.write("copies", dtype, like=x)
         embedded = p.write("embedded", dtype, like=x)
@@ -58,8 +58,8 @@ def _through(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
         shared[local] = own[1]
         p.barrier()
         scratch[i] = shared[local]
-        kept[i] = scratch[i]
-        both[i] = kept[i]
+        stored[i] = scratch[i]
+        both[i] = stored[i]
         variable = p.var(x[i])
         variable.set(both[i])
         out[i] = variable
@@ -124,10 +124,10 @@ def _empty() -> tuple[Launch, Expected]:
 def _untouched(rng: Random) -> tuple[Launch, Expected]:
     """What nobody writes is zero in a written buffer and kept in a read and written one."""
     with program("untouched", 16) as p:
-        kept, fresh = p.read_write("kept", u32), p.write("fresh", u32, like=p.read("x", u32))
+        stored, fresh = p.read_write("kept", u32), p.write("fresh", u32, like=p.read("x", u32))
         i = p.let(p.global_id(0))
         with p.if_(i % 3 == 1):
-            kept[i] = i
+            stored[i] = i
             fresh[i] = i
     old = [rng.randrange(1, 2**32) for _ in range(50)]
     outputs = (
@@ -186,9 +186,9 @@ def _lengths(rng: Random) -> tuple[Launch, Expected]:
         per_group = p.scratch("per_group", u32, PerLaunch(Per.WORKGROUP, 2))
         per_invocation = p.scratch("per_invocation", u32, PerLaunch(Per.INVOCATION, 3))
         like = p.scratch("like", u8, like=rule)
-        kept = p.persistent("kept", u32, LengthOf("b", over=4))
+        stored = p.persistent("kept", u32, LengthOf("b", over=4))
         fewer = p.scratch("fewer", u32, LengthOf("a", plus=-1))
-        arrays = (a, b, table, out, rule, constant, shared, own, per_group, per_invocation, like, kept, fewer)
+        arrays = (a, b, table, out, rule, constant, shared, own, per_group, per_invocation, like, stored, fewer)
         with p.if_(p.global_id(0) == 0):
             for n, array in enumerate(arrays):
                 out[n] = array.length

@@ -31,7 +31,7 @@ def specs() -> Iterator[Spec]:
 
 def _shifted(rng: Random) -> tuple[Launch, Expected]:
     """Everyone reads the neighbour, then all wait, then everyone writes: in storage, and in workgroup memory."""
-    count, rounds = 3 * GROUP, 3
+    count, iterations = 3 * GROUP, 3
     with program("shifted", GROUP) as p:
         x, y = p.read_write("x", u32), p.read_write("y", u32)
         shared = p.workgroup("shared", u32, GROUP)
@@ -39,7 +39,7 @@ def _shifted(rng: Random) -> tuple[Launch, Expected]:
         first = p.let(i - local)
         shared[local] = y[i]
         p.barrier()
-        with p.range(0, rounds):
+        with p.range(0, iterations):
             taken = p.let(x[first + (local + 1) % GROUP])
             other = p.let(select(local < GROUP - 1, shared[local + 1], 9))
             p.barrier()
@@ -48,9 +48,9 @@ def _shifted(rng: Random) -> tuple[Launch, Expected]:
             p.barrier()
         y[i] = shared[local]
     xs, ys = ([rng.randrange(TOP) for _ in range(count)] for _ in "xy")
-    moved = [xs[n - n % GROUP + (n % GROUP + rounds) % GROUP] for n in range(count)]
+    moved = [xs[n - n % GROUP + (n % GROUP + iterations) % GROUP] for n in range(count)]
     grown = list(ys)
-    for _ in range(rounds):
+    for _ in range(iterations):
         grown = [((grown[n + 1] if n % GROUP < GROUP - 1 else 9) + 1) % TOP for n in range(count)]
     inputs = {"x": pack(u32, xs), "y": pack(u32, ys)}
     return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, moved), pack(u32, grown)))
@@ -119,15 +119,15 @@ def _own_index(rng: Random) -> tuple[Launch, Expected]:
     totals = [[rng.randrange(TOP) for _ in range(width)] for _ in range(count)]
     inputs = {"x": pack(u32, chain(*values)), "sums": pack(u32, chain(*totals))}
     for n, (row, mine) in enumerate(zip(values, totals, strict=True)):
-        kept, seen_ = list(row), 0
+        stored, seen_ = list(row), 0
         for k_ in range(5):
             at = row[0] % width
             row[at] = (row[at] * 3 + row[0] + k_) % TOP
-            if kept[1] % 7 < width:
-                kept[kept[1] % 7] = n + k_
-            seen_ = (seen_ * 3 + (kept[kept[1] % 7] if kept[1] % 7 < width else 0)) % TOP
+            if stored[1] % 7 < width:
+                stored[stored[1] % 7] = n + k_
+            seen_ = (seen_ * 3 + (stored[stored[1] % 7] if stored[1] % 7 < width else 0)) % TOP
             mine[mine[0] % width] = (mine[mine[0] % width] + (mine[0] | 1)) % TOP
-        row[:] = [v ^ (mine_ * 5 + seen_) % TOP for v, mine_ in zip(row, kept, strict=True)]
+        row[:] = [v ^ (mine_ * 5 + seen_) % TOP for v, mine_ in zip(row, stored, strict=True)]
     outputs = (pack(u32, chain(*values)), pack(u32, chain(*totals)))
     return Launch(program=p.build(), inputs=inputs), Exactly(outputs)
 
@@ -166,10 +166,10 @@ def _between(rng: Random) -> tuple[Launch, Expected]:
     count = 40
     with program("between_stores", GROUP) as p:
         x, cells = p.read("x", u32), p.read_write("cells", u32)
-        twice, rounds, marks = (p.write(name, u32, count) for name in ("twice", "rounds", "marks"))
+        twice, iterations, marks = (p.write(name, u32, count) for name in ("twice", "rounds", "marks"))
         i, mark = p.let(p.global_id(0)), p.var(0, u32)
         with p.range(0, x[i] % 3):
-            rounds[i] = i + 5
+            iterations[i] = i + 5
         with p.if_(cells[i] % 2 == 0):
             cells[i] = cells[i] + x[i] % 2
             mark.set(1)

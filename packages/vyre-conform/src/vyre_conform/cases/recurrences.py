@@ -231,14 +231,14 @@ def _written_before_model(a: Row, end: int, d: int, add: Add) -> None:
     a[0] = total
 
 
-def _overwritten(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
+def _stored_twice(p: ProgramBuilder, a: RowCells, end: Operand, d: int) -> None:
     """Two iterations write one element."""
     with p.range(0, _before(end, d)) as t:
         a[t] = a[t] + 1
         a[t + d] = 7
 
 
-def _overwritten_model(a: Row, end: int, d: int, add: Add) -> None:
+def _stored_twice_model(a: Row, end: int, d: int, add: Add) -> None:
     for t in range(end - d):
         a[t] = add(a[t], 1)
         a[t + d] = add(a[t + d], 0) * 0 + 7
@@ -339,7 +339,7 @@ KINDS: dict[str, tuple[Body, Model]] = {
     "terms":          (_terms, _terms_model),
     "ahead":          (_ahead, _ahead_model),
     "written_before": (_written_before, _written_before_model),
-    "overwritten":    (_overwritten, _overwritten_model),
+    "overwritten":    (_stored_twice, _stored_twice_model),
     "downwards":      (_downwards, _downwards_model),
     "strided":        (_strided, _strided_model),
     "branch":         (_branch, _branch_model),

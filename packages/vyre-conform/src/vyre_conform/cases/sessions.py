@@ -115,12 +115,12 @@ def _persistent(rng: Random) -> tuple[Launch, Expected]:
         *((other, 3, 1), (other, 2, 3), (one, 3, 1)),
     )
     for built, groups, iterations in rows:
-        values, kept = _numbers(rng, count), memory[built]
+        values, totals = _numbers(rng, count), memory[built]
         found = [0] * count
         for _ in range(iterations):
             for n in range(groups * GROUP):
-                found[n] = (kept[n] + values[n]) % TOP
-                kept[n] = (kept[n] * (3 if built is one else 5) + values[n]) % TOP
+                found[n] = (totals[n] + values[n]) % TOP
+                totals[n] = (totals[n] * (3 if built is one else 5) + values[n]) % TOP
         inputs = {"x": pack(u32, values)}
         launches.append(Launch(program=built, inputs=inputs, grid=(groups, 1, 1), iterations=iterations))
         outputs.append([pack(u32, found)])
@@ -129,10 +129,10 @@ def _persistent(rng: Random) -> tuple[Launch, Expected]:
 
 def _remembering(name: str, factor: int, count: int) -> Program:
     with program(name, GROUP) as p:
-        x, out, kept = p.read("x", u32, count), p.write("out", u32, count), p.persistent("kept", u32, count)
+        x, out, totals = p.read("x", u32, count), p.write("out", u32, count), p.persistent("kept", u32, count)
         i = p.let(p.global_id(0))
-        out[i] = kept[i] + x[i]
-        kept[i] = kept[i] * factor + x[i]
+        out[i] = totals[i] + x[i]
+        totals[i] = totals[i] * factor + x[i]
     return p.build()
 
 
@@ -189,7 +189,7 @@ def _made_grids(rng: Random) -> tuple[Launch, Expected]:
 def _alike(rng: Random) -> tuple[Launch, Expected]:
     """Programs of one name that differ in one thing each, from one another or from the first."""
     changes: list[dict[str, Any]] = [
-        {}, {"table": (5, 6, 7, 9)}, {"step": 2}, {"kept": 3}, {"lanes": 8}, {"shown": (4, 28)}, {"length": 9},
+        {}, {"table": (5, 6, 7, 9)}, {"step": 2}, {"private_count": 3}, {"lanes": 8}, {"shown": (4, 28)}, {"length": 9},
         {"group": 16}, {"turned": True}, {"rule": 3}, {"own": 1}, {},
     ]  # fmt: skip
     values = _numbers(rng, 8)
@@ -207,7 +207,7 @@ def _like(
     *,
     table: Sequence[int] = (5, 6, 7, 8),
     step: int = 1,
-    kept: int = 4,
+    private_count: int = 4,
     lanes: int = 4,
     shown: tuple[int, int] = (0, 32),
     length: int = 8,
@@ -221,7 +221,7 @@ def _like(
         x, cells = p.read("x", u32), p.constant("cells", u32, table)
         out = p.write("out", u32, length, output_range=(shown[0], min(shown[1], 4 * length)))
         more = p.write("more", u32, LengthOf("x", times=rule))
-        private = p.private("private", u32, kept)
+        private = p.private("private", u32, private_count)
         i = p.let(p.global_id(0))
         total = p.var(0, u32)
         with p.range(0, 4, step) as k:
@@ -235,7 +235,7 @@ def _like(
     def model(values: Sequence[int]) -> list[bytes]:
         known, total_ = [0] * 4, 0
         for k_ in range(0, 4, step):
-            known[k_] = k_ + 1 if k_ < kept else 0
+            known[k_] = k_ + 1 if k_ < private_count else 0
             total_ = total_ * 3 + table[k_] + known[3 - k_]
         given = [*values, *[0] * 8][:length]
         results = pack(u32, [(total_ - v if turned else v - total_) % TOP for v in given])

@@ -50,7 +50,7 @@ def specs() -> Iterator[Spec]:
     yield seeded(address("temptations", "casts_of_casts"), _casts_of_casts)
     yield fixed(address("temptations", "stores_in_a_loop"), _stores)
     yield fixed(address("temptations", "element_of_a_loop"), _element)
-    yield fixed(address("temptations", "element_of_some_rounds"), _element_of_some_rounds)
+    yield fixed(address("temptations", "element_of_some_rounds"), _element_of_some_iterations)
     yield fixed(address("temptations", "guard_at_the_end"), _guard)
     yield fixed(address("temptations", "clamped_above"), _clamped)
     yield fixed(address("temptations", "index_wraps"), _wraps)
@@ -292,7 +292,7 @@ def _wraps() -> tuple[Launch, Expected]:
 
 def _element() -> tuple[Launch, Expected]:
     """A loop adds to one element of a row, and reads all of the row. The last invocation has its row out of bounds."""
-    count, length, rounds = 5, 3, 4
+    count, length, iterations = 5, 3, 4
     with program("element", 8) as p:
         out, seen = p.read_write("out", u32, count * length), p.read_write("seen", u32, count + 1)
         limit, i = p.uniform("limit", u32, 1), p.global_id(0)
@@ -301,21 +301,21 @@ def _element() -> tuple[Launch, Expected]:
             seen[i] = out[i * length]
     rows = [[10 * n + k for k in range(length)] for n in range(count)]
     given = pack(u32, [x for row in rows for x in row])
-    inputs = {"out": given, "seen": pack(u32, [7] * (count + 1)), "limit": pack(u32, [rounds])}
+    inputs = {"out": given, "seen": pack(u32, [7] * (count + 1)), "limit": pack(u32, [iterations])}
     for row in rows:
-        for n in range(rounds):
+        for n in range(iterations):
             row[0] += row[n % length] + 1
     shown = [*(row[0] for row in rows), 0]
     expected = (pack(u32, [x for row in rows for x in row]), pack(u32, shown))
     return Launch(program=p.build(), inputs=inputs), Exactly(expected)
 
 
-def _element_of_some_rounds() -> tuple[Launch, Expected]:
+def _element_of_some_iterations() -> tuple[Launch, Expected]:
     """A loop adds to an element in some rounds, in none for some invocations: these keep a NaN as it came. The last
     invocation has its element out of bounds."""
-    count, rounds = 6, 4
+    count, iterations = 6, 4
     with program("some_rounds", 8) as p:
-        out, adds = p.read_write("out", f32, count), p.read("adds", f32, rounds)
+        out, adds = p.read_write("out", f32, count), p.read("adds", f32, iterations)
         limit, ends, i = p.uniform("limit", u32, 1), p.read("ends", u32, count + 1), p.global_id(0)
         with p.if_(i < count + 1), p.range(0, limit[0]) as k, p.if_(k < ends[i]):
             out[i] = out[i] + adds[k]
@@ -324,7 +324,7 @@ def _element_of_some_rounds() -> tuple[Launch, Expected]:
     inputs = {
         "out": pack(u32, given),
         "adds": pack(f32, [1.0, 2.0, 4.0, 8.0]),
-        "limit": pack(u32, [rounds]),
+        "limit": pack(u32, [iterations]),
         "ends": pack(u32, [0, 2, 0, 3, 0, 0, 4]),
     }
     expected = [nan, canonical, 0x3F800000, 0x41000000, 0x80000000, 0x7F812345]

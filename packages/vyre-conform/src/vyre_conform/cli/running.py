@@ -212,8 +212,8 @@ def _interruptible(journal: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kept = f"{journal} has the cells so far: go on with --resume" if journal else "no --journal was written"
-        click.echo(f"interrupted; {kept}", err=True)
+        hint = f"{journal} has the cells so far: go on with --resume" if journal else "no --journal was written"
+        click.echo(f"interrupted; {hint}", err=True)
         sys.exit(Exit.INCOMPLETE)
 
 

@@ -19,7 +19,7 @@ from vyre_conform.outcome import Outcome, Raised
 from vyre_conform.report import Kill
 from vyre_conform.worker import NamedBy, Worker
 
-MISFITS = frozenset(("TypeError", "AttributeError", "NameError"))
+STALE = frozenset(("TypeError", "AttributeError", "NameError"))
 """What Python raises where a call or a name does not fit."""
 
 
@@ -47,10 +47,10 @@ class Cases:
         """Near ones first, in the order of the queries."""
         near = [Query.parse(query) for query in fault.near.split()]
 
-        def rank(spec: Spec) -> int:
+        def precedence(spec: Spec) -> int:
             return next((n for n, query in enumerate(near) if query.matches(spec.address)), len(near))
 
-        return sorted(self.specs, key=rank)
+        return sorted(self.specs, key=precedence)
 
     def is_right_without(self, fault: Fault, case: Case, verdict: Verdict) -> bool:
         """Whether the same backend passes the case when nothing is planted: else its failure says nothing."""
@@ -99,10 +99,8 @@ def hunt(fault: Fault, cases: Cases) -> Kill:
                 continue
             tried += 1
             outcome = worker.ask(case.launch, 2)
-            if misfit := _misfit(outcome):
-                return Kill(
-                    fault.id, fault.layer.value, fault.summary, None, f"it does not fit any more: {misfit}", tried
-                )
+            if stale := _stale(outcome):
+                return Kill(fault.id, fault.layer.value, fault.summary, None, f"it is stale: {stale}", tried)
             found = _failed(worker, case, verdict, outcome)
             if found is not None and cases.is_right_without(fault, case, verdict):
                 how = f"{found.state.value}: {found.reason}"
@@ -141,8 +139,8 @@ def _failed(worker: Worker, case: Case, verdict: Verdict, outcome: Outcome) -> C
     return next((cell for cell in cells if cell.state.is_bad), None)
 
 
-def _misfit(outcome: Outcome) -> str:
+def _stale(outcome: Outcome) -> str:
     """The error of a fault that is planted in something that has changed since: that it is seen shows nothing."""
-    if isinstance(outcome, Raised) and MISFITS & {*outcome.classes} and "VyreError" not in outcome.classes:
+    if isinstance(outcome, Raised) and STALE & {*outcome.classes} and "VyreError" not in outcome.classes:
         return outcome.message
     return ""

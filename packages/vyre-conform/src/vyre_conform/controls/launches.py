@@ -45,7 +45,7 @@ def _one_group_more(launch: Launch) -> Launch:
     return _regrid(launch, 1)
 
 
-def _one_round_less(launch: Launch) -> Launch:
+def _one_iteration_less(launch: Launch) -> Launch:
     return replace(launch, iterations=max(1, launch.iterations - 1))
 
 
@@ -185,7 +185,7 @@ FAULTS = (
     _fault("group-too-many", "one workgroup too many is launched",
            of_launches(_one_group_more), "ids:inferred_grid"),
     _fault("iteration-short", "the last fixpoint iteration is left out",
-           of_launches(_one_round_less), "iterations:*"),
+           of_launches(_one_iteration_less), "iterations:*"),
     _fault("override-ignored", "the workgroup override is ignored",
            of_launches(_override_ignored), "ids:workgroup_override"),
     _fault("bool-low-bit", "a bool is the lowest bit of its byte",

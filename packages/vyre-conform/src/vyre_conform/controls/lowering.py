@@ -136,8 +136,8 @@ def _claims_of_one(right: Right) -> Right:
     """One comparison decides for all; of several, the first alone is made."""
 
     def conjunction(claims: Any) -> Expr:
-        kept: list[Less] = list(claims)
-        decided: Expr = right(kept[:1])
+        weaker: list[Less] = list(claims)
+        decided: Expr = right(weaker[:1])
         return decided
 
     return conjunction

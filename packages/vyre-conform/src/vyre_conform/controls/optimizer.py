@@ -107,8 +107,8 @@ def _dead_stores(stmt: Stmt) -> Stmt:
     if not isinstance(stmt, For):
         return stmt
     pairs = zip(stmt.body, (*stmt.body[1:], None), strict=True)
-    kept = [a for a, b in pairs if not (isinstance(a, Store) and isinstance(b, Store) and a.buffer is b.buffer)]
-    return For(stmt.name, stmt.start, stmt.stop, stmt.step, tuple(kept))
+    remaining = [a for a, b in pairs if not (isinstance(a, Store) and isinstance(b, Store) and a.buffer is b.buffer)]
+    return For(stmt.name, stmt.start, stmt.stop, stmt.step, tuple(remaining))
 
 
 def _dead_atomics(stmt: Stmt) -> Stmt | Body:
@@ -133,7 +133,7 @@ def _is_fixed(index: Expr) -> bool:
     return not any(isinstance(node, (Local, Load)) for node in postorder((index,)))
 
 
-def _rounds_lost(stmt: Stmt) -> Stmt:
+def _iterations_lost(stmt: Stmt) -> Stmt:
     """Loops of known length are unrolled, all but the last round."""
     match stmt:
         case For(name, Literal() as start, Literal() as stop, 1, body) if int(stop.value) - int(start.value) > 2:
@@ -210,6 +210,6 @@ FAULTS = (
     _fault("promoted-always", "an element that no round of a loop stores is stored behind the loop",
            optimizes(in_statements(_promoted_always), first=True), "temptations:element_of_some_rounds"),
     _fault("unrolled-short", "a loop of known length loses its last round",
-           optimizes(in_statements(_rounds_lost)), "control:* programs:*"),
+           optimizes(in_statements(_iterations_lost)), "control:* programs:*"),
 )
 # fmt: on

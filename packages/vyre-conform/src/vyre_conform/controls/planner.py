@@ -108,7 +108,7 @@ def _without_constant(right: Right) -> Right:
     return resolve
 
 
-def _rounds(change: Callable[[int], int]) -> Callable[[Right], Right]:
+def _iterations(change: Callable[[int], int]) -> Callable[[Right], Right]:
     def wrap(right: Right) -> Right:
         def plan_launch(*operands: Any, **options: Any) -> LaunchPlan:
             plan: LaunchPlan = right(*operands, **options)
@@ -153,9 +153,10 @@ FAULTS = (
     _fault("length-plus", "the constant of a length's rule is left out",
            on_engine("vyre_foundation.ir.buffer:LengthOf.resolve", _without_constant), "memory:*length*"),
     _fault("iteration-more", "of several iterations there is one more",
-           on_engine("vyre_driver.engine.launch_cache:plan_launch", _rounds(lambda n: n + (n > 1))), "iterations:*"),
+           on_engine("vyre_driver.engine.launch_cache:plan_launch", _iterations(lambda n: n + (n > 1))),
+           "iterations:*"),
     _fault("iteration-once", "iterations are not counted",
-           on_engine("vyre_driver.engine.launch_cache:plan_launch", _rounds(lambda n: 1)), "iterations:*"),
+           on_engine("vyre_driver.engine.launch_cache:plan_launch", _iterations(lambda n: 1)), "iterations:*"),
     _fault("scratch-short", "scratch memory per invocation is that of one per workgroup",
            on_engine("vyre_driver.engine.bind:launch_lengths", _units_swapped), "grid:* memory:*"),
 )

@@ -97,7 +97,7 @@ def _left_early(right: Right) -> Right:
     return leaves
 
 
-def _first_round(right: Right) -> Right:
+def _first_iteration(right: Right) -> Right:
     """A variable is left only for kernels that come later in the text, not for the next round."""
 
     def carried(pieces: Any, done: Mapping[int, Any], spared: Any) -> Carried:
@@ -195,7 +195,7 @@ FAULTS = (
     _fault("may-leave", "behind a branch that may leave its condition is thought not to hold",
            on_engine("vyre_driver.legalization.bounds:leaves", _left_early), "guards:either_of_two"),
     _fault("next-round", "what the next round of a loop around grid barriers reads is not kept",
-           on_engine(f"{SPLIT}:carried", _first_round), "loops:carried_and_unread"),
+           on_engine(f"{SPLIT}:carried", _first_iteration), "loops:carried_and_unread"),
     _fault("set-in-a-branch", "a variable that a kernel sets under a condition is lost where it does not",
            on_engine(f"{SPLIT}:carried", _taken_to_be_read), "loops:carried_and_unread"),
     _fault("arrays-unset", "arrays that are read before they are written do not begin with zeros",

@@ -13,7 +13,7 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_conform.controls.statements import without
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import KernelCompileFailed
-from vyre_driver.legalization.dead_initialisation import overwritten
+from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.testing.fake_port import FakePort
 from vyre_foundation.dtype import bf16, u32, u64
@@ -132,7 +132,7 @@ def _ends_again(stmt: Stmt) -> Stmt:
     return replace(stmt, stop=last, body=(If(over_, (Break(),)), *stmt.body))
 
 
-def _kept_for_loops(body: Body) -> Body:
+def _hoisted_for_loops(body: Body) -> Body:
     """What is computed before a loop and again in it is computed once."""
     out: list[Stmt] = []
     before: set[Expr] = set()
@@ -159,14 +159,16 @@ def _outermost(nodes: set[Expr]) -> list[Expr]:
     return [node for node in nodes if node not in inner]
 
 
-def _kept(program: Program) -> Program:
-    return replace(program, body=_kept_for_loops(program.body))
+def _hoisted(program: Program) -> Program:
+    return replace(program, body=_hoisted_for_loops(program.body))
 
 
 def _filled_until_break(program: Program) -> Program:
     """Arrays that a loop would fill if it did not break are not cleared before."""
     through = in_statements(without(Break))(in_statements(without(Continue))(program))
-    rubbish = [store for array in overwritten(through) - overwritten(program) for store in _rubbish(array)]
+    rubbish = [
+        store for array in dead_initialisations(through) - dead_initialisations(program) for store in _rubbish(array)
+    ]
     return replace(program, body=(*rubbish, *program.body))
 
 
@@ -231,7 +233,7 @@ FAULTS = (
     _emitter("ends-again", "the end of a loop is evaluated before each round",
              emits(in_statements(_ends_again)), "loops:ends_that_change"),
     _emitter("kept-for-loops", "what is computed before a loop is not computed again in it",
-             emits(_kept), "loops:values_before_and_inside"),
+             emits(_hoisted), "loops:values_before_and_inside"),
     _emitter("filled-until-break", "arrays that a loop fills until it breaks do not begin with zeros",
              emits(_filled_until_break), "loops:break_before_reads"),
     _emitter("table-minus-infinity", "-infinity in a table is a NaN",

@@ -56,10 +56,10 @@ def _first_resolved(right: Right) -> Right:
 def _anew_for_each_shape(right: Right) -> Right:
     """Persistent memory is zero in the first launch of each shape."""
 
-    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, *rest: Any) -> Any:
-        for allocation in (kept or {}).values():
+    def bind(device: Any, plan: LaunchPlan, code: Any, persistent: dict[str, Allocation] | None, *rest: Any) -> Any:
+        for allocation in (persistent or {}).values():
             device.fill(allocation, 0, allocation.size)
-        return right(device, plan, code, kept, *rest)
+        return right(device, plan, code, persistent, *rest)
 
     return bind
 
@@ -68,13 +68,13 @@ def _one_for_each_name(right: Right) -> Right:
     """Persistent memory of a name is the same in all pipelines."""
     known: dict[str, Allocation] = {}
 
-    def bind(device: Any, plan: LaunchPlan, code: Any, kept: dict[str, Allocation] | None, *rest: Any) -> Any:
+    def bind(device: Any, plan: LaunchPlan, code: Any, persistent: dict[str, Allocation] | None, *rest: Any) -> Any:
         for buffer in plan.program.buffers:
             found = known.get(buffer.name) if buffer.memory is Memory.PERSISTENT else None
-            if kept is not None and found is not None and found.memory.is_live:
-                kept.setdefault(buffer.name, found)
-        prepared = right(device, plan, code, kept, *rest)
-        known.update(kept or {})
+            if persistent is not None and found is not None and found.memory.is_live:
+                persistent.setdefault(buffer.name, found)
+        prepared = right(device, plan, code, persistent, *rest)
+        known.update(persistent or {})
         return prepared
 
     return bind
@@ -82,7 +82,7 @@ def _one_for_each_name(right: Right) -> Right:
 
 def _one_in_flight(right: Right) -> Right:
     """Launches that are in flight together have one memory."""
-    return lambda launches, device, kept: kept.launch
+    return lambda launches, device, persistent: persistent.launch
 
 
 def _covered_too(more: Callable[[LaunchPlan], Iterable[Store]]) -> Callable[[Right], Right]:

@@ -226,8 +226,8 @@ def _variables_leak(stmt: Stmt) -> Stmt | Body:
     if not isinstance(stmt, For):
         return stmt
     leaking = tuple(s for s in stmt.body if isinstance(s, Var) and isinstance(s.value, Literal))
-    kept = tuple(s for s in stmt.body if s not in leaking)
-    return (*leaking, replace(stmt, body=kept))
+    rest = tuple(s for s in stmt.body if s not in leaking)
+    return (*leaking, replace(stmt, body=rest))
 
 
 def _inner_assignments_lost(stmt: Stmt) -> Stmt:

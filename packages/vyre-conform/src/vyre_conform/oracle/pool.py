@@ -17,7 +17,7 @@ from vyre_conform.worker.child import Child, NoAnswer
 from vyre_conform.worker.protocol import Closed
 from vyre_driver import process
 
-AHEAD = 8
+QUEUED_PER_PROCESS = 8
 """Cases for each process that are worked out before the first of them is taken."""
 START_SECONDS = 120.0
 """What a process may take beyond the seconds of its evaluators: to start, to build a case, to answer."""
@@ -34,7 +34,7 @@ def settled(specs: Sequence[Spec], seed: int, seconds: float, processes: int = 1
         waiting: deque[tuple[Spec, Future[tuple[Case, Verdict]]]] = deque()
         for spec in specs:
             waiting.append((spec, pool.submit(spec)))
-            if len(waiting) > processes * AHEAD:
+            if len(waiting) > processes * QUEUED_PER_PROCESS:
                 yield _taken(*waiting.popleft())
         while waiting:
             yield _taken(*waiting.popleft())

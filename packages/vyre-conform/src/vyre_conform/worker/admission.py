@@ -70,10 +70,12 @@ def admission(backend: VyreBackend) -> None:
     wanted = {name: (_one(u32), config, is_there) for name, (config, is_there) in demands.items()}
     wanted |= {name: (found, DEFAULT_CONFIG, is_there) for name, (found, is_there) in programs.items()}
     for name, (source, config, is_there) in wanted.items():
-        said = _refusal(lambda: asked.validate_program_for_backend(backend, source, config))  # noqa: B023
+        answer = _refusal(lambda: asked.validate_program_for_backend(backend, source, config))  # noqa: B023
         done = _refusal(lambda: backend.dispatch(source, [], config))  # noqa: B023
-        require(said == done, f"with {name}, asking gives {_word(said)} and a dispatch {_word(done)}")
-        require(is_there is None or is_there == (done is None), f"{name}: claimed {is_there}, a dispatch {_word(done)}")
+        require(answer == done, f"with {name}, asking gives {_described(answer)} and a dispatch {_described(done)}")
+        require(
+            is_there is None or is_there == (done is None), f"{name}: claimed {is_there}, a dispatch {_described(done)}"
+        )
 
 
 def _refusal(call: Callable[[], object]) -> type[BackendError] | None:
@@ -84,7 +86,7 @@ def _refusal(call: Callable[[], object]) -> type[BackendError] | None:
     return None
 
 
-def _word(refusal: type[BackendError] | None) -> str:
+def _described(refusal: type[BackendError] | None) -> str:
     return "runs" if refusal is None else refusal.__name__
 
 

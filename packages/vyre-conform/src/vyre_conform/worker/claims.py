@@ -155,25 +155,25 @@ def times(backend: VyreBackend) -> None:
 def ranges(backend: VyreBackend) -> None:
     """Parts of resident memory are written and read where they are meant: against a model of the bytes."""
     try:
-        kept = backend.allocate_resident(MODEL)
+        resource = backend.allocate_resident(MODEL)
     except UnsupportedFeature:
         return
     rng, model = Random(7), bytearray(MODEL)
-    _model(backend, kept, model, "new memory")
+    _model(backend, resource, model, "new memory")
     for round in range(24):
         start, stop = sorted(rng.randrange(MODEL + 1) for _ in "ab")
         data = rng.randbytes(stop - start)
         model[start:stop] = data
         if round % 2:
-            backend.upload_resident_at(kept, start, data)
+            backend.upload_resident_at(resource, start, data)
         else:
-            backend.upload_resident_at_many([(kept, start, data)])
-        _model(backend, kept, model, f"after an upload of the bytes {start} to {stop}")
+            backend.upload_resident_at_many([(resource, start, data)])
+        _model(backend, resource, model, f"after an upload of the bytes {start} to {stop}")
         start, stop = sorted(rng.randrange(MODEL + 1) for _ in "ab")
-        part, into = bytes(backend.download_resident_range(kept, start, stop - start)), bytearray(stop - start)
-        backend.download_resident_range_into(kept, start, stop - start, into)
+        part, into = bytes(backend.download_resident_range(resource, start, stop - start)), bytearray(stop - start)
+        backend.download_resident_range_into(resource, start, stop - start, into)
         require(part == into == model[start:stop], f"a download of the bytes {start} to {stop} gives other bytes")
-    backend.free_resident(kept)
+    backend.free_resident(resource)
 
 
 MODEL = 96
@@ -190,7 +190,7 @@ def _model(backend: VyreBackend, resource: Resource, model: bytearray, when: str
 def stale_handles(backend: VyreBackend) -> None:
     """A resource that was freed, or that another backend made, is refused; where there are none, so is making one."""
     try:
-        kept = backend.allocate_resident(64)
+        resource = backend.allocate_resident(64)
     except UnsupportedFeature:
         for call in (
             lambda: backend.dispatch_resident_timed(_numbers((1, 1, 1)), []),
@@ -201,7 +201,7 @@ def stale_handles(backend: VyreBackend) -> None:
         return
     freed = backend.allocate_resident(64)
     backend.free_resident(freed)
-    for what, handle in (("a freed resource", freed), ("another backend's", _foreign("another", kept.generation))):
+    for what, handle in (("a freed resource", freed), ("another backend's", _foreign("another", resource.generation))):
         with refused(f"{what}: reading", StaleHandle):
             backend.download_resident(handle)
         with refused(f"{what}: writing", StaleHandle):
@@ -209,8 +209,8 @@ def stale_handles(backend: VyreBackend) -> None:
         with _unchanged(backend), refused(f"{what}: a dispatch", StaleHandle):
             backend.dispatch_resident_timed(_numbers((1, 1, 1)), [handle])
     with refused("contents of another size", InvalidInput):
-        backend.upload_resident(kept, bytes(63))
-    backend.free_resident(kept)
+        backend.upload_resident(resource, bytes(63))
+    backend.free_resident(resource)
 
 
 def _foreign(backend: str, generation: int) -> Resource:
@@ -221,7 +221,7 @@ def forged_handles(backend: VyreBackend) -> None:
     """Forged handles, and handles that were freed while launches over them were cached, are refused on every way in,
     and the memory of other handles stays as it is."""
     try:
-        kept = backend.allocate_resident(64)
+        resource = backend.allocate_resident(64)
     except UnsupportedFeature as error:
         raise NotExercised("it keeps no memory on the device", fix="let it keep some") from error
     freed, numbers = backend.allocate_resident(64), _numbers((16, 1, 1))
@@ -233,11 +233,11 @@ def forged_handles(backend: VyreBackend) -> None:
     backend.free_resident(freed)
     heir = backend.allocate_resident(64)  # perhaps where the other one was
     forged = {
-        "another number": replace(kept, id=kept.id + 2**32),
-        "another size": replace(kept, byte_len=128),
-        "a later generation": replace(kept, generation=kept.generation + 1),
-        "an earlier generation": replace(kept, generation=kept.generation - 1),
-        "another backend": replace(kept, backend="another"),
+        "another number": replace(resource, id=resource.id + 2**32),
+        "another size": replace(resource, byte_len=128),
+        "a later generation": replace(resource, generation=resource.generation + 1),
+        "an earlier generation": replace(resource, generation=resource.generation - 1),
+        "another backend": replace(resource, backend="another"),
         "one that was freed": freed,
     }
     for what, handle in forged.items():
@@ -254,9 +254,9 @@ def forged_handles(backend: VyreBackend) -> None:
             with _unchanged(backend), refused(f"{name} of {what}", StaleHandle, UnsupportedFeature):
                 way()
     pipeline.close()
-    require(not any(backend.download_resident(kept)), "a refused call has changed what it had no handle to")
+    require(not any(backend.download_resident(resource)), "a refused call has changed what it had no handle to")
     require(not any(backend.download_resident(heir)), "memory that was freed is changed by a call that was refused")
-    backend.free_resident(kept)
+    backend.free_resident(resource)
     backend.free_resident(heir)
 
 

@@ -16,7 +16,7 @@ from vyre_driver import process
 from vyre_foundation.ir.program import Program
 
 START_SECONDS = 120.0
-PATIENCE = 2.0
+GRACE_S = 2.0
 """Seconds that a worker has beyond those of a launch, to print where it hangs and end itself."""
 
 
@@ -88,7 +88,7 @@ class Worker:
         started = time.monotonic()
         try:
             self._child.send(facts | {"seconds": seconds}, blobs)
-            return outcome_of(*self._child.receive(seconds + PATIENCE))
+            return outcome_of(*self._child.receive(seconds + GRACE_S))
         except (Closed, NoAnswer) as error:
             if isinstance(error, NoAnswer):
                 self._child.kill()

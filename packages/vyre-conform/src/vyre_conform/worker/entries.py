@@ -21,7 +21,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation.errors import VyreError
 
-THREADS, ROUNDS = 4, 3
+THREADS, REPEATS = 4, 3
 CLAIM = "claim_"
 """What the names of checks begin with, which end in a dispatch."""
 
@@ -79,7 +79,7 @@ def _canaries(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray])
 
 def _asynchronous(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
     """Several in flight, awaited from the last to the first, each twice."""
-    pending = [backend.dispatch_async(launch.program, inputs, launch.config) for _ in range(ROUNDS)]
+    pending = [backend.dispatch_async(launch.program, inputs, launch.config) for _ in range(REPEATS)]
     results = [handle.await_result() for handle in reversed(pending)]
     return _same([*results, pending[0].await_result()])
 
@@ -108,7 +108,7 @@ def _compiled(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray])
 
 def _batched(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
     with compile(backend, launch.program, launch.config) as pipeline:
-        return _same(pipeline.dispatch_batched([list(inputs)] * ROUNDS, launch.config))
+        return _same(pipeline.dispatch_batched([list(inputs)] * REPEATS, launch.config))
 
 
 def _threads(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
@@ -118,7 +118,7 @@ def _threads(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) 
 
     def work() -> None:
         try:
-            results.extend(backend.dispatch(launch.program, inputs, launch.config) for _ in range(ROUNDS))
+            results.extend(backend.dispatch(launch.program, inputs, launch.config) for _ in range(REPEATS))
         except Exception as error:
             errors.append(error)
 

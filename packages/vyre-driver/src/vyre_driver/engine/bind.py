@@ -21,7 +21,7 @@ from vyre_driver.pipeline.executable import KernelEntry
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths
-from vyre_driver.plan.limits import require_room
+from vyre_driver.plan.limits import require_memory
 from vyre_driver.plan.params import dispatch_param_words
 from vyre_foundation.ir.buffer import Buffer, Memory
 
@@ -84,7 +84,7 @@ def bind(
     _require_kept_sizes(sizes, kept or {})
     placed = _placed(code, plan, places)
     held = {**(kept or {}), **placed}
-    require_room(sum(sizes.values()), device.profile, plan.program.name)
+    require_memory(sum(sizes.values()), device.profile, plan.program.name)
     fresh: dict[str, Allocation] = {}
     in_place = device.port.shares_host_memory and places is None
     comes = _comes_with_the_dispatch(code, sizes) if in_place else frozenset()
@@ -152,7 +152,7 @@ def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> Pre
     order = straight(executable.schedule) if plan.num_workgroups else ()
     row = _row(device, plan, code, allocations)
     kernels = tuple(
-        (entry.name, plan.grid_of_rows(row if entry.most > 1 else 1), entry.workgroup_size)
+        (entry.name, plan.coarsened_grid(row if entry.most > 1 else 1), entry.workgroup_size)
         for entry in executable.entries
     )
     is_one = order == (0,) and plan.repeats == 1 and not transfer.reads
@@ -177,7 +177,7 @@ def _row(device: Device, plan: LaunchPlan, code: CompiledCode, allocations: Mapp
         return 1
     most = min(entry.most for entry in code.executable.entries if entry.most > 1)
     workers = max([queue.workers for queue in device.profile.queues], default=device.profile.compute_units or 1)
-    row = plan.workgroups_in_a_row(most, workers)
+    row = plan.workgroups_per_item(most, workers)
     device.copy_in(allocations[RUNS], np.array([row, plan.grid[0]], np.uint32).view(np.uint8).data)
     return row
 

@@ -17,7 +17,7 @@ from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Body, Break, For, 
 from vyre_foundation.ir.walk import rewrite_body, statements
 from vyre_foundation.ops import OPS
 
-_ROUNDS = 2**32 - 1
+_MAX_RETRIES = 2**32 - 1
 """More than an element can be changed during one launch."""
 
 
@@ -55,16 +55,16 @@ def _exchanged(stmt: Atomic, fresh: Fresh) -> Body:
     attempt = Atomic(
         AtomicOp.COMPARE_EXCHANGE, stmt.buffer, index, _new(stmt.op, old, value), old, seen.name, checked=stmt.checked
     )
-    rounds = For(
+    retries = For(
         done,
         literal(u32, 0),
-        literal(u32, _ROUNDS),
+        literal(u32, _MAX_RETRIES),
         1,
         (attempt, If(Apply(OPS["eq"], seen, old), (Break(),)), Assign(old.name, seen)),
     )
     result = (Let(stmt.result, old),) if stmt.result is not None else ()
     lets = (Let(index.name, stmt.index), Let(value.name, stmt.value), Var(old.name, literal(dtype, 0)))
-    return (*lets, rounds, *result)
+    return (*lets, retries, *result)
 
 
 def _new(op: AtomicOp, old: Expr, value: Expr) -> Expr:

@@ -50,7 +50,7 @@ class Uses:
     leaving: float
 
 
-def overwritten(program: Program) -> frozenset[Buffer]:
+def dead_initialisations(program: Program) -> frozenset[Buffer]:
     """The private and workgroup arrays whose first contents nobody sees."""
     arrays = [b for b in program.buffers if b.memory in (Memory.PRIVATE, Memory.WORKGROUP)]
     if not arrays:
@@ -61,7 +61,7 @@ def overwritten(program: Program) -> frozenset[Buffer]:
     known = _Knowledge(frozenset(arrays))
     known.enter(program.body)
     return frozenset(
-        b for b in arrays if _room(b) <= _MAX_ELEMENTS and _Array(b, images, known).is_unseen(program.body)
+        b for b in arrays if _element_count(b) <= _MAX_ELEMENTS and _Array(b, images, known).is_unseen(program.body)
     )
 
 
@@ -103,7 +103,7 @@ class _Knowledge:
         return frozenset(own & self._arrays).union(*inside)
 
 
-def _room(buffer: Buffer) -> int:
+def _element_count(buffer: Buffer) -> int:
     assert isinstance(buffer.count, int)
     return buffer.count
 
@@ -119,41 +119,41 @@ class _Seen(Exception):
 
 
 class _Array:
-    """One array. `together` is said where all invocations of the workgroup come along."""
+    """One array. `uniform` is said where all invocations of the workgroup come along."""
 
     def __init__(self, buffer: Buffer, images: Images, known: _Knowledge) -> None:
         self._buffer, self._images, self._known = buffer, images, known
-        self._room = _room(buffer)
+        self._element_count = _element_count(buffer)
         self._ids: Digits = {id: images.digits[id] for id in images.digits if isinstance(id, Id)}
         self._is_shared = buffer.memory is Memory.WORKGROUP
 
     def is_unseen(self, body: Body) -> bool:
         try:
-            self._body(body, {}, together=True)
+            self._body(body, {}, uniform=True)
         except _Seen:
             return False
         return True
 
-    def _body(self, body: Body, written: Written, *, together: bool) -> Written:
+    def _body(self, body: Body, written: Written, *, uniform: bool) -> Written:
         """What is written behind `body`; raises where it reads something else."""
         uses = self._known.uses(body)
         for number, stmt in uses.of.get(self._buffer, ()):
-            written = self._stmt(stmt, written, together=together and number <= uses.leaving)
+            written = self._stmt(stmt, written, uniform=uniform and number <= uses.leaving)
         return written
 
-    def _stmt(self, stmt: Stmt, written: Written, *, together: bool) -> Written:
+    def _stmt(self, stmt: Stmt, written: Written, *, uniform: bool) -> Written:
         for buffer, index in self._known.of(stmt).reads:
             if buffer is self._buffer:
                 self._require(index, written)
         match stmt:
             case Store(buffer, index) if buffer is self._buffer:
-                return self._with(index, written, together=together)
+                return self._with(index, written, uniform=uniform)
             case If(_, then, orelse):
-                return self._branches(stmt, then, orelse, written, together=together)
+                return self._branches(stmt, then, orelse, written, uniform=uniform)
             case For():
-                return self._loop(stmt, written, together=together)
+                return self._loop(stmt, written, uniform=uniform)
             case Region(_, body):
-                return self._body(body, written, together=together)
+                return self._body(body, written, uniform=uniform)
             case _:
                 return written
 
@@ -164,14 +164,14 @@ class _Array:
         found = self._images.sum(index)
         if found is None:
             return (frozenset(((index, 1),)), 1) if self._images.is_constant(index) else None
-        elements = 1 << found.constant if found.constant < self._room else 0
+        elements = 1 << found.constant if found.constant < self._element_count else 0
         for digit, weight in found.weights.items():
             if digit in all_of:
-                elements = spread(elements, weight, all_of[digit], self._room)
+                elements = spread(elements, weight, all_of[digit], self._element_count)
         return frozenset((digit, weight) for digit, weight in found.weights.items() if digit not in all_of), elements
 
-    def _with(self, index: Expr, written: Written, *, together: bool) -> Written:
-        found = self._elements(index, self._ids if self._is_shared and together else {})
+    def _with(self, index: Expr, written: Written, *, uniform: bool) -> Written:
+        found = self._elements(index, self._ids if self._is_shared and uniform else {})
         return written if found is None else {**written, found[0]: written.get(found[0], 0) | found[1]}
 
     def _require(self, index: Expr, written: Written) -> None:
@@ -180,31 +180,31 @@ class _Array:
             found = self._elements(index, all_of)
             if found is not None and not found[1] & ~written.get(found[0], 0):
                 return
-        if written.get(_EVERYWHERE, 0) != (1 << self._room) - 1:
+        if written.get(_EVERYWHERE, 0) != (1 << self._element_count) - 1:
             raise _Seen
 
     # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _branches(self, stmt: If, then: Body, orelse: Body, written: Written, *, together: bool) -> Written:
-        together = together and self._known.of(stmt).has_barrier
-        one, other = (self._body(body, written, together=together) for body in (then, orelse))
-        if self._is_shared and not together:
+    def _branches(self, stmt: If, then: Body, orelse: Body, written: Written, *, uniform: bool) -> Written:
+        uniform = uniform and self._known.of(stmt).has_barrier
+        one, other = (self._body(body, written, uniform=uniform) for body in (then, orelse))
+        if self._is_shared and not uniform:
             return written
         return {part: one[part] & other[part] for part in one.keys() & other.keys()}
 
-    def _loop(self, loop: For, written: Written, *, together: bool) -> Written:
+    def _loop(self, loop: For, written: Written, *, uniform: bool) -> Written:
         """A round sees what the rounds before it have written only as far as that is the same in all of them."""
         counter, values = Local(loop.name, loop.start.dtype), _values(loop)
         self._images.enter(counter, values)
         may_wait = bool(values) or self._known.of(loop).has_barrier
-        inner = self._body(loop.body, written, together=together and may_wait)
+        inner = self._body(loop.body, written, uniform=uniform and may_wait)
         if not values or any(self._known.of(s).may_leave for s in loop.body):
             return written
         behind = dict(written)
         for part, elements in inner.items():
             weight = dict(part).get(counter)
             rest = part if weight is None else part - {(counter, weight)}
-            gained = elements if weight is None else spread(elements, weight, values, self._room)
+            gained = elements if weight is None else spread(elements, weight, values, self._element_count)
             behind[rest] = behind.get(rest, 0) | gained
         return behind
 

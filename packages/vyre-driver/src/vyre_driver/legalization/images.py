@@ -88,12 +88,12 @@ def _fitting(node: Expr, found: Sum) -> Sum | None:
     return found if 0 <= found.most <= node.dtype.highest else None
 
 
-def spread(numbers: int, weight: int, values: range, room: int) -> int:
-    """The numbers below `room` that are one of `numbers` plus `weight` times one of the values."""
-    below = (1 << room) - 1
-    numbers = numbers << weight * values.start & below if weight * values.start < room else 0
+def spread(numbers: int, weight: int, values: range, limit: int) -> int:
+    """The numbers below `limit` that are one of `numbers` plus `weight` times one of the values."""
+    below = (1 << limit) - 1
+    numbers = numbers << weight * values.start & below if weight * values.start < limit else 0
     distance = weight * values.step
-    left, have = len(values[: -(-room // distance)]), 1  # a range may have more than `len` can say
+    left, have = len(values[: -(-limit // distance)]), 1  # a range may have more than `len` can say
     while have < left:  # twice as many each time
         more = min(have, left - have)
         numbers |= numbers << more * distance & below

@@ -51,8 +51,8 @@ def _counted(loop: For, fresh: Fresh) -> Body:
     value = add(_bits(first), multiply(number, literal(unsigned, loop.step & unsigned.highest)))
     counter = value if unsigned is dtype else Bitcast(dtype, value)
     body = (Let(loop.name, counter), *loop.body)
-    rounds = replace(loop, name=number.name, start=literal(unsigned, 0), stop=steps, step=1, body=body)
-    return (Let(first.name, loop.start), rounds)
+    counted = replace(loop, name=number.name, start=literal(unsigned, 0), stop=steps, step=1, body=body)
+    return (Let(first.name, loop.start), counted)
 
 
 def _bits(x: Expr) -> Expr:

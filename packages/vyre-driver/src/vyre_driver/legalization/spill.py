@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vyre_driver.legalization.coordinates import add, multiply, slot
-from vyre_driver.legalization.dead_initialisation import overwritten
+from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.declare import declare, next_binding, scratch
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Groups, Target
@@ -41,7 +41,7 @@ def spill_private(program: Program, ranges: Ranges, target: Target) -> Program:
         for number, array in enumerate(spilled, binding)
     }
     spill = _Spill(homes, Local(fresh("slot"), u32), ranges)
-    unseen = overwritten(program)
+    unseen = dead_initialisations(program)
     dirty = [array for array in spilled if array not in unseen]
     body = (
         Let(spill.slot.name, slot(program)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vyre_driver.legalization.coordinates import local_index
-from vyre_driver.legalization.dead_initialisation import overwritten
+from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.kernel_memory import read_buffers, written_buffers
 from vyre_foundation.dtype import u32
@@ -22,7 +22,7 @@ def fill_with_zeros(program: Program, source: Program) -> Program:
     """
     arrays = [b for b in program.buffers if b.memory is Memory.WORKGROUP and b in source.buffers]
     if arrays:  # few programs have any, and it takes a while to see what becomes of them
-        used = (read_buffers(program) | written_buffers(program)) - overwritten(program)
+        used = (read_buffers(program) | written_buffers(program)) - dead_initialisations(program)
         arrays = [b for b in arrays if b in used]
     if not arrays:
         return program

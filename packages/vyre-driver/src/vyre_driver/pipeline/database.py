@@ -2,7 +2,7 @@
 
 A new file is written under another name and then linked to its own, so that of several processes that begin together
 one makes it and all open the same. The journal is a write-ahead log: readers never wait, a writer waits for another at
-most `PATIENCE_S`, and a process that is killed leaves what was committed.
+most `BUSY_TIMEOUT_S`, and a process that is killed leaves what was committed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vyre_driver.pipeline.ownership import Insecure, require_secure, require_sec
 FILE = "vyre-1.sqlite3"
 """The number is the version of the layout: another layout is another file."""
 DAMAGED = "vyre-1.damaged.sqlite3"
-PATIENCE_S = 2.0
+BUSY_TIMEOUT_S = 2.0
 ATTEMPTS = 5
 """So often a file is made that another process removes before it is opened."""
 NEW = "vyre-new-"
@@ -208,6 +208,6 @@ def _read(path: Path, how: str) -> sqlite3.Connection:
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?{how}"
-    connection = sqlite3.connect(uri, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False, uri=True)
+    connection = sqlite3.connect(uri, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, uri=True)
     connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")  # damage is for the digest to find
     return connection

@@ -23,9 +23,9 @@ class DiskPipelineCache:
 
     def __init__(self, store: DiskStore | None) -> None:
         self._store = store
-        self._begun: dict[PipelineCacheIdentity, EntryIdentity] = {}
+        self._compiling: dict[PipelineCacheIdentity, EntryIdentity] = {}
         if store is not None:
-            weakref.finalize(self, _end_all, store, self._begun)
+            weakref.finalize(self, _end_all, store, self._compiling)
 
     @property
     def keeps(self) -> bool:
@@ -60,24 +60,24 @@ class DiskPipelineCache:
     def begin(self, identity: PipelineCacheIdentity) -> None:
         """From now on this process compiles the code, or runs it for the first time: let others know, should it die."""
         if self.keeps and self._store is not None:
-            mark = self._begun[identity] = identity.begun()
+            mark = self._compiling[identity] = identity.in_progress()
             self._store.put(mark, str(os.getpid()).encode(), 0)
 
     def end(self, identity: PipelineCacheIdentity) -> None:
         """The process has survived it."""
-        mark = self._begun.pop(identity, None)
+        mark = self._compiling.pop(identity, None)
         if mark is not None and self._store is not None:
             self._store.remove(mark)
 
     def was_fatal(self, identity: PipelineCacheIdentity) -> bool:
         """Whether a process that is no more has begun with the code, and not ended."""
-        mark = None if self._store is None else self._store.get(identity.begun())
+        mark = None if self._store is None else self._store.get(identity.in_progress())
         return mark is not None and not _lives(mark)
 
     def forget_fatal(self, identity: PipelineCacheIdentity) -> None:
         """The code has been compiled in a process that survived it."""
         if self._store is not None:
-            self._store.remove(identity.begun())
+            self._store.remove(identity.in_progress())
 
     def missed(self, identity: PipelineCacheIdentity) -> PipelineCacheMissEvidence | None:
         """Why `get` had nothing: what the store has beside it; None without a store."""
@@ -101,6 +101,6 @@ def _lives(mark: bytes) -> bool:
     return True
 
 
-def _end_all(store: DiskStore, begun: dict[PipelineCacheIdentity, EntryIdentity]) -> None:
-    for mark in begun.values():
+def _end_all(store: DiskStore, in_progress: dict[PipelineCacheIdentity, EntryIdentity]) -> None:
+    for mark in in_progress.values():
         store.remove(mark)

@@ -15,7 +15,7 @@ class PayloadKind(Enum):
     """An `Artifact`: kernels of one program for one device."""
     FACTS = "facts"
     """What a device has proven, in the words of its driver."""
-    BEGUN = "begun"
+    IN_PROGRESS = "begun"
     """The number of a process that is compiling this code: left behind, it says that the process did not survive."""
 
 

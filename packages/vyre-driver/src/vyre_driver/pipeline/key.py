@@ -109,10 +109,10 @@ class PipelineCacheIdentity:
             text="\n".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__),
         )
 
-    def begun(self) -> EntryIdentity:
+    def in_progress(self) -> EntryIdentity:
         """What the store finds the process by that is compiling the code."""
         code = self.entry()
-        return replace(code, kind=PayloadKind.BEGUN, key=f"{code.key} {PayloadKind.BEGUN.value}")
+        return replace(code, kind=PayloadKind.IN_PROGRESS, key=f"{code.key} {PayloadKind.IN_PROGRESS.value}")
 
 
 def called_dialects(program: Program) -> tuple[str, ...]:

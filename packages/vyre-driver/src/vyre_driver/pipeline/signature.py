@@ -41,11 +41,11 @@ class DeviceSignatureTable:
     def get(self, signature: DeviceSignature, read: Callable[[bytes], AnswerT]) -> AnswerT | None:
         """The answer that was kept. What `read` cannot read (ValueError, LookupError, TypeError) is thrown away."""
         entry = signature.entry()
-        kept = None if self._store is None else self._store.get(entry)
-        if self._store is None or kept is None:
+        cached = None if self._store is None else self._store.get(entry)
+        if self._store is None or cached is None:
             return None
         try:
-            return read(kept)
+            return read(cached)
         except (ValueError, LookupError, TypeError) as error:
             self._store.discard(entry, f"its facts cannot be read: {error}")
             return None

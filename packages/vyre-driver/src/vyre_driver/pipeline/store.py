@@ -275,7 +275,7 @@ class DiskStore:
             except database.ERRORS as error:
                 if database.trouble(error, folder) is not Trouble.UNWRITABLE:
                     raise
-                self._keep_nothing(error)
+                self._stop_storing(error)
         return database.open_to_read(folder)
 
     def _cope(self, error: Exception) -> bool:
@@ -290,7 +290,7 @@ class DiskStore:
                 logger().debug("passed over: %s", error)
                 return False
             case Trouble.UNWRITABLE if self._may_write:
-                self._keep_nothing(error)
+                self._stop_storing(error)
                 return False
             case Trouble.DAMAGE if self._may_write and self._renewals < MAX_RENEWALS:
                 return self._renew(error)
@@ -312,7 +312,7 @@ class DiskStore:
             self._refuse(reason)
         return not self.refusal
 
-    def _keep_nothing(self, error: Exception) -> None:
+    def _stop_storing(self, error: Exception) -> None:
         self._may_write = False
         fix = "make room there, or set VYRE_CACHE_DIR to a folder that this user may write"
         self._complain(f"nothing more is kept in {self.settings.folder}: {error}. Fix: {fix}")

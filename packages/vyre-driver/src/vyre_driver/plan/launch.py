@@ -61,13 +61,13 @@ class LaunchPlan:
         x, y, z = self.grid
         return x * y * z
 
-    def workgroups_in_a_row(self, most: int, workers: int) -> int:
+    def workgroups_per_item(self, most: int, workers: int) -> int:
         """How many workgroups on x, `most` at most, one of `workers` should run without a break: rows of one launch
         are about as long as each other, and there are enough of them."""
         x, longest = self.grid[0], max(1, min(most, self.num_workgroups // (workers * ROWS)))
         return -(-x // -(-x // longest)) if x else 1
 
-    def grid_of_rows(self, row: int) -> Extent:
+    def coarsened_grid(self, row: int) -> Extent:
         """The grid of a kernel that runs so many workgroups in a row."""
         x, y, z = self.grid
         return (-(-x // row), y, z)

@@ -21,7 +21,7 @@ def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], pro
     if exceeded:
         raise UnsupportedFeature("; ".join(exceeded), backend=profile.backend, fix=SMALLER)
     needed = sum(sizes[buffer.name] for buffer in program.buffers if buffer.memory.is_bound)
-    require_room(needed, profile, program.name)
+    require_memory(needed, profile, program.name)
 
 
 def exceeded_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> list[str]:
@@ -32,7 +32,7 @@ def exceeded_limits(program: Program, grid: Extent, sizes: Mapping[str, int], pr
     return [*exceeded_geometry(program, grid, profile), *_buffers(program, sizes, profile)]
 
 
-def require_room(needed: int, profile: DeviceProfile, program: str) -> None:
+def require_memory(needed: int, profile: DeviceProfile, program: str) -> None:
     """Refuse more memory than the whole device has."""
     if profile.global_memory_bytes is not None and needed > profile.global_memory_bytes:
         raise DeviceOutOfMemory(needed, profile.global_memory_bytes, where=f"program {program!r}")

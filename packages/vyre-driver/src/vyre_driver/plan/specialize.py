@@ -28,7 +28,7 @@ from vyre_foundation.ir.stmt import Atomic, IndirectDispatch, Stmt, Store
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
 from vyre_foundation.ops import OPS
 
-KEPT = 256
+CACHED = 256
 """Specialized programs that are kept: who asks for one again gets the same object, and with it what was prepared."""
 
 
@@ -118,7 +118,7 @@ class SpecCacheKey:
         return cls(words, program.name, layout, program.workgroup_size, values.digest())
 
 
-_kept: OrderedDict[SpecCacheKey, Program] = OrderedDict()
+_cache: OrderedDict[SpecCacheKey, Program] = OrderedDict()
 _lock = Lock()
 
 
@@ -131,12 +131,12 @@ def specialize(program: Program, values: SpecMap) -> Program:
         return program
     key = SpecCacheKey.of(program, values)
     with _lock:
-        found = _kept.get(key)
+        found = _cache.get(key)
         if found is None:
-            found = _kept[key] = _specialized(program, values)
-        _kept.move_to_end(key)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
+            found = _cache[key] = _specialized(program, values)
+        _cache.move_to_end(key)
+        while len(_cache) > CACHED:
+            _cache.popitem(last=False)
     return found
 
 

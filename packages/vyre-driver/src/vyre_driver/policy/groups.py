@@ -31,15 +31,15 @@ def arrange(facts: Facts, groups: Groups) -> Arrangement:
         case Groups.LOOPS:
             return Arrangement(True, "the compiler makes vectors of loops, and none of work items with barriers")
         case Groups.MIXED:
-            parting = _parting(facts)
-            if parting is None and _is_mostly_rounds(facts):
+            divergence = _divergence(facts)
+            if divergence is None and _is_mostly_loops(facts):
                 return Arrangement(True, "most of it is a loop that all go through with values of their own")
-            if parting is None:
+            if divergence is None:
                 return Arrangement(False, "all invocations go the same way, and the compiler makes vectors of them")
-            return Arrangement(True, f"{parting}, so the compiler makes no vectors of work items")
+            return Arrangement(True, f"{divergence}, so the compiler makes no vectors of work items")
 
 
-def _is_mostly_rounds(facts: Facts) -> bool:
+def _is_mostly_loops(facts: Facts) -> bool:
     """Whether nearly all work is in loops of arithmetic with the same bounds for all. Vectors of work items go through
     such a loop one after the other, each step waiting for the one before; as loops all of them do a step together."""
     body = facts.program.body
@@ -63,7 +63,7 @@ def _operations(stmts: Iterable[Stmt]) -> int:
     return len(postorder(e for stmt in stmts for e in expressions(stmt)))
 
 
-def _parting(facts: Facts) -> str | None:
+def _divergence(facts: Facts) -> str | None:
     """What keeps invocations from going the same way, if something does."""
     barriers = 0
     for stmt in statements(facts.program.body):

@@ -169,11 +169,11 @@ def _shared_memory(profile: DeviceProfile) -> Use:
     with program("uses_shared_memory", 32) as p:
         out, shared = p.write("out", u32, words), p.workgroup("shared", u32, words)
         lane = p.let(p.local_id(0))
-        rounds = -(-words // 32)
-        with p.range(0, rounds) as n:
+        blocks = -(-words // 32)
+        with p.range(0, blocks) as n:
             shared[n * 32 + lane] = (n * 32 + lane) * 5
         p.barrier()
-        with p.range(0, rounds) as n:
+        with p.range(0, blocks) as n:
             at = p.let(n * 32 + lane)
             with p.if_(at < words):
                 out[at] = shared[words - 1 - at]
@@ -236,7 +236,7 @@ def false_claim(backend: VyreBackend, name: str) -> str:
     if name in UNSHOWN:
         return f"{name} is claimed, and nothing can show it: {UNSHOWN[name]}" if is_claimed else ""
     use = USES[name](backend.device_profile())
-    said = "claimed" if is_claimed else "denied"
+    stated = "claimed" if is_claimed else "denied"
     try:
         outputs: list[bytes] | None = [bytes(o) for o in backend.dispatch(use.program, use.inputs, use.config)]
     except UnsupportedFeature as error:
@@ -244,13 +244,13 @@ def false_claim(backend: VyreBackend, name: str) -> str:
     except Trapped as trap:
         if use.expected is None and (trap.tag, trap.trap_code, trap.invocation) == (TAG, 7, 7):
             return ""
-        return f"{name} is {said}, and {use.program.name} trapped: {trap.message}"
+        return f"{name} is {stated}, and {use.program.name} trapped: {trap.message}"
     except BackendError as error:
-        return f"{name} is {said}, and {use.program.name} raised {type(error).__name__}: {error.message}"
+        return f"{name} is {stated}, and {use.program.name} raised {type(error).__name__}: {error.message}"
     if use.expected is None:
-        return f"{name} is {said}, and {use.program.name} did not trap"
+        return f"{name} is {stated}, and {use.program.name} did not trap"
     if outputs != list(use.expected):
-        return f"{name} is {said}, and {use.program.name} gives {_first(outputs, use.expected)}"
+        return f"{name} is {stated}, and {use.program.name} gives {_first(outputs, use.expected)}"
     if not is_claimed and use.demands:
         return f"{name} is denied, and a dispatch that demands it is not refused with UnsupportedFeature"
     return ""
@@ -267,12 +267,12 @@ def false_timing(backend: VyreBackend) -> str:
         return "supports_device_timestamps is denied, and a timed dispatch has a time on the device"
     on_device = (DeviceTimingQuality.DEVICE_TIMESTAMPS, DeviceTimingQuality.HARDWARE_COUNTERS)
     if (profile.timing_quality in on_device) != profile.supports_device_timestamps:
-        said = "claimed" if profile.supports_device_timestamps else "denied"
-        return f"timing_quality is {profile.timing_quality.value}, and supports_device_timestamps is {said}"
+        stated = "claimed" if profile.supports_device_timestamps else "denied"
+        return f"timing_quality is {profile.timing_quality.value}, and supports_device_timestamps is {stated}"
     is_counted = profile.timing_quality is DeviceTimingQuality.HARDWARE_COUNTERS
     if is_counted != profile.supports_hardware_counters:
-        said = "claimed" if profile.supports_hardware_counters else "denied"
-        return f"timing_quality is {profile.timing_quality.value}, and supports_hardware_counters is {said}"
+        stated = "claimed" if profile.supports_hardware_counters else "denied"
+        return f"timing_quality is {profile.timing_quality.value}, and supports_hardware_counters is {stated}"
     return ""
 
 
@@ -320,9 +320,9 @@ def contradictions(profile: DeviceProfile, target: Target) -> Iterator[str]:
         yield f"the profile's subgroup_size is {profile.subgroup_size}, the target's collectives work for {sizes}"
 
 
-def _unlike(what: str, said: Any, other: str, answer: Any) -> Iterator[str]:
-    if said != answer:
-        yield f"{what} is {said!r}, {other} says {answer!r}"
+def _unlike(what: str, stated: Any, other: str, answer: Any) -> Iterator[str]:
+    if stated != answer:
+        yield f"{what} is {stated!r}, {other} says {answer!r}"
 
 
 def _first(outputs: list[bytes] | None, expected: tuple[bytes, ...]) -> str:

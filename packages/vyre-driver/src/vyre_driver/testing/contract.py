@@ -151,7 +151,7 @@ class BackendContract(ABC):
                     require(rows[0], witness)
                 pipeline.close()
 
-    def test_a_flush_waits_for_everything_that_was_begun(self) -> None:
+    def test_a_flush_waits_for_everything_submitted(self) -> None:
         with self.backend() as backend:
             backend.flush()
             witness, often = in_place(1 << 12), DispatchConfig(fixpoint_iterations=50)
@@ -245,7 +245,7 @@ class BackendContract(ABC):
             x, _ = backend.dispatch(witness.program, witness.given, thrice)
             assert bytes(x) == (witness.inputs["x"] + 15).tobytes()
 
-    def test_a_budget_of_outputs_is_kept(self) -> None:
+    def test_outputs_stay_within_their_budget(self) -> None:
         with self.backend() as backend:
             witness = doubling(100)
             require(backend.dispatch(witness.program, witness.given, DispatchConfig(max_output_bytes=400)), witness)
@@ -296,7 +296,7 @@ class BackendContract(ABC):
             refused(PolicyDenied, lambda: gated.dispatch_resident_sequence_read_ranges_into([step], [], []))
             assert backend.backend_metric_snapshot() == before
 
-    def test_what_is_wrong_is_said_and_harms_nobody(self) -> None:
+    def test_wrong_calls_raise_and_change_nothing(self) -> None:
         with self.backend() as backend:
             witness = in_place()
             program, (x, n) = witness.program, witness.given

@@ -83,7 +83,7 @@ class FakeRecording:
 @dataclass(slots=True)
 class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
-    a device without a clock. `room` is how many workgroups run side by side. Without `has_binaries` code stays in its
+    a device without a clock. `concurrent_groups` workgroups run side by side. Without `has_binaries` code stays in its
     process. `log` holds the names of all calls in order. Where the device `is_lazy`, nothing runs before somebody waits
     for it, or a test says `work`; `most_in_flight` is how much was enqueued and not done at one time. It `records` if
     it is told to, and wraps NumPy arrays."""
@@ -95,7 +95,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     spelled: Target = field(default_factory=generous_target)
     faults: Sequence[InjectedError] = ()
     hangs: bool = False
-    room: int = 0
+    concurrent_groups: int = 0
     has_binaries: bool = True
     is_lazy: bool = False
     records: bool = False
@@ -237,7 +237,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         with self._call("side_by_side"):
             assert self.spelled.grid_barrier
             assert workgroup_size == module.kernels[kernel][0].program.workgroup_size
-            return self.room
+            return self.concurrent_groups
 
     def record(self, enqueue: Callable[[], None]) -> FakeRecording:
         with self._call("record"):

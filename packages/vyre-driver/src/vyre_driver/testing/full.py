@@ -46,7 +46,7 @@ class FullBackend(HostMemoryBackend, contract=1):
         super().__init__()
         self._is_lost = False
         self._dispatches = 0
-        self._begun: list[LatePending] = []
+        self._pending: list[LatePending] = []
         self.calls: list[str] = []
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,7 +141,7 @@ class FullBackend(HostMemoryBackend, contract=1):
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
         pending = LatePending(self.dispatch(program, inputs, config))
-        self._begun.append(pending)
+        self._pending.append(pending)
         return pending
 
     def dispatch_borrowed_async(
@@ -187,8 +187,8 @@ class FullBackend(HostMemoryBackend, contract=1):
 
     def flush(self) -> None:
         self.calls.append("flush")
-        while self._begun:
-            self._begun.pop().end()
+        while self._pending:
+            self._pending.pop().end()
 
     def shutdown(self) -> None:
         self.calls.append("shutdown")

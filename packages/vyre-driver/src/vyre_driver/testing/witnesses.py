@@ -81,10 +81,10 @@ def counting() -> WitnessProgram:
     with program("counting", workgroup_size=8) as p:
         x = p.read("x", u32, 8)
         out = p.write("out", u32, 8)
-        kept = p.persistent("kept", u32, 8)
+        persistent = p.persistent("kept", u32, 8)
         i = p.global_id(0)
-        kept[i] = kept[i] + x[i]
-        out[i] = kept[i]
+        persistent[i] = persistent[i] + x[i]
+        out[i] = persistent[i]
 
     def effect(m: Arrays) -> None:
         m["out"][:] = m["x"]

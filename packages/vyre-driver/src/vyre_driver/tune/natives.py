@@ -41,7 +41,9 @@ class Natives:
     def measured(self, native: Native) -> Measured | None:
         """What a process has measured and kept, or this one."""
         if native not in self._measured:
-            self._measured[native] = self._known.get(self._signature(native), lambda kept: Measured(**read_json(kept)))
+            self._measured[native] = self._known.get(
+                self._signature(native), lambda cached: Measured(**read_json(cached))
+            )
         return self._measured[native]
 
     def keep(self, native: Native, measured: Measured) -> None:

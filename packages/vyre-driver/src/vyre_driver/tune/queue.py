@@ -41,10 +41,10 @@ class Rate:
 
     ns_per_unit: float = NS_PER_UNIT
     keep: Callable[[float], None] = lambda ns_per_unit: None
-    _kept: float = field(init=False)
+    _cached: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._kept = self.ns_per_unit
+        self._cached = self.ns_per_unit
 
     @classmethod
     def of(cls, known: DeviceSignatureTable, device: tuple[str, ...]) -> Rate:
@@ -58,13 +58,13 @@ class Rate:
         if cost.is_certain and cost.units > 0 and work_ns >= LEAST_WORK_NS:
             seen = min(max(work_ns / cost.units, FASTEST), SLOWEST)
             self.ns_per_unit *= (seen / self.ns_per_unit) ** TRUST
-            if not 1 / MOVED < self.ns_per_unit / self._kept < MOVED:
-                self._kept = self.ns_per_unit
+            if not 1 / MOVED < self.ns_per_unit / self._cached < MOVED:
+                self._cached = self.ns_per_unit
                 self.keep(self.ns_per_unit)
 
 
-def _believable(kept: bytes) -> float:
-    rate = float(kept)
+def _believable(cached: bytes) -> float:
+    rate = float(cached)
     if not FASTEST <= rate <= SLOWEST:
         raise ValueError(f"{rate} ns is no rate")
     return rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_driver.legalization.dead_initialisation import overwritten
+from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.images import spread
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -16,7 +16,7 @@ def unseen(write, *, size=8, group=8) -> set[str]:
         write(p, w)
         p.barrier()
         out[p.global_id(0)] = w[7 - p.local_id(0)]
-    return {buffer.name for buffer in overwritten(p.build())}
+    return {buffer.name for buffer in dead_initialisations(p.build())}
 
 
 def rows(p, w):
@@ -122,7 +122,7 @@ def test_an_invocation_writes_only_its_own_private_memory():
         own, out = p.private("own", u32, 8), p.write("out", u32, 64)
         own[p.local_id(0)] = 1
         out[p.global_id(0)] = own[7]
-    assert overwritten(p.build()) == frozenset()
+    assert dead_initialisations(p.build()) == frozenset()
 
 
 @pytest.mark.parametrize("is_read", [False, True])
@@ -135,7 +135,7 @@ def test_what_nobody_reads_needs_no_zeros(is_read):
             w[(y + strip) * 5 + x] = strip
         p.barrier()
         out[p.global_id(0)] = w[x * 5 + y + (3 if is_read else 2)]
-    assert ({buffer.name for buffer in overwritten(p.build())} == {"w"}) is not is_read
+    assert ({buffer.name for buffer in dead_initialisations(p.build())} == {"w"}) is not is_read
 
 
 def test_rounds_that_all_come_to_share_what_they_write():
@@ -147,7 +147,7 @@ def test_rounds_that_all_come_to_share_what_they_write():
             p.barrier()
             out[p.global_id(0)] = w[7 - p.local_id(0)]
             p.barrier()
-    assert {buffer.name for buffer in overwritten(p.build())} == {"w"}
+    assert {buffer.name for buffer in dead_initialisations(p.build())} == {"w"}
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ class Blocks(Meetings):
 
     def _branch_level(self, chance: float) -> Uniformity:
         """Over whom a condition or bound is to be the same."""
-        together = self.scope.flow.value >= WORKGROUP.value and not self.tail
-        return WORKGROUP if together and self.rng.random() < chance else NONE
+        is_uniform = self.scope.flow.value >= WORKGROUP.value and not self.tail
+        return WORKGROUP if is_uniform and self.rng.random() < chance else NONE
 
     def region(self, place: GeneratorContext) -> None:
         """Transparent: what is declared inside stays in sight."""

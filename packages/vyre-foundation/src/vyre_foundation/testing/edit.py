@@ -103,9 +103,9 @@ def inlined(program: Program, number: int, name: str, value: Expr) -> Program:
 
 def with_buffers(program: Program, changes: Mapping[Buffer, Buffer | None]) -> Program:
     """The program with buffers exchanged, or dropped where the image is None, and bindings numbered from 0 again."""
-    kept = [new for b in program.buffers if (new := changes.get(b, b)) is not None]
-    bound = [b for b in kept if b.binding is not None]
-    numbered = [b if b.binding is None else b.replace(binding=bound.index(b)) for b in kept]
+    remaining = [new for b in program.buffers if (new := changes.get(b, b)) is not None]
+    bound = [b for b in remaining if b.binding is not None]
+    numbered = [b if b.binding is None else b.replace(binding=bound.index(b)) for b in remaining]
     old = [b for b in program.buffers if changes.get(b, b) is not None]
     image = dict(zip(old, numbered, strict=True))
 

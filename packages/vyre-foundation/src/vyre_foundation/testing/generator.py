@@ -58,12 +58,12 @@ class _Generator(Declarations):
         stmts.grid_barriers = self.profile.grid_barriers and self.rng.random() < 0.2
         prologue = self._prologue()
         size = self.profile.max_statements
-        together = stmts.body(place, self.rng.randint(size // 4, size // 2))
+        shared = stmts.body(place, self.rng.randint(size // 4, size // 2))
         stmts.tail = True
         self.scope.flow = Uniformity.NONE
         stmts.budget = max(stmts.budget, size // 4)
         alone = stmts.body(place, self.rng.randint(2, max(2, size // 5)))
-        return (*prologue, *together, *alone, *self._epilogue())
+        return (*prologue, *shared, *alone, *self._epilogue())
 
     def _prologue(self) -> list[Stmt]:
         """The numbers of the invocation, its place in the group, and its group."""

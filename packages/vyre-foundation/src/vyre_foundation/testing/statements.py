@@ -23,7 +23,7 @@ class Statements(Blocks):
         self.rng.choices(kinds, weights)[0](place)
 
     def _choices(self, place: GeneratorContext) -> list[tuple[Callable[[GeneratorContext], None], int]]:
-        profile, together = self.profile, self.scope.flow.value >= WORKGROUP.value and not self.tail
+        profile, is_uniform = self.profile, self.scope.flow.value >= WORKGROUP.value and not self.tail
         nests = self.budget > 0 and place.nesting < profile.max_nesting
         choices: list[tuple[Callable[[GeneratorContext], None], int]] = [(self.let, 6), (self.var, 2), (self.store, 6)]
         # fmt: off
@@ -36,14 +36,14 @@ class Statements(Blocks):
             (profile.regions and nests,                                    self.region,       1),
             (profile.atomics,                                              self.atomic,       4),
             (profile.traps,                                                self.trap,         1),
-            (profile.barriers and together,                                self.barrier,      4),
-            (self.subgroup_size is not None and together,                  self.subgroup,     6),
+            (profile.barriers and is_uniform,                                self.barrier,      4),
+            (self.subgroup_size is not None and is_uniform,                  self.subgroup,     6),
             (self.grid_barriers and place.at_top and not self.tail,        self.grid_barrier, 3),
             (place.in_loop,                                                 self.leave_loop,   2),
-            (profile.returns and self._may_return(together),               self.leave,        1),
+            (profile.returns and self._may_return(is_uniform),               self.leave,        1),
         ]
         # fmt: on
         return choices + [(kind, weight) for legal, kind, weight in optional if legal]
 
-    def _may_return(self, together: bool) -> bool:
-        return self.tail or (together and not self.grid_barriers)
+    def _may_return(self, is_uniform: bool) -> bool:
+        return self.tail or (is_uniform and not self.grid_barriers)

@@ -85,6 +85,6 @@ def _check_bytes(report: ValidationReport) -> None:
         total = size if memory is Memory.UNIFORM else totals.get(memory, 0) + size
         totals[memory] = total
         if total > MAX_BYTES[memory]:
-            together = "" if total == size else f" ({total} with the {memory.value} buffers before it)"
-            message = f"got {size} bytes{together}, expected at most {MAX_BYTES[memory]} of {memory.value} memory"
+            sum_text = "" if total == size else f" ({total} with the {memory.value} buffers before it)"
+            message = f"got {size} bytes{sum_text}, expected at most {MAX_BYTES[memory]} of {memory.value} memory"
             report.on_buffer(number, "V012", message, "make it smaller, or use storage memory")

@@ -42,7 +42,7 @@ class Wait(NamedTuple):
     invocation: int
     stmt: Barrier | Subgroup
     path: Path
-    rounds: tuple[int, ...]
+    iterations: tuple[int, ...]
     value: Scalar = 0
     selected: int = 0
 
@@ -73,7 +73,7 @@ class Invocation:
         self.number = self.position.number
         self.locals: dict[str, Scalar] = {}
         self.path: Path = ()
-        self.rounds: list[int] = []
+        self.iterations: list[int] = []
 
     def body(self, body: Body, path: Path) -> Steps:
         """Run the statements one after another; `path` leads to the body."""
@@ -105,7 +105,7 @@ class Invocation:
                 case Return():
                     flow = Flow.RETURN
                 case Barrier():
-                    yield Wait(self.number, stmt, here, tuple(self.rounds))
+                    yield Wait(self.number, stmt, here, tuple(self.iterations))
                 case Subgroup():
                     yield from self.subgroup(stmt)
                 case Trap(code, tag):
@@ -119,10 +119,10 @@ class Invocation:
     def loop(self, stmt: For, path: Path) -> Steps:
         """Python's range counts as the language does: over unbounded integers, below `stop`."""
         start, stop = int(evaluate(stmt.start, self)), int(evaluate(stmt.stop, self))
-        self.rounds.append(0)
+        self.iterations.append(0)
         for round, counter in enumerate(range(start, stop, stmt.step)):
             self.run.budget.spend()
-            self.rounds[-1] = round
+            self.iterations[-1] = round
             self.locals[stmt.name] = counter
             flow = yield from self.body(stmt.body, (*path, 0))
             if flow is Flow.RETURN:
@@ -130,14 +130,14 @@ class Invocation:
             if flow is Flow.BREAK:
                 break
         self.run.saw("for", "entered" if start < stop else "skipped")
-        self.rounds.pop()
+        self.iterations.pop()
         return Flow.NEXT
 
     def subgroup(self, stmt: Subgroup) -> Generator[Wait, Scalar, None]:
         """Wait until the others of the subgroup are at this collective, and take the result."""
         value = evaluate(stmt.value, self)
         selected = 0 if stmt.lane is None else int(evaluate(stmt.lane, self))
-        result = yield Wait(self.number, stmt, self.path, tuple(self.rounds), value, selected)
+        result = yield Wait(self.number, stmt, self.path, tuple(self.iterations), value, selected)
         if stmt.result is not None:
             self.locals[stmt.result] = result
 

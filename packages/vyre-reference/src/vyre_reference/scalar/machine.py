@@ -83,10 +83,10 @@ def workgroup(run: Execution, number: int) -> tuple[int, Coroutine]:
         Invocation(run, number, lane, shared | zeroed(private, run.plan.lengths))
         for lane in range(run.plan.program.workgroup_volume)
     ]
-    return lanes[0].number, rounds_of(run, lanes)
+    return lanes[0].number, iterations_of(run, lanes)
 
 
-def rounds_of(run: Execution, lanes: list[Invocation]) -> Coroutine:
+def iterations_of(run: Execution, lanes: list[Invocation]) -> Coroutine:
     """Run a workgroup to its end, interval by interval; yield where it has to wait for the grid."""
     running: dict[int, Coroutine] = {lane.number: lane.body(run.plan.program.body, ()) for lane in lanes}
     answers: dict[int, Scalar] = {}
@@ -127,14 +127,14 @@ def require_one_place(run: Execution, all_of_them: list[int], waits: Mapping[int
         wait = waits.get(who)
         if wait is None:
             raise DivergentBarrier(first.invocation, stands(run, first), who, "has ended")
-        if (wait.path, wait.rounds) != (first.path, first.rounds):
+        if (wait.path, wait.iterations) != (first.path, first.iterations):
             raise DivergentBarrier(first.invocation, stands(run, first), who, f"waits at {stands(run, wait)}")
 
 
 def stands(run: Execution, wait: Wait) -> str:
     """Where an invocation waits, for people."""
     place = located(run.plan.program, wait.path)
-    return f"{place} in round {'.'.join(map(str, wait.rounds))}" if wait.rounds else place
+    return f"{place} in round {'.'.join(map(str, wait.iterations))}" if wait.iterations else place
 
 
 def exchange(run: Execution, stmt: Subgroup, waits: list[Wait]) -> dict[int, Scalar]:

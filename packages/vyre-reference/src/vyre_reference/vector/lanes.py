@@ -45,7 +45,7 @@ class Lanes:
     def split(self, condition: Values) -> tuple[Lanes, Lanes]:
         """Where `condition` holds, and where it does not."""
         if condition.ndim == 0:
-            return (self, NOBODY) if condition else (NOBODY, self)
+            return (self, NO_LANES) if condition else (NO_LANES, self)
         return self._where(condition), self._where(~condition)
 
     def _where(self, condition: Bools) -> Lanes:
@@ -60,9 +60,9 @@ class Lanes:
         if sum(part.count for part in parts) == self.count:
             return self
         if len(parts) < 2:
-            return parts[0] if parts else NOBODY
+            return parts[0] if parts else NO_LANES
         index = np.sort(np.concatenate([part.index for part in parts if part.index is not None]))
         return Lanes(index.size, index)
 
 
-NOBODY = Lanes(0, np.empty(0, np.intp))
+NO_LANES = Lanes(0, np.empty(0, np.intp))

@@ -6,11 +6,11 @@ import numpy as np
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.stmt import trip_count
-from vyre_reference.vector.lanes import NOBODY, Lanes
+from vyre_reference.vector.lanes import NO_LANES, Lanes
 from vyre_reference.vector.registers import Values, register
 
 
-class Rounds:
+class LoopCounter:
     """The rounds of a `For` over integers of type `dtype`: start, start + step, … below stop, without wrapping."""
 
     def __init__(self, dtype: DType, start: Values, stop: Values, step: int, lanes: Lanes, everyone: Lanes) -> None:
@@ -25,7 +25,7 @@ class Rounds:
     def split(self, lanes: Lanes, round: int) -> tuple[Lanes, Lanes]:
         """The lanes that make this round, and those that have no more."""
         if isinstance(self._trips, int):
-            return (lanes, NOBODY) if round < self._trips else (NOBODY, lanes)
+            return (lanes, NO_LANES) if round < self._trips else (NO_LANES, lanes)
         return lanes.split(lanes.pick(self._trips) > round)
 
     def counter(self, lanes: Lanes, round: int) -> Values:

@@ -42,9 +42,9 @@ from vyre_reference.traps import Traps
 from vyre_reference.vector import atomics, subgroup
 from vyre_reference.vector.chunk import Chunk, chunks
 from vyre_reference.vector.evaluate import Step, evaluate as value_of, steps_of
-from vyre_reference.vector.lanes import NOBODY, Lanes
+from vyre_reference.vector.lanes import NO_LANES, Lanes
 from vyre_reference.vector.locals import Locals
-from vyre_reference.vector.loops import Rounds
+from vyre_reference.vector.loops import LoopCounter
 from vyre_reference.vector.meeting import require_everyone, require_one_lane
 from vyre_reference.vector.memory import VectorCells, bound_memory, own_memory
 from vyre_reference.vector.registers import Bools, Values
@@ -135,12 +135,12 @@ class Machine:
                     lanes = self.body(inner, (*here, 0), lanes, exits)
                 case Break():
                     exits.broken.append(lanes)
-                    return NOBODY
+                    return NO_LANES
                 case Continue():
                     exits.continued.append(lanes)
-                    return NOBODY
+                    return NO_LANES
                 case Return():
-                    return NOBODY
+                    return NO_LANES
                 case Barrier(scope):
                     require_everyone(self, lanes, scope)
                 case Subgroup():
@@ -154,16 +154,16 @@ class Machine:
     def loop(self, stmt: For, path: Path, lanes: Lanes) -> Lanes:
         """Rounds in lock step; lanes drop out as theirs end."""
         start, stop = value_of(stmt.start, self, lanes), value_of(stmt.stop, self, lanes)
-        rounds = Rounds(stmt.start.dtype, start, stop, stmt.step, lanes, self.chunk.all)
+        counters = LoopCounter(stmt.start.dtype, start, stop, stmt.step, lanes, self.chunk.all)
         done: list[Lanes] = []
         running = lanes
         for round in count():
-            running, finished = rounds.split(running, round)
+            running, finished = counters.split(running, round)
             done.append(finished)
             if not running.count:
                 return lanes.union(done)
             self.budget.spend(running.count)
-            self.locals.declare(stmt.name, rounds.counter(running, round), running)
+            self.locals.declare(stmt.name, counters.counter(running, round), running)
             exits = LoopExits([], [])
             came_out = self.body(stmt.body, (*path, 0), running, exits)
             running = running.union([came_out, *exits.continued])

@@ -27,8 +27,8 @@ TIMEOUT_S = 120.0
 def ask(backend: str, *, measure: bool = False) -> dict[str, Any]:
     """What the backend says in a fresh process, and what that took; a crash or a hang is an answer too."""
     started = time.perf_counter()
-    said = _ask(backend, *(["--measure"] if measure else []))
-    return {**said, "took_s": time.perf_counter() - started}
+    report = _ask(backend, *(["--measure"] if measure else []))
+    return {**report, "took_s": time.perf_counter() - started}
 
 
 def _ask(*arguments: str) -> dict[str, Any]:

@@ -73,12 +73,12 @@ def list_devices(answer: Answer, spellings: bool = False) -> ExitCode:
     if spellings:
         print_spellings(answer, found)
         return ExitCode.OK
-    for id, said in found.items():
+    for id, report in found.items():
         answer.console.print(Text(id, "bold"))
-        if "error" in said:
-            answer.console.print(Text(f"  {_about(said['error'], said['fix'])}", "red"), soft_wrap=True)
+        if "error" in report:
+            answer.console.print(Text(f"  {_about(report['error'], report['fix'])}", "red"), soft_wrap=True)
             continue
-        for name, text in _described(said["profile"]):
+        for name, text in _described(report["profile"]):
             answer.console.print(f"  {name:10} {text}", markup=False, soft_wrap=True)
     return ExitCode.OK
 
@@ -113,7 +113,7 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
     found = _ask_all(answer, measure=prove)
     states = {r.id: availability(r.id) for r in registered_backends_by_precedence()}
     problems = backend_problems()
-    well = all(said.get("computes") for said in found.values()) and not problems
+    well = all(report.get("computes") for report in found.values()) and not problems
     took = time.perf_counter() - started
     if answer.as_json:
         answer.json(
@@ -136,7 +136,7 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
     answer.console.print(", ".join(f"{name} {v}" for name, v in versions.items()))
     for name, value in environment.items():
         answer.console.print(f"{name}={value}", markup=False)
-    rows = [_checked(id, said) for id, said in found.items()]
+    rows = [_checked(id, report) for id, report in found.items()]
     rows += [(id, _state(False), _about(s.reason, s.fix)) for id, s in states.items() if not s.is_available]
     rows += [(p.id, Text("left out", "red"), _about(p.reason, p.fix)) for p in problems]
     answer.table("", ("backend", "state", "about"), rows)
@@ -146,8 +146,8 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
 
 def _print_times(answer: Answer, found: dict[str, dict[str, Any]], took: float) -> None:
     """Where the time went: each backend is asked in a process of its own, one after the other."""
-    rows = [_times(id, said) for id, said in found.items()]
-    rest = took - sum(said["took_s"] for said in found.values())
+    rows = [_times(id, report) for id, report in found.items()]
+    rest = took - sum(report["took_s"] for report in found.values())
     rows += [("this process", "", "", "", readable_time(rest)), ("all", "", "", "", readable_time(took))]
     answer.table("", ("time", "start", "open", "dispatch", "all"), rows)
     answer.console.print(
@@ -156,31 +156,31 @@ def _print_times(answer: Answer, found: dict[str, dict[str, Any]], took: float) 
     )
 
 
-def _times(id: str, said: dict[str, Any]) -> tuple[str, ...]:
-    if "open_s" not in said:
-        return id, "–", "–", "–", readable_time(said["took_s"])
-    parts = (said["open_s"], said["first_dispatch_s"])
-    return id, *map(readable_time, (said["took_s"] - sum(parts), *parts, said["took_s"]))
+def _times(id: str, report: dict[str, Any]) -> tuple[str, ...]:
+    if "open_s" not in report:
+        return id, "–", "–", "–", readable_time(report["took_s"])
+    parts = (report["open_s"], report["first_dispatch_s"])
+    return id, *map(readable_time, (report["took_s"] - sum(parts), *parts, report["took_s"]))
 
 
-def _checked(id: str, said: dict[str, Any]) -> tuple[str | Text, ...]:
-    if "error" in said:
-        return id, Text("fails", "red"), _about(said["error"], said["fix"])
-    kept = ", with code that was kept" if said["compiled_before"] else ""
-    if not said["computes"]:
+def _checked(id: str, report: dict[str, Any]) -> tuple[str | Text, ...]:
+    if "error" in report:
+        return id, Text("fails", "red"), _about(report["error"], report["fix"])
+    cached = ", with cached code" if report["compiled_before"] else ""
+    if not report["computes"]:
         fix = "update the device's driver, then run `vyre conform`"
         return id, Text("wrong", "red"), _about("it computes wrong results", fix)
-    device, queues = said["profile"].get("device", said["version"]), _queues(said["profile"])
-    return id, Text("works", "green"), f"{device}{kept}" + (f"; launches: {queues}" if queues != "–" else "")
+    device, queues = report["profile"].get("device", report["version"]), _queues(report["profile"])
+    return id, Text("works", "green"), f"{device}{cached}" + (f"; launches: {queues}" if queues != "–" else "")
 
 
 def _queues(profile: dict[str, Any]) -> str:
     """What each of the device's queues offers, as `pool: 8 workers, 40 µs a launch`."""
-    said = [
+    report = [
         f"{q['name']}: {q['workers']} worker{'s' * (q['workers'] > 1)}, {readable_time(q['launch_ns'] / 1e9)} a launch"
         for q in profile.get("queues", ())
     ]
-    return "; ".join(said) or "–"
+    return "; ".join(report) or "–"
 
 
 def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, Any]]:

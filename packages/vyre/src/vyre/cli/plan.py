@@ -107,19 +107,19 @@ def _on(target: str, plan: LaunchPlan, config: DispatchConfig) -> dict[str, Any]
     """What the backend says to it, or the error that it would raise."""
     backend = backend_for(target)
     validate_program_for_backend(backend, plan.program, config.replace(grid_override=plan.grid))
-    said: dict[str, Any] = {"target": target}
+    lines: dict[str, Any] = {"target": target}
     engine = innermost(backend)
     if isinstance(engine, EngineBackend):
         with engine.session() as device:
             choice = device.choose_queue(device.cost(plan))
             if choice is not None:
                 queue = device.profile.queues[choice.verdict.queue].name
-                said |= {"queue": queue, "queue_reason": choice.verdict.reason}
-    return said
+                lines |= {"queue": queue, "queue_reason": choice.verdict.reason}
+    return lines
 
 
 def _print(answer: Answer, document: dict[str, Any]) -> None:
-    said = [
+    lines = [
         ("grid", " × ".join(map(str, document["grid"]))),
         ("workgroup", " × ".join(map(str, document["workgroup"]))),
         ("invocations", f"{document['invocations']} for {document['elements']} elements ({document['idle']} idle)"),
@@ -127,8 +127,8 @@ def _print(answer: Answer, document: dict[str, Any]) -> None:
         ("layout", document["layout"]),
     ]
     if "queue" in document:
-        said.append(("queue", f"{document['queue']} ({document['queue_reason']})"))
-    for name, text in said:
+        lines.append(("queue", f"{document['queue']} ({document['queue_reason']})"))
+    for name, text in lines:
         answer.console.print(f"{name:12} {text}", markup=False, soft_wrap=True)
     shown = ("name", "binding", "role", "count", "bytes")
     rows = [[_cell(row[key]) for key in shown] for row in document["bindings"]]

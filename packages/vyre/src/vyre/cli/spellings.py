@@ -15,10 +15,10 @@ COMPOSED = "composed"
 
 def print_spellings(answer: Answer, found: dict[str, dict[str, Any]]) -> None:
     """One table for each backend that answered: the candidates of every op that has several, by type."""
-    for backend, said in found.items():
-        rows = said.get("spellings", [])
-        if "error" in said:
-            answer.console.print(f"{backend}: {said['error']}", markup=False)
+    for backend, report in found.items():
+        rows = report.get("spellings", [])
+        if "error" in report:
+            answer.console.print(f"{backend}: {report['error']}", markup=False)
         elif rows:
             tried = Counter((one["op"], one["type"]) for one in rows)
             shown = [_row(one, rows) for one in rows if tried[one["op"], one["type"]] > 1]

@@ -50,9 +50,9 @@ def measure(job: Job, backend: VyreBackend) -> Measurement:
     outputs = {
         b.name: np.frombuffer(view, b.dtype.numpy) for b, view in zip(job.program.outputs, result.outputs, strict=True)
     }
-    begun = time.perf_counter()
+    started = time.perf_counter()
     expected = job.oracle()
-    oracle_s = time.perf_counter() - begun
+    oracle_s = time.perf_counter() - started
     return Measurement(
         job=job.name,
         backend=backend.id(),

@@ -35,14 +35,14 @@ def _uniform(rng: Random, dtype: DType, count: int, low: float = -1.0, high: flo
 
 def _jacobi(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     """Twelve rounds of x = (b - R x) / d for a diagonally dominant matrix, a grid barrier between rounds."""
-    n, rounds = 40, 12
+    n, iterations = 40, 12
     matrix = _uniform(rng, dtype, n * n).reshape(n, n)
     matrix[np.arange(n), np.arange(n)] = n
     right = _uniform(rng, dtype, n)
     with program("jacobi", GROUP) as p:
         a, b, x = p.read("a", dtype), p.read("b", dtype), p.read_write("x", dtype, n)
         i = p.let(p.global_id(0))
-        with p.range(0, rounds):
+        with p.range(0, iterations):
             total = p.var(b[i])
             with p.range(0, n) as k, p.if_(k != i):
                 total.set(total - a[i * n + k] * x[k])
@@ -51,7 +51,7 @@ def _jacobi(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
             x[i] = value
             p.grid_barrier()
     solution = np.zeros(n, dtype.numpy)
-    for _ in range(rounds):
+    for _ in range(iterations):
         sums = right.copy()
         for j in range(n):
             others = np.arange(n) != j

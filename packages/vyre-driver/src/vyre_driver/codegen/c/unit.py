@@ -8,7 +8,7 @@ from vyre_driver.codegen.c.literals import spell, spell_element
 from vyre_driver.codegen.c.names import Names
 from vyre_driver.codegen.c.statements import Lines, print_body
 from vyre_driver.codegen.dialect import CDialect, SourceText
-from vyre_driver.legalization.dead_initialisation import overwritten
+from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import Kernel, Lowered
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_foundation.dialects.lowering import TextModule
@@ -75,7 +75,7 @@ def _print_tables(lowered: Lowered, dialect: CDialect, lines: Lines, names: Name
                 values = ", ".join(_elements(buffer, dialect))
                 lines.add(
                     dialect.constant.format(
-                        type=dialect.types[buffer.dtype], name=name, count=_room(buffer), values=values
+                        type=dialect.types[buffer.dtype], name=name, count=_element_count(buffer), values=values
                     )
                 )
     return tables
@@ -111,7 +111,7 @@ def _print_kernel(
     lines.open(_head(program, entry, dialect, arrays, words))
     if dialect.begin:
         lines.add(dialect.begin)
-    unseen, alignment = overwritten(program), dialect.alignment if kernel.arrangement.as_loops else ""
+    unseen, alignment = dead_initialisations(program), dialect.alignment if kernel.arrangement.as_loops else ""
     for buffer in program.buffers:
         if buffer.memory in (Memory.WORKGROUP, Memory.PRIVATE):
             lines.add(alignment + _array(buffer, arrays[buffer.name], dialect, is_zero=buffer not in unseen))
@@ -153,13 +153,13 @@ def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str
 
 def _array(buffer: Buffer, name: str, dialect: CDialect, *, is_zero: bool) -> str:
     """Memory inside of a kernel; a private array starts as zeros, the kernel itself clears the workgroup's."""
-    type, count = dialect.types[buffer.dtype], _room(buffer)
+    type, count = dialect.types[buffer.dtype], _element_count(buffer)
     if buffer.memory is Memory.PRIVATE:
         return f"{type} {name}[{count}]{f' = {dialect.zeros}' if is_zero else ''};"
     return dialect.workgroup.format(type=type, name=name, count=count)
 
 
-def _room(buffer: Buffer) -> int:
+def _element_count(buffer: Buffer) -> int:
     """Elements to declare: C has no empty arrays."""
     assert isinstance(buffer.count, int)
     return max(1, buffer.count)

@@ -26,8 +26,8 @@ def _rounded_f16(x: ExprTerm) -> ExprTerm:
     """Adding 2**13 times the power of two below |x| leaves room for 11 bits; below 2**-14 the room stays the same."""
     size = magnitude(x)
     exponent = size.bits(u32) & _EXPONENT
-    room = (exponent.op("max", _LEAST_NORMAL) + (13 << 23)).bits(f32)
-    near = (size + room) - room
+    magic = (exponent.op("max", _LEAST_NORMAL) + (13 << 23)).bits(f32)
+    near = (size + magic) - magic
     # For too great a number the sum is infinity, for NaN it is NaN, which has no sign to lose.
     return with_sign_of((size < _F16_OVERFLOW).where(near, size + math.inf), x)
 

@@ -43,11 +43,11 @@ def packed(dtype: DType, negative: ExprTerm, exponent: ExprTerm, significand: Ex
     greatest = (1 << dtype.bits - fraction_bits - 1) - 1
     below = _is_below(exponent, 1)
     lost = below.where(exponent.number(1) - exponent, 0).op("min", dtype.bits - 1)
-    kept = (significand >> lost) | _sticky(significand, lost)
-    rounds_up = ((kept & 3) + ((kept >> 2) & 1)) > 2
+    guarded = (significand >> lost) | _sticky(significand, lost)
+    carries = ((guarded & 3) + ((guarded >> 2) & 1)) > 2
     scale = below.where(0, exponent - 1)
     # The hidden bit adds 1 to the exponent, and so does a carry out of the rounding.
-    bits = (scale << fraction_bits) + (kept >> 2) + rounds_up.where(exponent.number(1), 0)
+    bits = (scale << fraction_bits) + (guarded >> 2) + carries.where(exponent.number(1), 0)
     infinite = ~below & (exponent >= greatest)
     finite = infinite.where(exponent.number(greatest << fraction_bits), bits)
     assert finite.dtype is word

@@ -76,12 +76,12 @@ class ExchangeMemory(Exchange):
     def __init__(self, fresh: Fresh, out: list[Stmt], array: Buffer, index: Expr, first_of_subgroup: Expr) -> None:
         super().__init__(fresh, out)
         self._array, self._index, self._first = array, index, first_of_subgroup
-        self._rounds = 0
+        self._exchanges = 0
 
     def fetch(self, value: Expr, lane: Expr) -> Expr:
         assert isinstance(self._array.count, int)
-        half = self._rounds % 2 * self._array.count // 2
-        self._rounds += 1
+        half = self._exchanges % 2 * self._array.count // 2
+        self._exchanges += 1
         mine, other = (
             add(index, literal(u32, half)) if half else index for index in (self._index, add(self._first, lane))
         )
@@ -91,7 +91,7 @@ class ExchangeMemory(Exchange):
         return _converted(fetched, value.dtype)
 
     def closing(self) -> Body:
-        return (Barrier(),) if self._rounds % 2 else ()
+        return (Barrier(),) if self._exchanges % 2 else ()
 
 
 def _converted(value: Expr, dtype: DType) -> Expr:
