@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md: the files that they name exist, and two of them are applied in a scratch copy."""
+"""The recipes of CONTRIBUTING.md: the files that they name exist, and recipes are applied in a scratch copy."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RECIPES = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Recipes")[2]
-NAMED = sorted(set(re.findall(r"`(packages/[^`]+)`", RECIPES)))
+NAMED = sorted(set(re.findall(r"`((?:packages|examples)/[^`]+)`", RECIPES)))
 
 
 @pytest.mark.parametrize("path", NAMED)
@@ -75,3 +75,63 @@ def test_a_command_is_added_as_its_recipe_says(copy: Path) -> None:
     edit(package / "__init__.py", '    "natives": Command(', f'{row}    "natives": Command(')
     done = run(copy, "-c", "from vyre.cli import main; main(['greet'])")
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+
+
+def conforms(copy: Path, backend: str, cases: str) -> None:
+    """`vyre-conform` proves `backend` by some `cases`, of which there is at least one."""
+    start = "from vyre_conform.cli import main; main()"
+    done = run(copy, "-c", start, "run", "--backend", backend, "--cases", cases, "--jobs", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_operation_is_added_as_its_recipe_says(copy: Path) -> None:
+    row = """
+AVERAGE = Op(
+    "average", 100, 2, INTEGERS, Result.SAME, lambda dtype, x, y: (x + y) >> 1, "(x + y) / 2, rounded down",
+    Laws(commutative=True, idempotent=True),
+    witnesses=(*at(u32, (2, 5, 3), (2**32 - 1, 2**32 - 1, 2**32 - 1)), *at(i32, (-3, 0, -2), (-1, 1, 0))),
+)
+
+ROWS = ("""
+    edit(copy / "packages/vyre-foundation/src/vyre_foundation/ops/arithmetic.py", "\nROWS = (", row)
+    edit(copy / "packages/vyre-foundation/src/vyre_foundation/ops/arithmetic.py", "*(SQRT,", "*(AVERAGE, SQRT,")
+    form = "(x & y) + ((x ^ y) >> 1),\n"
+    arrays = copy / "packages/vyre-reference/src/vyre_reference/vector/integers.py"
+    edit(arrays, '    "abs_diff": ', f'    "average": lambda t, x, y: {form}    "abs_diff": ')
+    rules = copy / "packages/vyre-driver/src/vyre_driver/legalization/forms/integers.py"
+    edit(rules, '    "abs_diff": ', f'    "average": lambda x, y: {form}    "abs_diff": ')
+    conforms(copy, "vyre_conform.controls.mutants:engine-generous", "ops:average:*,values=*")
+
+
+def test_a_rewrite_rule_is_added_as_its_recipe_says(copy: Path) -> None:
+    rules = copy / "packages/vyre-foundation/src/vyre_foundation/optimize/rules/integers.py"
+    line = "    rule(INTEGER, x * c + x,          x * (c + 1)),\n"
+    edit(rules, line, f"{line}    rule(INTEGER, (x * c) * d + x,    x * (c * d + 1)),\n")
+    tests = "packages/vyre-foundation/tests/optimize/rules"
+    shutil.copytree(ROOT / tests, copy / tests)
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, "-k", "test_rules_are_true and integers")
+    done = run(copy, *command)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_function_of_the_dialect_is_added_as_its_recipe_says(copy: Path) -> None:
+    package = copy / "packages/vyre-math/src/vyre_math"
+    described = (package / "described.py").read_text("utf-8")
+    line = next(line for line in described.splitlines() if line.startswith('    "exp": '))
+    edit(package / "described.py", line, f'    "half": _D("x / 2", "every x", "±0 at ±0, ±inf at ±inf", 0.5),\n{line}')
+    body = "(lambda x: x * 0.5, lambda x: x * 0.5)"
+    edit(package / "dialect.py", '    "exp":   (', f'    "half":  {body},\n    "exp":   (')
+    conforms(copy, "reference", "calls:math.half:*")
+
+
+def test_a_backend_is_added_as_its_recipe_says(copy: Path) -> None:
+    """The least example under another name, with the metadata that its installation would write."""
+    source = copy / "packages/vyre-driver-tally/src"
+    shutil.copytree(ROOT / "examples/vyre-driver-abacus/src/vyre_driver_abacus", source / "vyre_driver_tally")
+    for file in source.rglob("*.py"):
+        file.write_text(file.read_text("utf-8").replace("abacus", "tally"), "utf-8")
+    metadata = source / "vyre_driver_tally-1.0.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vyre-driver-tally\nVersion: 1.0.0\n")
+    (metadata / "entry_points.txt").write_text("[vyre.backends]\ntally = vyre_driver_tally:registration\n")
+    conforms(copy, "tally", "ops:add:*")

@@ -168,7 +168,7 @@ HALF_BITCASTS = {
 # ── atomics ──
 # Relaxed, for all of the GPU. Signed 64-bit forms are there for the least and the greatest alone: bits have no sign.
 
-_ATOMIC_WORDS = {
+_ATOMIC_INTRINSICS = {
     AtomicOp.ADD: "atomicAdd", AtomicOp.AND: "atomicAnd", AtomicOp.OR: "atomicOr", AtomicOp.XOR: "atomicXor",
     AtomicOp.MIN: "atomicMin", AtomicOp.MAX: "atomicMax",
     AtomicOp.EXCHANGE: "atomicExch", AtomicOp.COMPARE_EXCHANGE: "atomicCAS",
@@ -176,7 +176,7 @@ _ATOMIC_WORDS = {
 
 
 def _atomic(op: AtomicOp, t: DType) -> str:
-    word = _ATOMIC_WORDS[op]
+    word = _ATOMIC_INTRINSICS[op]
     operands = ("{2}", "{1}") if op is AtomicOp.COMPARE_EXCHANGE else ("{1}",)
     if t is i64 and op not in (AtomicOp.MIN, AtomicOp.MAX):
         return f"((i64){word}((u64 *)&{{0}}, {', '.join(f'(u64){x}' for x in operands)}))"

@@ -137,7 +137,7 @@ BIT_OPS = {t: _bit_ops(t) for t in INTEGERS}
 
 
 
-def _other_words(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
+def _other_intrinsics(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
     """What the library has for ops that are composed, or operators, unless a measurement says otherwise.
 
     Not `fmin`, `fmax` and `copysign`: the standard leaves the sign of a zero or a NaN open there, so what a sample
@@ -152,7 +152,7 @@ def _other_words(t: DType) -> dict[tuple[str, DType], tuple[str, ...]]:
     return {(op, t): templates for op, templates in rows.items()}
 
 
-OTHER_WORDS = {t: _other_words(t) for t in INTEGERS}
+OTHER_INTRINSICS = {t: _other_intrinsics(t) for t in INTEGERS}
 
 # ── elementary functions ──
 # Nothing is promised about their bits.
@@ -183,7 +183,7 @@ BITCASTS = {
 # ── atomics ──
 # The 64-bit forms have names of their own in the extensions. `xchg` and `cmpxchg` are untyped in effect: bits move.
 
-_ATOMIC_WORDS = {
+_ATOMIC_INTRINSICS = {
     AtomicOp.ADD: "add", AtomicOp.AND: "and", AtomicOp.OR: "or", AtomicOp.XOR: "xor",
     AtomicOp.MIN: "min", AtomicOp.MAX: "max",
     AtomicOp.EXCHANGE: "xchg", AtomicOp.COMPARE_EXCHANGE: "cmpxchg",
@@ -193,7 +193,7 @@ _ATOMIC_WORDS = {
 def _atomic(op: AtomicOp, t: DType) -> str:
     prefix = "atom" if t.bits == 64 else "atomic"
     operands = "{2}, {1}" if op is AtomicOp.COMPARE_EXCHANGE else "{1}"
-    return f"{prefix}_{_ATOMIC_WORDS[op]}(&{{0}}, {operands})"
+    return f"{prefix}_{_ATOMIC_INTRINSICS[op]}(&{{0}}, {operands})"
 
 
 ATOMICS = {(op, t): _atomic(op, t) for op in AtomicOp for t in INTEGERS}

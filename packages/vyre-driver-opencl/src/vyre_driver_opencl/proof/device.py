@@ -24,7 +24,7 @@ from vyre_driver_opencl.spelling import (
     FLOAT_OPS,
     INTEGER_OPS,
     INTEGERS,
-    OTHER_WORDS,
+    OTHER_INTRINSICS,
     cast_text,
     float_casts,
 )  # fmt: skip
@@ -106,7 +106,7 @@ def _first_exact(examined: Mapping[SpellingCandidates[RowKey], tuple[str, ...]])
     for row, findings in examined.items():
         exact = [text for text, wrong in zip(row.candidates, findings, strict=False) if not wrong]
         op, t = row.key
-        is_other = isinstance(op, str) and OTHER_WORDS.get(t, {}).get((op, t)) == row.candidates
+        is_other = isinstance(op, str) and OTHER_INTRINSICS.get(t, {}).get((op, t)) == row.candidates
         if exact and not is_other:
             shown[row.key] = exact[0]
     return shown
@@ -145,7 +145,7 @@ def _op_rows(floats: tuple[DType, ...]) -> Iterator[SpellingCandidates[RowKey]]:
 def _other_rows() -> Iterator[SpellingCandidates[RowKey]]:
     """Words that only a measurement brings in."""
     for t in INTEGERS:
-        for (op, _), candidates in OTHER_WORDS[t].items():
+        for (op, _), candidates in OTHER_INTRINSICS[t].items():
             row = OPS[op]
             yield SpellingCandidates((op, t), t, row.arity, row.results[t], candidates, partial(row.evaluate, t))
 
