@@ -33,7 +33,7 @@ def said(module: str, name: str) -> str:
             case ast.ClassDef(name=found) | ast.FunctionDef(name=found) if found == name:
                 return ast.get_docstring(node) or ""
             case ast.Assign(targets=[ast.Name(id=found)]) | ast.AnnAssign(target=ast.Name(id=found)) if found == name:
-                return _string_after(body[place + 1 :])
+                return _string_after(body[place + 1 :]) or _other_name(node.value)
             case ast.ImportFrom(module=str(source)) if any(name == (a.asname or a.name) for a in node.names):
                 return said(source, name)
     raise LookupError(f"{name} is not defined in {module}")
@@ -53,6 +53,10 @@ def _string_after(rest: list[ast.stmt]) -> str:
         if not isinstance(node, ast.Assign | ast.AnnAssign):
             break
     return ""
+
+
+def _other_name(value: ast.expr | None) -> str:
+    return f"Another name of `{value.id}`." if isinstance(value, ast.Name) else ""
 
 
 @cache

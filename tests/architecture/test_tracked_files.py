@@ -44,5 +44,6 @@ PLAIN = {r"\b[Cc]an" + " not\\b": "cannot", r"\b[Ww]ho" + "ever\\b": "the actor,
 
 def test_every_file_uses_the_plain_words(tracked: list[Path]) -> None:
     texts = [file for file in tracked if file.suffix in {".md", ".py", ".toml"} and "evidence" not in file.parts]
+    texts = [file for file in texts if file.name != "test_terms.py"]  # which lists what identifiers may not have
     for word, instead in PLAIN.items():
         assert not lines(texts, re.compile(word)), f"use {instead!r}"
