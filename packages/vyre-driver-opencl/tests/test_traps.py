@@ -1,5 +1,6 @@
 """A trap fails the dispatch with the lowest invocation, its first trap, its tag and code; there are no outputs."""
 
+from collections.abc import Callable
 from linecache import getline
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.resources import ResidentDispatchStep, Resource
 from vyre_driver.errors import Trapped
+from vyre_driver.pipeline.compile import compile
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -97,3 +100,55 @@ def test_the_lines_of_all_traps_with_the_tag_are_named(backend: VyreBackend) -> 
     (origin,) = three.value.origins
     assert 'p.trap(2, "three")' in getline(*origin)
     assert f"trapped with 'three', code 2, at {__file__}:{origin.line}. Fix: " in str(three.value)
+
+
+def by_dispatch(backend: VyreBackend, source: Program, given: Resource, out: Resource) -> None:
+    backend.dispatch(source, [np.array([9], np.uint32)])
+
+
+def by_pipeline(backend: VyreBackend, source: Program, given: Resource, out: Resource) -> None:
+    compile(backend, source).dispatch([np.array([9], np.uint32)])
+
+
+def by_resident(backend: VyreBackend, source: Program, given: Resource, out: Resource) -> None:
+    backend.dispatch_resident_timed(source, [given, out])
+
+
+def by_sequence(backend: VyreBackend, source: Program, given: Resource, out: Resource) -> None:
+    step = ResidentDispatchStep(program=source, resources=(given, out))
+    backend.dispatch_resident_sequence_read_ranges_into([step, step], [], [])
+
+
+@pytest.mark.parametrize("way", [by_dispatch, by_pipeline, by_resident, by_sequence])
+def test_the_lines_are_those_of_the_program_that_was_dispatched(
+    backend: VyreBackend, way: Callable[[VyreBackend, Program, Resource, Resource], None]
+) -> None:
+    """Equal programs have one code, and lines of their own."""
+    first, second = large(), large_elsewhere()
+    assert first == second
+    given, out = (backend.allocate_resident(4) for _ in range(2))
+    backend.upload_resident(given, np.array([9], np.uint32))
+    lines = []
+    for source in (first, second, first):
+        with pytest.raises(Trapped) as caught:
+            way(backend, source, given, out)
+        lines += [getline(origin.file, origin.line).strip() for origin in caught.value.origins]
+    assert lines == ['p.trap(1, "large")', 'p.trap(1, "large")  # elsewhere', 'p.trap(1, "large")']
+
+
+def large() -> Program:
+    with program("large", workgroup_size=1) as p:
+        a, out = p.read("a", u32), p.write("out", u32, 1)
+        out[0] = a[0]
+        with p.if_(a[0] > 7):
+            p.trap(1, "large")
+    return p.build()
+
+
+def large_elsewhere() -> Program:
+    with program("large", workgroup_size=1) as p:
+        a, out = p.read("a", u32), p.write("out", u32, 1)
+        out[0] = a[0]
+        with p.if_(a[0] > 7):
+            p.trap(1, "large")  # elsewhere
+    return p.build()
