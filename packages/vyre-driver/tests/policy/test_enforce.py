@@ -97,11 +97,49 @@ def test_a_denied_program_does_not_run() -> None:
     ran = []
     backend = GatedBackend(FullBackend(lambda plan, memory: ran.append(plan)), ProvenDeterminism())
     with pytest.raises(PolicyDenied) as caught:
-        backend.dispatch(RACING, [b""])
+        backend.dispatch(RACING, [bytes(16)])
     assert str(caught.value).startswith("program 'p': the policy 'proven determinism' denies it: D001 at body[0]")
     assert not ran
     backend.dispatch(PLAIN, [bytes(16)])
     assert len(ran) == 1
+
+
+ROWS = parse(
+    """
+    program rows workgroup(4, 2, 1) {
+      uniform width: u32[1] @0;
+      read a: u32[] @1;
+      write out: u32[len(a)] @2;
+      out[global_id.y * width[0] + global_id.x] = a[global_id.y * width[0] + global_id.x];
+    }
+    """
+)
+
+
+@pytest.mark.parametrize("gate", [ProvenDeterminism(), Chain(AllowedOps({"add", "mul"}), ProvenDeterminism())])
+def test_a_launch_runs_whose_values_prove_what_the_program_does_not(gate: EnforceGate) -> None:
+    ran: list[object] = []
+    backend = GatedBackend(FullBackend(lambda plan, memory: ran.append(plan)), gate)
+    config = DispatchConfig(grid_override=(2, 3, 1))
+    backend.dispatch(ROWS, [width(8), bytes(4 * 48)], config)
+    assert len(ran) == 1
+    with pytest.raises(PolicyDenied, match=r"denies it: D001 at body\[0\]: the store to 'out'"):
+        backend.dispatch(ROWS, [width(7), bytes(4 * 48)], config)
+    with pytest.raises(PolicyDenied):
+        backend.compile_native(ROWS, config)
+    with pytest.raises(PolicyDenied):
+        backend.dispatch(ROWS, [width(8), bytes(3)], config)
+    assert len(ran) == 1
+
+
+def test_a_gate_that_does_not_look_at_launches_denies_them() -> None:
+    backend = GatedBackend(FullBackend(lambda plan, memory: None), Chain(ProvenDeterminism(), AllowedOps({"mul"})))
+    with pytest.raises(PolicyDenied, match="it uses add"):
+        backend.dispatch(ROWS, [width(8), bytes(4 * 48)], DispatchConfig(grid_override=(2, 3, 1)))
+
+
+def width(n: int) -> bytes:
+    return n.to_bytes(4, "little")
 
 
 TAKING = [name for name in contract_methods(VyreBackend) if takes_programs(name)]

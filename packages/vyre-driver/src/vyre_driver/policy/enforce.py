@@ -7,20 +7,26 @@ anything is compiled or dispatched, in every method of the contract that is give
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, contract_methods, programs_of, takes_programs
-from vyre_driver.errors import PolicyDenied
-from vyre_driver.plan.launch import validated
+from vyre_driver.backend.results import Inputs
+from vyre_driver.errors import InvalidInput, InvalidLaunch, OutputLimitExceeded, PolicyDenied
+from vyre_driver.plan.determinism import launch_determinism
+from vyre_driver.plan.indirect import read_indirect_grid
+from vyre_driver.plan.launch import LaunchPlan, plan_launch, validated
+from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Call
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
-from vyre_foundation.validate.facts import Facts, Feature
+from vyre_foundation.validate.facts import Determinism, Facts, Feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class EnforceGate(ABC):
     def evaluate(self, facts: Facts) -> EnforceVerdict:
         """Whether the program with these facts may run. Pure: equal facts give equal verdicts."""
 
+    def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
+        """Whether one launch over `inputs` may run, which is asked where its program may not: unless a gate knows
+        better, it may not either."""
+        return self.evaluate(plan.facts)
+
 
 class Chain(EnforceGate):
     """Gates one after another; the first that denies decides."""
@@ -68,6 +79,10 @@ class Chain(EnforceGate):
             if not verdict.is_allowed:
                 return verdict
         return EnforceVerdict.allow()
+
+    def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
+        verdicts = (gate.evaluate_launch(plan, inputs) for gate in self.gates)
+        return next((verdict for verdict in verdicts if not verdict.is_allowed), EnforceVerdict.allow())
 
 
 class AllowedOps(EnforceGate):
@@ -106,15 +121,22 @@ class DeniedFeatures(EnforceGate):
 
 
 class ProvenDeterminism(EnforceGate):
-    """Only programs of which validation proves that the order of execution cannot show."""
+    """Only programs of which validation proves that the order of execution cannot show, and launches of other programs
+    of which that is proven with their grid, lengths and uniform values."""
 
     def name(self) -> str:
         return "proven determinism"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
-        if facts.determinism.is_deterministic:
+        return self._verdict(facts.determinism)
+
+    def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
+        return self._verdict(launch_determinism(plan, inputs))
+
+    def _verdict(self, determinism: Determinism) -> EnforceVerdict:
+        if determinism.is_deterministic:
             return EnforceVerdict.allow()
-        first = facts.determinism.reasons[0]
+        first = determinism.reasons[0]
         return EnforceVerdict.deny(self.name(), f"{first.code} at {first.where}: {first.message}", first.fix)
 
 
@@ -142,9 +164,16 @@ class GatedBackend(DelegatingBackend, contract=1):
         super().__init__(inner)
         self.gate = gate
 
-    def ask(self, program: Program) -> None:
-        """Raise `PolicyDenied` if the gate denies `program`, `InvalidProgram` if it is not valid."""
+    def ask(self, program: Program, inputs: Inputs | None = None, config: DispatchConfig = DEFAULT_CONFIG) -> None:
+        """Raise `PolicyDenied` if the gate denies `program`, and its launch over `inputs` if these are given;
+        `InvalidProgram` if it is not valid."""
         verdict = self.gate.evaluate(validated(program))
+        if not verdict.is_allowed and inputs is not None:
+            with suppress(InvalidInput, InvalidLaunch, OutputLimitExceeded):  # no launch: then it stays denied
+                given = bind_inputs(program, inputs)
+                grid = read_indirect_grid(program, given)
+                plan = plan_launch(program, [data.nbytes for data in given], config, indirect_grid=grid)
+                verdict = self.gate.evaluate_launch(plan, given)
         if not verdict.is_allowed:
             raise PolicyDenied(verdict.policy, verdict.detail, fix=verdict.fix, where=f"program {program.name!r}")
 
@@ -154,14 +183,16 @@ _SEVERAL = ("Sequence[Program]", "Sequence[ResidentDispatchStep]")
 
 def _gated(name: str) -> Callable[..., Any]:
     called = signature(getattr(VyreBackend, name))
+    takes_inputs = "inputs" in called.parameters and str(called.parameters["inputs"].annotation) == "Inputs"
     several = [n for n, p in called.parameters.items() if str(p.annotation) in _SEVERAL]
 
     def method(self: GatedBackend, *args: Any, **named: Any) -> Any:
         call = called.bind(self, *args, **named)
         for given in several:  # what the gate has seen is what runs, also of an iterator
             call.arguments[given] = list(call.arguments[given])
+        launch = [call.arguments.get(n, DEFAULT_CONFIG) for n in ("inputs", "config")] if takes_inputs else []
         for program in programs_of(call.arguments.values()):
-            self.ask(program)
+            self.ask(program, *launch)
         return getattr(self.inner, name)(*call.args[1:], **call.kwargs)
 
     method.__name__, method.__doc__ = name, getattr(VyreBackend, name).__doc__

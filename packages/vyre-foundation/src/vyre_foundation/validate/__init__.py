@@ -89,7 +89,7 @@ the program that it comes from, so they are not judged again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from vyre_foundation.ir.program import Program
@@ -104,6 +104,7 @@ from vyre_foundation.validate.facts import (
     Facts,
     Feature,
     Finding,
+    Grid,
     Interval,
     InvalidProgram,
     Uniformity,
@@ -127,12 +128,17 @@ __all__ = [
     "Facts",
     "Feature",
     "Finding",
+    "Grid",
     "Interval",
     "InvalidProgram",
     "Uniformity",
     "Usage",
     "validate",
 ]
+
+
+CACHED_GRIDS = 16
+"""Grids of a program whose verdicts are cached."""
 
 
 def validate(program: Program, *, legalized: bool = False) -> Facts:
@@ -167,8 +173,9 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     uniformity = Later(lambda: analysis().uniformity())
     ranges = LaterRanges(program)
 
-    def determinism() -> Determinism:
-        return find_determinism(program, outline, nodes, ranges.now, uniformity.now)
+    @lru_cache(CACHED_GRIDS)
+    def determinism(grid: Grid | None) -> Determinism:
+        return find_determinism(program, outline, nodes, ranges.now, uniformity.now, grid)
 
     return Facts(
         program=program,
@@ -178,5 +185,5 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
         usage=buffer_usage(program),
         uniformity=uniformity,
         ranges=ranges,
-        prove_determinism=cache(determinism),
+        prove_determinism=determinism,
     )

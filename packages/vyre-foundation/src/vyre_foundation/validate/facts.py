@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
@@ -98,6 +98,10 @@ class Usage:
     atomics: bool = False
 
 
+Grid: TypeAlias = tuple[int, int, int]
+"""Workgroups on each axis."""
+
+
 @dataclass(frozen=True, slots=True)
 class Determinism:
     """Whether every schedule gives the same outputs; `reasons` name the statements that may make them differ.
@@ -130,8 +134,8 @@ class Facts:
     usage: Mapping[str, Usage]
     uniformity: Mapping[Expr, Uniformity]
     ranges: Mapping[Expr, Interval]
-    prove_determinism: Callable[[], Determinism] = field(compare=False, repr=False)
-    """Gives `determinism`; keeps what it found."""
+    prove_determinism: Callable[[Grid | None], Determinism] = field(compare=False, repr=False)
+    """Gives `determinism`, and that in a grid; keeps what it found."""
 
     def __repr__(self) -> str:
         needs = " ".join(sorted(feature.value for feature in self.features)) or "none"
@@ -140,7 +144,11 @@ class Facts:
     @property
     def determinism(self) -> Determinism:
         """Whether the order of execution can show."""
-        return self.prove_determinism()
+        return self.prove_determinism(None)
+
+    def determinism_in(self, grid: Grid) -> Determinism:
+        """Whether the order of execution can show in this grid, or in a smaller one."""
+        return self.determinism if self.determinism.is_deterministic else self.prove_determinism(grid)
 
     def in_bounds(self, count: int | None, index: Expr) -> bool:
         """Whether `index` is proven to be below the fixed element count `count` (None: not fixed) and not negative."""

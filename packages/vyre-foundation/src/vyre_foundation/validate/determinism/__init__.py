@@ -18,13 +18,15 @@ So the question is always whether two invocations may touch one element in one i
 What is not proven is a reason. A reason is not a proof of the contrary.
 
 The proof is for the grids of the program: they extend on x and on the axes that the program asks about, by
-`global_id`, `workgroup_id` or `num_workgroups`. On another axis, all invocations would do the same once more.
+`global_id`, `workgroup_id` or `num_workgroups`. On another axis, all invocations would do the same once more. The grid
+of a launch bounds these ids, so strides that nothing else bounds may tell invocations apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Local
@@ -34,14 +36,14 @@ from vyre_foundation.validate.access import ATOMIC_MEMORY
 from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.determinism.accesses import Collector, TooMuch
 from vyre_foundation.validate.determinism.conflicts import Conflicts
-from vyre_foundation.validate.determinism.forms import Polynomials
-from vyre_foundation.validate.determinism.guards import PathConditions
+from vyre_foundation.validate.determinism.forms import GLOBAL, GROUP, Polynomials
+from vyre_foundation.validate.determinism.guards import EVERYWHERE, PathCondition, PathConditions
 from vyre_foundation.validate.determinism.identity import Between, Identity
 from vyre_foundation.validate.determinism.phases import find_phases
 from vyre_foundation.validate.determinism.reasons import Reasons, too_large
 from vyre_foundation.validate.determinism.stability import find_stability
 from vyre_foundation.validate.determinism.views import Views
-from vyre_foundation.validate.facts import Determinism, Interval, Uniformity
+from vyre_foundation.validate.facts import Determinism, Grid, Interval, Uniformity
 from vyre_foundation.validate.outline import Outline
 
 
@@ -51,8 +53,12 @@ def find_determinism(
     nodes: Sequence[Expr],
     ranges: Mapping[Expr, Interval],
     uniformity: Mapping[Expr, Uniformity],
+    grid: Grid | None = None,
 ) -> Determinism:
-    """The verdict on a valid program; `nodes` are its expressions, children before parents."""
+    """The verdict on a valid program, for all grids, or for a `grid` and smaller ones.
+
+    `nodes` are its expressions, children before parents.
+    """
     axes = _axes(nodes)
     written = _written(outline)
     if not written:
@@ -70,7 +76,8 @@ def find_determinism(
     guards = PathConditions(forms, declared, stability.unstable)
     is_constant = partial(is_fixed, between=Between.GROUPS)
     try:
-        accesses = Collector(outline, guards, stability.loading, written, used, is_constant).collect()
+        collector = Collector(outline, guards, stability.loading, written, used, is_constant)
+        accesses = collector.collect(EVERYWHERE if grid is None else _within(program, grid))
     except TooMuch:
         return Determinism((too_large(),), axes)
 
@@ -89,6 +96,16 @@ def _axes(nodes: Sequence[Expr]) -> frozenset[int]:
     """The axes on which the grid is taken to extend."""
     kinds = (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID, IdKind.NUM_WORKGROUPS)
     return frozenset({0, *(node.axis for node in nodes if isinstance(node, Id) and node.kind in kinds)})
+
+
+def _within(program: Program, grid: Grid) -> PathCondition:
+    """What a grid tells of the numbers of invocations."""
+    extents: dict[Expr, int] = {GROUP: prod(grid), GLOBAL: prod(grid) * program.workgroup_volume}
+    for axis, (groups, size) in enumerate(zip(grid, program.workgroup_size, strict=True)):
+        extents[Id(IdKind.WORKGROUP_ID, axis)] = groups
+        extents[Id(IdKind.GLOBAL_ID, axis)] = groups * size
+        extents[Id(IdKind.LOCAL_ID, axis)] = size
+    return PathCondition({leaf: Interval(0, max(1, extent) - 1) for leaf, extent in extents.items()})
 
 
 def _written(outline: Outline) -> frozenset[Buffer]:

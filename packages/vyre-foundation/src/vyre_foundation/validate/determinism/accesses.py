@@ -10,7 +10,7 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Load
 from vyre_foundation.ir.stmt import Atomic, AtomicOp, For, If, Region, Store
 from vyre_foundation.validate.control import leaves
-from vyre_foundation.validate.determinism.guards import EVERYWHERE, PathCondition, PathConditions
+from vyre_foundation.validate.determinism.guards import PathCondition, PathConditions
 from vyre_foundation.validate.outline import Outline, Place
 
 MAX_VISITS = 500_000
@@ -77,9 +77,9 @@ class Collector:
         self._is_constant = is_constant
         self._visits = 0
 
-    def collect(self) -> list[MemoryAccess]:
-        """Give the accesses of the whole program to memory that invocations share, in program order."""
-        self._body(self._outline.top, EVERYWHERE)
+    def collect(self, guard: PathCondition) -> list[MemoryAccess]:
+        """Give the accesses of the program to memory that invocations share, in order; `guard` holds in all of it."""
+        self._body(self._outline.top, guard)
         return self.accesses
 
     def _body(self, places: Sequence[Place], guard: PathCondition) -> PathCondition:
