@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.engine import on_port
 from vyre_conform.controls.fault import Fault, Layer
 from vyre_driver.testing.fake_port import FakeEvent
 
 Right = Callable[..., Any]
-PORT = "vyre_driver.testing.fake_port:FakePort"
 
 
 def _whole_words(right: Right) -> Right:
@@ -85,18 +84,18 @@ _fault = partial(Fault, Layer.DEVICE)
 # fmt: off
 FAULTS = (
     _fault("copy-in-words", "only whole words are copied to the device",
-           on_engine(f"{PORT}.copy_in", _whole_words), "memory:gather_long"),
+           on_port("copy_in", _whole_words), "memory:gather_long"),
     _fault("fill-short", "the last bytes of memory are not cleared",
-           on_engine(f"{PORT}.fill", _short_fill), "memory:untouched_outputs memory:* atomics:*"),
+           on_port("fill", _short_fill), "memory:untouched_outputs memory:* atomics:*"),
     _fault("readback-page", "what is beyond 4096 bytes is not read back",
-           on_engine(f"{PORT}.copy_out", _short_readback), "ops:add"),
+           on_port("copy_out", _short_readback), "ops:add"),
     _fault("launch-late", "results are read before the launch has run",
-           on_engine(f"{PORT}.launch", _late), "ops:add"),
+           on_port("launch", _late), "ops:add"),
     _fault("grid-transposed", "y and z of the grid are swapped",
-           on_engine(f"{PORT}.launch", _transposed), "ids:*"),
+           on_port("launch", _transposed), "ids:*"),
     _fault("grid-limited", "workgroups beyond the 16th do not run",
-           on_engine(f"{PORT}.launch", _few_groups), "ops:add"),
+           on_port("launch", _few_groups), "ops:add"),
     _fault("memory-shared", "two buffers of one size share their memory",
-           on_engine(f"{PORT}.allocate", _aliased), "ops:sub"),
+           on_port("allocate", _aliased), "ops:sub"),
 )
 # fmt: on

@@ -51,6 +51,15 @@ def on_engine(
     return Plant(begin, right_engine(target, port), where)
 
 
+def on_port(call: str, wrap: Wrap, target: Callable[[], Target] = generous_target, by: str = "vector") -> Plant:
+    """The engine over a device whose port answers `call`, such as "copy_in", in another way."""
+
+    def begin() -> EngineBackend:
+        return engine(target, by, type("FaultyPort", (FakePort,), {call: wrap(getattr(FakePort, call))}))
+
+    return Plant(begin, right_engine(target))
+
+
 def over(port: type[FakePort], target: Callable[[], Target] = generous_target) -> Plant:
     """The engine over a device that is wrong."""
     return Plant(lambda: engine(target, port=port), right_engine(target))
@@ -114,7 +123,7 @@ def emits(
 
         return emit
 
-    return on_engine("vyre_driver.testing.fake_port:FakePort.emit", wrap, target, by)
+    return on_port("emit", wrap, target, by)
 
 
 def changed_if_valid(change: Callable[[Program], Program], program: Program, *, legalized: bool = True) -> Program:

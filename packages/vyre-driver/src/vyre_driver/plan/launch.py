@@ -101,7 +101,7 @@ def plan_launch(
     facts = validated(with_workgroup_size(program, config.workgroup_override))
     program = facts.program
     lengths = fixed_lengths(program, input_lengths(program, byte_lengths))
-    grid = _grid(program, lengths, config, indirect_grid)
+    grid = launch_grid(program, lengths, config, indirect_grid)
     require_ids_fit(program, grid)
     outputs = output_binding_layouts(program, lengths)
     enforce_actual_output_budget(config, outputs)
@@ -178,7 +178,10 @@ def _is_count(given: object) -> bool:
     return isinstance(given, SupportsIndex) and not isinstance(given, bool) and index(given) >= 0
 
 
-def _grid(program: Program, lengths: Mapping[str, int], config: DispatchConfig, indirect: Extent | None) -> Extent:
+def launch_grid(
+    program: Program, lengths: Mapping[str, int], config: DispatchConfig, indirect: Extent | None
+) -> Extent:
+    """Give the grid of a launch: the override, the one that is read from a buffer, or the one that lengths imply."""
     if config.grid_override is not None:
         return config.grid_override
     stmt = find_indirect_dispatch(program)

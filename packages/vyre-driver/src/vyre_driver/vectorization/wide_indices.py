@@ -16,11 +16,13 @@ def widen_indices(program: Program, ranges: Ranges, target: Target) -> Program:
     """``a[local_id + 16]``  →  ``a[u64(local_id) + 16]``, where the sum surely does not wrap"""
     if not target.wide_indices or u64 not in target.arithmetic:
         return program
-    widener = _Widener(ranges)
+    widener = IndexWidener(ranges)
     return declare(program, rewrite_body(program.body, widener.stmt))
 
 
-class _Widener:
+class IndexWidener:
+    """Rewrites the statements of one program; `ranges` are its facts."""
+
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._memo: dict[Expr, Expr] = {}
@@ -28,6 +30,7 @@ class _Widener:
         self._seen: set[Expr] = set()
 
     def stmt(self, stmt: Stmt) -> Stmt:
+        """Give `stmt` with indices of u64 where they are exact."""
         with_loads = with_expressions(stmt, lambda e: transform(e, self._node, self._memo))
         if not isinstance(with_loads, (Store, Atomic)):
             return with_loads
@@ -41,7 +44,7 @@ class _Widener:
 
     def _widened(self, index: Expr) -> Expr:
         """`index` as u64, if that is more than a conversion of the result."""
-        if index.dtype is not u32 or not self._is_exact(index):
+        if index.dtype is not u32 or not self.is_exact(index):
             return index
         for node in postorder((index,), self._seen):
             self._wide[node] = self._image(node)
@@ -50,11 +53,11 @@ class _Widener:
     def _image(self, node: Expr) -> Expr:
         if isinstance(node, Literal) and node.dtype is u32:
             return literal(u64, node.value)
-        if isinstance(node, Apply) and self._is_exact(node):
+        if isinstance(node, Apply) and self.is_exact(node):
             return Apply(node.op, *[self._wide[a] for a in node.args])
         return Cast(u64, node) if node.dtype is u32 else node
 
-    def _is_exact(self, node: Expr) -> bool:
+    def is_exact(self, node: Expr) -> bool:
         """Whether `node` is a global id, or a sum or product of numbers that does not wrap."""
         if not isinstance(node, Apply):
             return isinstance(node, Id) and node.kind is IdKind.GLOBAL_ID

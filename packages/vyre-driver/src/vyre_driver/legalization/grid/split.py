@@ -40,10 +40,12 @@ def split_at_grid_barriers(program: Program, target: Target) -> Split:
     if target.grid_barrier or not has_grid_barrier(program.body):
         bound = tuple(b for b in program.buffers if b.binding is not None)
         return Split((program,), (KernelLaunch(0),), bound)
-    return _Splitter(program).split()
+    return GridSplitter(program).split()
 
 
-class _Splitter:
+class GridSplitter:
+    """Splits one program at its grid barriers."""
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self._pieces = cut(program.body)
@@ -102,7 +104,7 @@ class _Splitter:
         def known(node: Expr) -> Expr:
             match node:
                 case Local(name) if name in self._counters:
-                    return self._counter(name)
+                    return self.counter(name)
                 case Local(name):
                     return self._for_host(self._lets[name])
                 case Id(IdKind.LOCAL_ID | IdKind.SUBGROUP_LANE):
@@ -127,13 +129,13 @@ class _Splitter:
         used = {*mentioned, *(n.name for n in postorder(again.values()) if isinstance(n, Local))}
         counted = [name for name in self._counters if name in used]
         return (
-            *[Let(name, self._counter(name)) for name in counted],
+            *[Let(name, self.counter(name)) for name in counted],
             *[Let(name, value) for name, value in again.items()],
             *self._homes.bind((*taken, *left)),
             *self._take(taken),
             *self._declare_unread(segment, taken),
             *segment.body,
-            *self._leave(left),
+            *self.leave(left),
         )
 
     def _take(self, names: Names) -> Iterator[Stmt]:
@@ -151,7 +153,8 @@ class _Splitter:
             if isinstance(name, str) and name in self._mutable and name not in taken:
                 yield Var(name, Literal(self._types[name], 0))
 
-    def _leave(self, names: Names) -> Iterator[Stmt]:
+    def leave(self, names: Names) -> Iterator[Stmt]:
+        """Store what later segments read."""
         arrays = [name for name in names if isinstance(name, Buffer)]
         if any(array.memory is Memory.WORKGROUP for array in arrays):
             yield Barrier()
@@ -160,7 +163,7 @@ class _Splitter:
             if isinstance(name, str):
                 yield self._homes.leave(name, self._types[name])
 
-    def _counter(self, name: str) -> Expr:
+    def counter(self, name: str) -> Expr:
         """The host's counter of a loop, in the type of the loop: the low bits of the u64."""
         assert self._sidecar is not None
         value = Load(self._sidecar, literal(u32, self._counters[name].number), checked=False)

@@ -29,7 +29,7 @@ def inclusive_scan(exchange: Exchange, op: str, value: Expr, lane: Expr, size: i
 
 def exclusive_scan(exchange: Exchange, op: str, value: Expr, lane: Expr, size: int) -> Expr:
     """The inclusive scan of the lane before, and the identity in the first lane."""
-    identity = _identity(op, value.dtype)
+    identity = identity_literal(op, value.dtype)
     if size == 1:
         return identity
     other, exists = _before(exchange, inclusive_scan(exchange, op, value, lane, size), lane, 1)
@@ -57,7 +57,8 @@ def _powers(size: int) -> Iterator[int]:
     return (1 << k for k in range(size.bit_length() - 1))
 
 
-def _identity(op: str, dtype: DType) -> Expr:
+def identity_literal(op: str, dtype: DType) -> Expr:
+    """Give the identity element of a reduction."""
     if dtype.is_float:
         value = {"add": 0.0, "min": math.inf, "max": -math.inf}[op]
         return literal(dtype, value)
