@@ -10,13 +10,13 @@ import pytest
 
 from vyre_driver.tune.candidate import TunedVariant, Variant
 from vyre_driver.tune.spelling import timing_unit
-from vyre_driver_opencl import choice
-from vyre_driver_opencl.choice import choose, time_variants
 from vyre_driver_opencl.compiler import BuildFailed
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.opened import OpenedDevice, open_device
+from vyre_driver_opencl.proof import choice
 from vyre_driver_opencl.proof.bench import ProbeDevice
+from vyre_driver_opencl.proof.choice import choose, time_variants
 from vyre_driver_opencl.proof.rows import REFUSED, SpellingCandidates, examine
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32, u32
@@ -117,7 +117,7 @@ def test_a_device_is_measured_on_request(
     plain = opened.proven
     assert (found.floats, found.casts, found.atomics) == (plain.floats, plain.casts, plain.atomics)
     assert found.shown == plain.shown
-    monkeypatch.setattr("vyre_driver_opencl.facts.prove_device", None)
+    monkeypatch.setattr("vyre_driver_opencl.proof.prove_device", None)
     later = DeviceFacts(backend_id, opened.device, opened.reported)
     assert later.proven == found
     assert later.show(lambda: bench)

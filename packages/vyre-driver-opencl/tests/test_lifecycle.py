@@ -223,7 +223,7 @@ def test_devices_that_fail_are_passed_over_with_their_reasons(monkeypatch: pytes
         raise BackendUnavailable(backend, "it cannot count", fix="choose another device")
 
     monkeypatch.setenv("VYRE_CACHE", "off")
-    monkeypatch.setattr("vyre_driver_opencl.facts.prove_device", refuse)
+    monkeypatch.setattr("vyre_driver_opencl.proof.prove_device", refuse)
     monkeypatch.setattr(opened, "_facts", {})
     with pytest.raises(BackendUnavailable, match=r"no device can be used \(.*it cannot count\)\. Fix: choose another"):
         open_device(backend_id)

@@ -15,13 +15,12 @@ from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.tune.candidate import TunedVariant, Variant
+from vyre_driver_opencl import proof
 from vyre_driver_opencl._version import __version__
-from vyre_driver_opencl.choice import choose
 from vyre_driver_opencl.dialect import dialect_of
 from vyre_driver_opencl.identity import device_identity
 from vyre_driver_opencl.needs import Group, Need, groups_of
 from vyre_driver_opencl.probe import Proven, Reported, assumed
-from vyre_driver_opencl.proof.device import examine_device, prove_device
 from vyre_foundation.dtype import DType, dtype
 from vyre_foundation.ir.stmt import AtomicOp, SubgroupOp
 
@@ -53,15 +52,15 @@ class DeviceFacts:
         before, needs = self.proven, self._provable if wanted is None else self._provable & wanted
         if needs <= before.shown:
             return True
-        self._learn(lambda: prove_device(self._backend, bench(), self._reported, before, needs))
+        self._learn(lambda: proof.prove_device(self._backend, bench(), self._reported, before, needs))
         return replace(self.proven, shown=before.shown) == before
 
     def measure(self, bench: ProbeDevice) -> None:
         """Prove every candidate and time the exact ones; the table has the fastest of each row from now on."""
 
         def find() -> Proven:
-            proven = examine_device(self._backend, bench, self._reported, self._provable)
-            return choose(bench, dialect_of(self._backend, self._reported, proven), proven)
+            proven = proof.examine_device(self._backend, bench, self._reported, self._provable)
+            return proof.choose(bench, dialect_of(self._backend, self._reported, proven), proven)
 
         self._learn(find)
 

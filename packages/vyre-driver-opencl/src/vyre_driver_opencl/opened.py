@@ -11,12 +11,12 @@ import pyopencl as cl
 
 from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.errors import BackendError, BackendUnavailable
+from vyre_driver_opencl import proof
 from vyre_driver_opencl.devices import Candidate, candidates, require_linker, siblings
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.needs import Group, Need
 from vyre_driver_opencl.probe import Proven, Reported, report
-from vyre_driver_opencl.proof.bench import ProbeDevice
 from vyre_driver_opencl.quirks.compiler_options import withholding
 from vyre_driver_opencl.quirks.host_cpu import name_host_cpu
 from vyre_driver_opencl.spelling import prelude
@@ -64,7 +64,7 @@ class OpenedDevice:
     def bench(self) -> ProbeDevice:
         """Where something more can be proven of the device."""
         queue = cl.CommandQueue(self.context, self.queues[0])
-        return ProbeDevice(self.context, queue, prelude(self.reported.extensions), self.reported.options)
+        return proof.ProbeDevice(self.context, queue, prelude(self.reported.extensions), self.reported.options)
 
 
 def open_device(backend: str) -> OpenedDevice:

@@ -16,7 +16,7 @@ from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, 
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
-from vyre_driver_opencl import aside
+from vyre_driver_opencl import aside, proof
 from vyre_driver_opencl.binary import from_bytes, to_bytes
 from vyre_driver_opencl.compiler import BuildFailed, build
 from vyre_driver_opencl.emit import OpenClSource, emit
@@ -38,7 +38,6 @@ from vyre_driver_opencl.needs import needs_of
 from vyre_driver_opencl.opened import OpenedDevice
 from vyre_driver_opencl.order import COMPLETE, STATUS, Order, Work
 from vyre_driver_opencl.probe import profile
-from vyre_driver_opencl.proof.recurrences import require_recurrences
 from vyre_driver_opencl.queues import WorkQueue, queue_of
 from vyre_driver_opencl.quirks.compiler_options import needed
 from vyre_driver_opencl.recording import Recording
@@ -112,7 +111,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         assert isinstance(unit, OpenClSource)
         if not self._is_compiler_right:
-            require_recurrences(self._backend, self._opened.bench())
+            proof.require_recurrences(self._backend, self._opened.bench())
             self._is_compiler_right = True
         try:
             device = self._opened.queues[queue]

@@ -108,6 +108,8 @@ def _number(buffer: Buffer, value: bool | int | float) -> Array:
 
 def _import(buffer: Buffer, value: object) -> Array:
     """`value` as a NumPy array without a copy where its exporter allows it."""
+    if type(value) is np.ndarray:
+        return value
     if isinstance(value, np.ma.MaskedArray):
         fix = "pass .filled(value), or .data for all elements"
         raise InvalidInput(buffer.name, needed="an array without a mask", got="a masked array", fix=fix)

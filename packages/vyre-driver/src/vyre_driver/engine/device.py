@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vyre_driver import engine
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.code import CodeCache, CompiledCode
-from vyre_driver.engine.lowering import emitted, lowered_for
 from vyre_driver.engine.pending import Deadline, sweep
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
@@ -133,22 +133,22 @@ class Device:
     ) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
         with self.counters.timing("lower_ns"):
-            lowered = lowered_for(self.target_for(config), facts, deadline)
+            lowered = engine.lowering.lowered_for(self.target_for(config), facts, deadline)
             while not self.port.show(lowered):
                 self._ask()
-                lowered = lowered_for(self.target_for(config), facts, deadline)
-            return lowered, emitted(self.port, lowered, deadline)
+                lowered = engine.lowering.lowered_for(self.target_for(config), facts, deadline)
+            return lowered, engine.lowering.emitted(self.port, lowered, deadline)
 
     def _emit_many(
         self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
     ) -> tuple[Sequence[Lowered], SourceUnit]:
         """Several programs lowered, and as one unit."""
         with self.counters.timing("lower_ns"):
-            parts = [lowered_for(self.target_for(config), facts, deadline) for facts in programs]
+            parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
             while not self.port.show(together := joined(parts)):
                 self._ask()
-                parts = [lowered_for(self.target_for(config), facts, deadline) for facts in programs]
-            return parts, emitted(self.port, together, deadline)
+                parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
+            return parts, engine.lowering.emitted(self.port, together, deadline)
 
     def side_by_side(self, code: CompiledCode) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""
