@@ -15,11 +15,11 @@ from vyre_driver.observe.printable import degrade
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(vyre_conform.__version__, prog_name="vyre-conform")
 def conform() -> None:
-    """Prove that backends answer as the language says, byte for byte.
+    """Prove that backends conform to the language, byte for byte.
 
     \b
     Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs), 2 wrong usage,
-    3 a backend is not available, 4 the opinions about a case disagree, 5 the run was interrupted.
+    3 a backend is not available, 4 the evaluators disagree about a case, 5 the run was interrupted.
     """
 
 

@@ -28,19 +28,27 @@ IN = click.Path(path_type=Path, exists=True, dir_okay=False)
 OUT = click.Path(path_type=Path, dir_okay=False)
 
 backends = click.option(
-    "--backend", "backends", multiple=True, metavar="ID", help="Judge this backend; may be repeated. [all]"
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="ID",
+    help="Backend to test; by default all that are available. Repeatable.",
 )
-seed = click.option("--seed", default=0, show_default=True, help="Of random values and random programs.")
+seed = click.option("--seed", default=0, show_default=True, help="Seed of random values and random programs.")
 seconds = click.option(
     "--seconds",
     type=click.FloatRange(min=0, max=3600, min_open=True),
     default=60.0,
     show_default=True,
-    help="What one launch may take.",
+    help="Time limit of one launch, in seconds.",
 )
 
 jobs = click.option(
-    "--jobs", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default="cores", help="Processes at once."
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    show_default="cores",
+    help="Number of parallel processes.",
 )
 
 
@@ -53,8 +61,10 @@ def written(function: F) -> F:
     """The options of what a report is written as; `write` takes them."""
     for option in (
         click.option("--sign", "key", type=IN, metavar="KEY", help="Sign the certificate with this PEM key."),
-        click.option("--certificate", type=OUT, metavar="FILE", help="Certify, or say why not."),
-        click.option("--html", type=OUT, metavar="FILE", help="Write one page with everything in it."),
+        click.option(
+            "--certificate", type=OUT, metavar="FILE", help="Write a certificate, or report why there is none."
+        ),
+        click.option("--html", type=OUT, metavar="FILE", help="Write the report as one HTML page."),
         click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML."),
         click.option("--json", "json_file", type=OUT, metavar="FILE", help="Write the report as JSON."),
     ):

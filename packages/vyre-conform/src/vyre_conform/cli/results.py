@@ -30,16 +30,16 @@ from vyre_conform.report import Report
 from vyre_conform.run import Exit, merge as merged, read_run, write_run
 from vyre_conform.show import SHOWN, about, show
 
-kills_option = click.option("--kills", type=options.IN, metavar="FILE", help="What `controls --json` has written.")
+kills_option = click.option("--kills", type=options.IN, metavar="FILE", help="Result of `controls --json`.")
 
 
 @click.command()
 @click.argument("run", type=options.IN)
 @kills_option
-@click.option("--executed", is_flag=True, help="Also which kinds of nodes were executed, and by name which were not.")
+@click.option("--executed", is_flag=True, help="Also report which kinds of nodes were executed, and which were not.")
 @options.written
 def report(run: Path, kills: Path | None, executed: bool, **files: Any) -> None:
-    """Show the RUN that a file of `run --journal` holds, or write it in other forms."""
+    """Print or convert the report of RUN, a journal of `run`."""
     with options.usage():
         found = Report(read_run(run), options.read_kills(kills))
     show(found, options.console())
@@ -52,9 +52,9 @@ def report(run: Path, kills: Path | None, executed: bool, **files: Any) -> None:
 @click.command()
 @click.argument("before", type=options.IN)
 @click.argument("after", type=options.IN)
-@click.option("--json", "as_json", is_flag=True, help="As a JSON list.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def diff(before: Path, after: Path, as_json: bool) -> None:
-    """Show the cells that ended differently in two runs. Status 1 if one of them is worse AFTER."""
+    """Print the cells whose results differ between two runs; exit code 1 if one is worse in AFTER."""
     with options.usage():
         found = changes(read_run(before), read_run(after))
     if as_json:
@@ -69,9 +69,9 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("shards", nargs=-1, required=True, type=options.IN)
-@click.option("--journal", required=True, type=options.OUT, metavar="FILE", help="The file of the whole run.")
+@click.option("--journal", required=True, type=options.OUT, metavar="FILE", help="Journal to write.")
 def merge(shards: tuple[Path, ...], journal: Path) -> None:
-    """Make one run out of the runs over all SHARDS of it."""
+    """Merge the journals of all SHARDS of a run."""
     with options.usage():
         whole = merged([read_run(shard) for shard in shards])
     write_run(whole, journal)
@@ -81,11 +81,11 @@ def merge(shards: tuple[Path, ...], journal: Path) -> None:
 
 @click.command()
 @click.argument("run", type=options.IN)
-@click.option("--certificate", required=True, type=options.OUT, metavar="FILE", help="Where it goes.")
-@click.option("--sign", "key", type=options.IN, metavar="KEY", help="Sign it with this PEM key (Ed25519).")
+@click.option("--certificate", required=True, type=options.OUT, metavar="FILE", help="Certificate to write.")
+@click.option("--sign", "key", type=options.IN, metavar="KEY", help="Sign the certificate with this PEM key (Ed25519).")
 @kills_option
 def certify(run: Path, certificate: Path, key: Path | None, kills: Path | None) -> None:
-    """Certify the RUN that a file of `run --journal` holds, or say why it proves nothing."""
+    """Certify RUN, a journal of `run`, or report why it proves nothing."""
     with options.usage():
         found = Report(read_run(run), options.read_kills(kills))
     options.write(found, sys.argv[1:], json_file=None, junit=None, html=None, certificate=certificate, key=key)
@@ -94,15 +94,25 @@ def certify(run: Path, certificate: Path, key: Path | None, kills: Path | None) 
 
 @click.command()
 @click.argument("certificate", type=options.IN)
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Judge N cases again, not all.")
+@click.option(
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Run a random sample of N cases instead of all."
+)
 @click.option("--sample-seed", type=click.IntRange(min=0), metavar="SEED",
-              help="Draw the sample of an earlier verification again. [random]")  # fmt: skip
-@click.option("--backend", "backends", multiple=True, metavar="ID", help="Only this backend; may be repeated. [all]")
-@click.option("--on", metavar="ID", help="Judge the cases on this backend instead.")
-@click.option("--other-device", is_flag=True, help="Also on a device that is not the certified one.")
-@click.option("--known-gaps", type=options.IN, metavar="FILE", help="The gaps that you accept, as TOML. [none]")
-@click.option("--trust", type=options.IN, metavar="FILE", help="Public keys, one of which must have signed.")
-@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+              help="Seed of the sample, to repeat an earlier verification. [random]")  # fmt: skip
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="ID",
+    help="Backend to verify; by default all in the certificate. Repeatable.",
+)
+@click.option("--on", metavar="ID", help="Run the cases on this backend instead of the certified one.")
+@click.option("--other-device", is_flag=True, help="Allow a device other than the certified one.")
+@click.option("--known-gaps", type=options.IN, metavar="FILE", help="TOML file of accepted gaps. [none]")
+@click.option(
+    "--trust", type=options.IN, metavar="FILE", help="File of trusted public keys, one of which must have signed."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
     certificate: Path,
     sample: int | None,
@@ -114,8 +124,10 @@ def verify(
     trust: Path | None,
     as_json: bool,
 ) -> None:
-    """Judge the cells of a CERTIFICATE again, here and now. Status 1 if anything ends otherwise, 5 if an opinion
-    about a case did not come in time."""
+    """Run the cells of CERTIFICATE again on this machine.
+
+    Exit code 1 if a result differs, 5 if an evaluator did not finish in time.
+    """
     with options.usage():
         document = read_certificate(certificate)
         names = signers(document, read_trust(trust)) if trust is not None else []

@@ -40,28 +40,38 @@ def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[
 
 @click.command()
 @options.backends
-@click.option("--cases", "queries", multiple=True, metavar="QUERY", help="Only these, as in ops:add:dtype=u32,*. [*]")
-@click.option("--size", type=SIZES, default="ci", show_default=True, help="How much of the corpus.")
+@click.option(
+    "--cases",
+    "queries",
+    multiple=True,
+    metavar="QUERY",
+    help="Cases to run, such as ops:add:dtype=u32,*. Repeatable. [*]",
+)
+@click.option("--size", type=SIZES, default="ci", show_default=True, help="Size of the corpus.")
 @options.seed
-@click.option("--fuzz", type=click.IntRange(min=0), metavar="N", help="Random programs. [none; nightly: 100,000]")
+@click.option(
+    "--fuzz", type=click.IntRange(min=0), metavar="N", help="Number of random programs. [none; nightly: 100,000]"
+)
 @options.seconds
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="Dispatches of each case, which must agree.",
+    help="Number of dispatches of each case; their results must agree.",
 )
 @options.jobs
-@click.option("--shard", default="1/1", callback=_shard, metavar="N/M", help="Only the N-th of M parts.")
+@click.option("--shard", default="1/1", callback=_shard, metavar="N/M", help="Run only the N-th of M shards.")
 @click.option("--known-gaps", type=options.IN, metavar="FILE",
-              help="Cells that fail, and why, as TOML; one that passes is a failure.")  # fmt: skip
-@click.option("--journal", type=options.OUT, metavar="FILE", help="The file of the run, for later commands.")
-@click.option("--resume", is_flag=True, help="Go on with the run in that file.")
+              help="TOML file of cells that fail, with reasons; a listed cell that passes is a failure.")  # fmt: skip
+@click.option(
+    "--journal", type=options.OUT, metavar="FILE", help="Journal to write, for `report`, `certify` and --resume."
+)
+@click.option("--resume", is_flag=True, help="Resume the run in the journal.")
 @click.option("--reproducers", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               default=Path("conform-failures"), show_default=True,
-              help="Where failing random programs go.")  # fmt: skip
-@click.option("--controls/--no-controls", default=False, help="Also show that the suite finds planted faults.")
+              help="Folder for failing random programs.")  # fmt: skip
+@click.option("--controls/--no-controls", default=False, help="Also run the planted faults, which the suite must find.")
 @options.written
 def run(
     backends: tuple[str, ...],
@@ -113,11 +123,11 @@ def run(
 
 @click.command("list")
 @click.argument("queries", nargs=-1)
-@click.option("--size", type=SIZES, default="ci", show_default=True, help="How much of the corpus.")
-@click.option("--cells", is_flag=True, help="Every cell, not every case.")
-@click.option("--json", "as_json", is_flag=True, help="As a JSON list.")
+@click.option("--size", type=SIZES, default="ci", show_default=True, help="Size of the corpus.")
+@click.option("--cells", is_flag=True, help="Print every cell instead of every case.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_(queries: tuple[str, ...], size: str, cells: bool, as_json: bool) -> None:
-    """Print the addresses of the cases that QUERIES mean (all without one)."""
+    """Print the addresses of the cases that match QUERIES; by default all."""
     with options.usage():
         suite = Suite(queries=tuple(Query.parse(query) for query in queries or ("*",)), size=Size[size.upper()])
         found = [str(a) for spec in suite.specs(0) for a in (spec.cells if cells else (spec.address,))]
@@ -130,7 +140,7 @@ def list_(queries: tuple[str, ...], size: str, cells: bool, as_json: bool) -> No
 @click.argument("query")
 @options.seed
 def show_(query: str, seed: int) -> None:
-    """Print the program of the first case that QUERY means."""
+    """Print the program of the first case that matches QUERY."""
     with options.usage():
         specs = Suite(queries=(Query.parse(query),), size=Size.NIGHTLY, fuzz=0).specs(seed)
         if not specs:
@@ -144,7 +154,7 @@ def show_(query: str, seed: int) -> None:
 @options.backends
 @options.seconds
 def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
-    """Launch a reproducer again and compare every byte with the evaluators."""
+    """Run a reproducer again and compare every byte with the evaluators."""
     console = options.console()
     with options.usage():
         launch = read_reproducer(file)
@@ -164,9 +174,9 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
 @click.command()
 @options.seed
 @options.jobs
-@click.option("--json", "json_file", type=options.OUT, metavar="FILE", help="Write the kills as JSON.")
+@click.option("--json", "json_file", type=options.OUT, metavar="FILE", help="Write the result as JSON.")
 def controls(seed: int, jobs: int, json_file: Path | None) -> None:
-    """Show that the suite finds every planted fault."""
+    """Run every planted fault, and check that the suite finds it."""
     console = options.console()
     report = Report(Run(task=task_of(Suite(), seed)))
     with Hunt(console) as hunt:
@@ -179,10 +189,10 @@ def controls(seed: int, jobs: int, json_file: Path | None) -> None:
 
 @click.command()
 @options.backends
-@click.option("--cases", "queries", multiple=True, metavar="QUERY", help="Only these. [some of every kind]")
-@click.option("--json", "as_json", is_flag=True, help="As a JSON object.")
+@click.option("--cases", "queries", multiple=True, metavar="QUERY", help="Cases to run. [a selection of every kind]")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) -> None:
-    """Show that neither Python's hashes nor the number of cores changes anything. Status 1 if one of them does."""
+    """Check that hash seeds and the number of cores do not change results; exit code 1 if they do."""
     cases = queries or stability.QUERIES
     with options.usage():
         specs = Suite(queries=tuple(Query.parse(query) for query in cases)).specs(0)

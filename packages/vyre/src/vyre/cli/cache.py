@@ -1,4 +1,4 @@
-"""Commands about what is kept between processes: compiled code, and what devices have proven."""
+"""Commands for the cache that processes share: compiled code, and proven device operations."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from dataclasses import asdict, replace
 import click
 
 from vyre.cli.exit import ExitCode
-from vyre.cli.outcome import Answer, readable_size, readable_time
+from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.store import DiskStore
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 SHOWN = 20
 
 
 @click.group()
 def cache() -> None:
-    """Look at, check and empty what is kept between processes.
+    """Inspect, verify, prune or clear the cache that processes share.
 
     \b
-    VYRE_CACHE       off, ro (read only) or rw (the default)
-    VYRE_CACHE_DIR   the folder, instead of the user's cache folder
-    VYRE_CACHE_SIZE  the bound, such as 64M
+    VYRE_CACHE       off, ro (read-only) or rw (the default)
+    VYRE_CACHE_DIR   the cache folder; by default the user's
+    VYRE_CACHE_SIZE  the maximum size, such as 64M
     """  # noqa: D301
 
 
 @cache.command()
-@click.option("--all", "everything", is_flag=True, help=f"List every entry, not only the {SHOWN} hottest.")
+@click.option("--all", "everything", is_flag=True, help=f"List every entry instead of the {SHOWN} most used.")
 @JSON
 def info(everything: bool, as_json: bool) -> None:
-    """The folder, the settings, and the entries, the hottest first."""
+    """Show the folder, the settings, and the entries, most used first."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ) as store:
         entries, settings = store.entries(), CacheSettings.of()
@@ -69,7 +68,7 @@ def info(everything: bool, as_json: bool) -> None:
 @cache.command()
 @JSON
 def verify(as_json: bool) -> None:
-    """Check the file and every entry; exit code 1 if something is damaged. Nothing is changed."""
+    """Verify every entry without changing anything; exit code 1 if one is damaged."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ) as store:
         findings = store.verify() if database.inode(store.settings.folder) else []
@@ -84,10 +83,10 @@ def verify(as_json: bool) -> None:
 
 
 @cache.command()
-@click.option("--size", metavar="BYTES", help="Keep at most so much, such as 16M, instead of VYRE_CACHE_SIZE.")
+@click.option("--size", metavar="BYTES", help="Maximum size, such as 16M; by default VYRE_CACHE_SIZE.")
 @JSON
 def prune(size: str | None, as_json: bool) -> None:
-    """Drop damaged entries, and the coldest until the rest fits."""
+    """Remove damaged entries, then the least used until the size is met."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
         limit = None if size is None else CacheSettings.of({"VYRE_CACHE_DIR": ".", "VYRE_CACHE_SIZE": size}).size
@@ -97,7 +96,7 @@ def prune(size: str | None, as_json: bool) -> None:
 @cache.command()
 @JSON
 def clear(as_json: bool) -> None:
-    """Delete everything that is kept."""
+    """Remove every entry."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
         count = len(store.entries())

@@ -37,7 +37,7 @@ def _ask(*arguments: str) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"error": f"no answer within {TIMEOUT_S:g} s", "fix": "check the device's driver"}
     if done.returncode != 0:
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
         return {
             "error": f"its process ended with status {done.returncode}: {last}",
             "fix": "reinstall the device's driver",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vyre.cli.outcome import Answer, readable_size
+from vyre.cli.outcome import JSON, Answer, readable_size
 from vyre.cli.source import read_program, require_writable, specialized
 from vyre_driver import (
     CompiledProgram,
@@ -24,14 +24,20 @@ from vyre_driver.pipeline.ahead import ANY_VERSION
 
 @click.command("compile")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-@click.option("--target", metavar="TARGET", help="What to make; without it the targets are listed.")
+@click.option("--target", metavar="TARGET", help="Target to compile for; omit it to list the targets.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Where to write it; without it beside the program.")  # fmt: skip
-@click.option("--workgroup", type=(int, int, int), help="Another workgroup size than the program's.")
+              help="Output file; by default beside the program.")  # fmt: skip
+@click.option("--workgroup", type=(int, int, int), help="Workgroup size; by default the program's.")
 @click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
-              help="Bake the value of a uniform of one element into the code. Repeatable.")  # fmt: skip
-@click.option("--ulp", type=int, default=0, show_default=True, help="The error that elementary functions may have.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+              help="Compile a uniform of one element as a constant. Repeatable.")  # fmt: skip
+@click.option(
+    "--ulp",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Error allowed in elementary functions, in units in the last place.",
+)
+@JSON
 def compile_command(
     file: Path | None,
     target: str | None,
@@ -41,7 +47,10 @@ def compile_command(
     ulp: int,
     as_json: bool,
 ) -> None:
-    """Compile a program ahead of time. `vyre run` runs what was compiled for this machine's device."""
+    """Compile a program ahead of time.
+
+    `vyre run` accepts an artifact that was compiled for a device of this machine.
+    """
     answer = Answer(as_json)
     with answer.failures():
         if target is None:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from vyre.cli.exit import ExitCode
-from vyre.cli.outcome import Answer, readable_size, readable_time
+from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre.demo.corpus import Corpus, standard_library
 from vyre.demo.job import Job
 from vyre.demo.jobs import jobs
@@ -26,13 +26,29 @@ REFERENCE_BYTES = 4 << 20
 
 
 @click.command()
-@click.option("--backend", "ids", multiple=True, metavar="ID", help="Run on this one instead of the best. Repeatable.")
-@click.option("--reference/--no-reference", default=True, show_default=True, help="Run on the reference too.")
-@click.option("--limit", type=int, metavar="BYTES", help="Use only the smallest files up to this many bytes.")
-@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), default="mandelbrot.png", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option(
+    "--backend",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="Backend to run on; by default the most preferred. Repeatable.",
+)
+@click.option(
+    "--reference/--no-reference", default=True, show_default=True, help="Whether to run on the reference too."
+)
+@click.option("--limit", type=int, metavar="BYTES", help="Use the smallest files, up to this many bytes in total.")
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="mandelbrot.png",
+    show_default=True,
+    help="Image to write.",
+)
+@JSON
 def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path, as_json: bool) -> None:
-    """Hash, scan and count the Python standard library's source and draw the Mandelbrot set; compare every byte.
+    """Run four jobs on real input and compare every byte.
+
+    They hash, scan and count the source of Python's standard library, and draw the Mandelbrot set.
 
     Each job runs on the best available backend and on the reference; each result is compared with an independent
     answer (hashlib, bytes.find, NumPy), and the backends with one another.

@@ -8,15 +8,15 @@ from dataclasses import asdict
 import click
 from rich.text import Text
 
-from vyre.cli.outcome import Answer
+from vyre.cli.outcome import JSON, Answer
 from vyre_foundation.explain import Explanation, explanations, nearest
 
 
 @click.command()
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def explain(code: str | None, as_json: bool) -> None:
-    """Explain a code (V021, D001, E1007) or an error (InvalidInput); without one, list them all."""
+    """Explain a code (V021, D001, E1007) or an error (InvalidInput); list all of them without CODE."""
     answer, known = Answer(as_json), explanations()
     if code is None:
         _list(answer, known)

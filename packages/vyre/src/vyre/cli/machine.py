@@ -15,7 +15,7 @@ from rich.text import Text
 
 from vyre.cli.child import ask
 from vyre.cli.exit import ExitCode
-from vyre.cli.outcome import Answer, readable_size, readable_time
+from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre.cli.spellings import print_spellings
 from vyre_driver import availability, backend_problems, registered_backends_by_precedence
 from vyre_driver.pipeline.entry import PayloadKind
@@ -30,7 +30,7 @@ DISTRIBUTIONS = (
 
 
 def list_backends(answer: Answer) -> ExitCode:
-    """The registered backends, the most preferred first, with what their own probes say."""
+    """List the registered backends, most preferred first, and whether each can run here."""
     rows = [(r, availability(r.id)) for r in registered_backends_by_precedence()]
     problems = backend_problems()
     if answer.as_json:
@@ -65,7 +65,7 @@ def list_backends(answer: Answer) -> ExitCode:
 
 
 def list_devices(answer: Answer, spellings: bool = False) -> ExitCode:
-    """The device of each available backend, each asked in a process of its own."""
+    """Show the device of each available backend, queried in separate processes."""
     found = _ask_all(answer)
     if answer.as_json:
         answer.json({"devices": found})
@@ -103,7 +103,10 @@ def _described(profile: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def examine(answer: Answer, prove: bool = False) -> ExitCode:
-    """Versions, environment, and one small dispatch on every available backend. Fails if one computes wrongly."""
+    """Check versions and environment, and run a small dispatch on every available backend.
+
+    Exit code 1 if a backend computes a wrong result.
+    """
     started = time.perf_counter()
     store = shared_store() if prove else None
     if store is not None:
@@ -151,7 +154,7 @@ def _print_times(answer: Answer, found: dict[str, dict[str, Any]], took: float) 
     rows += [("this process", "", "", "", readable_time(rest)), ("all", "", "", "", readable_time(took))]
     answer.table("", ("time", "start", "open", "dispatch", "all"), rows)
     answer.console.print(
-        "start: a process and its imports; open: the runtime, and proofs of its operations unless they are kept; "
+        "start: a process and its imports; open: the runtime, and proofs of its operations unless they are cached; "
         "dispatch: the first, with its compilation"
     )
 
@@ -176,11 +179,11 @@ def _checked(id: str, report: dict[str, Any]) -> tuple[str | Text, ...]:
 
 def _queues(profile: dict[str, Any]) -> str:
     """What each of the device's queues offers, as `pool: 8 workers, 40 µs a launch`."""
-    report = [
+    queues = [
         f"{q['name']}: {q['workers']} worker{'s' * (q['workers'] > 1)}, {readable_time(q['launch_ns'] / 1e9)} a launch"
         for q in profile.get("queues", ())
     ]
-    return "; ".join(report) or "–"
+    return "; ".join(queues) or "–"
 
 
 def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, Any]]:
@@ -214,7 +217,7 @@ def _command(name: str, function: Callable[..., ExitCode], **flags: str) -> clic
     """A command that takes ``--json`` and flags, each with its help."""
 
     @click.command(name, help=function.__doc__)
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @JSON
     def command(as_json: bool, **given: bool) -> None:
         answer = Answer(as_json)
         with answer.failures():
@@ -226,5 +229,9 @@ def _command(name: str, function: Callable[..., ExitCode], **flags: str) -> clic
 
 
 backends = _command("backends", list_backends)
-devices = _command("devices", list_devices, spellings="How each op is spelled, and what else was tried.")
-doctor = _command("doctor", examine, prove="Prove every spelling again and time them: seconds for each device.")
+devices = _command(
+    "devices", list_devices, spellings="Show the instructions chosen for each op, and the rejected candidates."
+)
+doctor = _command(
+    "doctor", examine, prove="Test and time the instructions of every op again; takes seconds per device."
+)

@@ -8,7 +8,7 @@ import click
 from rich.progress import Progress, TaskID
 
 from vyre.cli.exit import ExitCode
-from vyre.cli.outcome import Answer
+from vyre.cli.outcome import JSON, Answer
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import UnsupportedFeature
@@ -20,13 +20,21 @@ HEAD = ("function", "off by", "at", "ps", "exact", "verdict")
 
 @click.command()
 @click.argument("functions", nargs=-1, metavar="[FUNCTION]...")
-@click.option("--backend", metavar="ID", required=True, help="Whose functions.")
-@click.option("--budget", type=click.IntRange(0), default=4, show_default=True, help="Units in the last place.")
-@click.option("--measure", is_flag=True, help="Compare every f32 first: seconds to a minute for each function.")
-@click.option("--stride", type=click.IntRange(1), default=1, help="Measure every so many only: no budget takes that.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--backend", metavar="ID", required=True, help="Backend whose functions are measured.")
+@click.option(
+    "--budget", type=click.IntRange(0), default=4, show_default=True, help="Error allowed, in units in the last place."
+)
+@click.option(
+    "--measure", is_flag=True, help="Compare all 2**32 operands first; takes seconds to a minute per function."
+)
+@click.option(
+    "--stride", type=click.IntRange(1), default=1, help="Measure every N-th operand only; no budget accepts the result."
+)
+@JSON
 def natives(functions: tuple[str, ...], backend: str, budget: int, measure: bool, stride: int, as_json: bool) -> None:
-    """How far off a device's own functions of f32 are, how fast, and which of them a dispatch with a budget takes.
+    """Measure error and speed of a device's own functions of f32.
+
+    Shows which of them a dispatch with a budget (`ulp_budget`) uses.
 
     A FUNCTION is an op of a dialect, such as math.exp; without any, all that the device has.
     """

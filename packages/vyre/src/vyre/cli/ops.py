@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from vyre.cli.outcome import Answer
+from vyre.cli.outcome import JSON, Answer
 from vyre_driver import DialectRegistry
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@JSON
 def ops(as_json: bool) -> None:
     """List the ops of the language and of every installed dialect, with their types."""
     answer = Answer(as_json)

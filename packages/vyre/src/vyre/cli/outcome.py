@@ -28,6 +28,9 @@ from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
 from vyre_reference.errors import EvaluationError
 
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+"""The option of every command that has a result."""
+
 
 def exit_code(error: VyreError) -> ExitCode:
     """The code that tells a shell what kind of failure `error` is."""

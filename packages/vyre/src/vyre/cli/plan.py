@@ -56,7 +56,7 @@ def _counts(pairs: Iterable[str]) -> dict[str, int]:
 
 
 def _byte_lengths(program: Program, counts: dict[str, int]) -> list[int]:
-    """Bytes of each input: as it declares, else as was said; inputs that follow others must be said too."""
+    """Bytes of each input: as declared, else as given; inputs that follow others must be given too."""
     known = {b.name: counts.get(b.name, b.count if isinstance(b.count, int) else None) for b in program.inputs}
     unknown = sorted(counts.keys() - known.keys())
     if unknown:
@@ -107,15 +107,15 @@ def _on(target: str, plan: LaunchPlan, config: DispatchConfig) -> dict[str, Any]
     """What the backend says to it, or the error that it would raise."""
     backend = backend_for(target)
     validate_program_for_backend(backend, plan.program, config.replace(grid_override=plan.grid))
-    lines: dict[str, Any] = {"target": target}
+    result: dict[str, Any] = {"target": target}
     engine = innermost(backend)
     if isinstance(engine, EngineBackend):
         with engine.session() as device:
             choice = device.choose_queue(device.cost(plan))
             if choice is not None:
                 queue = device.profile.queues[choice.verdict.queue].name
-                lines |= {"queue": queue, "queue_reason": choice.verdict.reason}
-    return lines
+                result |= {"queue": queue, "queue_reason": choice.verdict.reason}
+    return result
 
 
 def _print(answer: Answer, document: dict[str, Any]) -> None:

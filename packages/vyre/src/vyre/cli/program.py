@@ -11,7 +11,7 @@ import numpy as np
 
 import vyre_reference
 from vyre.cli.compile import load, read_compiled
-from vyre.cli.outcome import Answer, coloured, readable_time
+from vyre.cli.outcome import JSON, Answer, coloured, readable_time
 from vyre.cli.plan import show_plan
 from vyre.cli.source import (
     named_paths,
@@ -46,16 +46,17 @@ from vyre_foundation.validate.facts import Facts
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 SPEC = click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
-                    help="Bake the value of a uniform of one element into the program. Repeatable.")  # fmt: skip
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+                    help="Replace a uniform of one element by a constant. Repeatable.")  # fmt: skip
 
 
 @click.command()
 @FILE
-@click.option("--target", metavar="BACKEND", help="Also whether this backend can run it, and if not, all reasons.")
+@click.option(
+    "--target", metavar="BACKEND", help="Also check whether this backend can run it; print every reason if not."
+)
 @JSON
 def validate(file: Path, target: str | None, as_json: bool) -> None:
-    """Check a program: its facts, or all its findings (exit code 1)."""
+    """Validate a program: print its facts, or all findings with exit code 1."""
     answer = Answer(as_json)
     with answer.failures():
         program = read_program(file, answer)
@@ -76,18 +77,18 @@ def validate(file: Path, target: str | None, as_json: bool) -> None:
     type=click.Choice(("source", "plan", "optimized")),
     default="source",
     show_default=True,
-    help="The program as it was written, the plan of a dispatch, or the program as compilers get it.",
+    help="What to print: the program as written, the launch plan, or the optimized program.",
 )
 @click.option("--length", "lengths", multiple=True, metavar="NAME=COUNT",
-              help="Elements of an input, for the plan. Repeatable.")  # fmt: skip
+              help="Number of elements of an input, for the launch plan. Repeatable.")  # fmt: skip
 @SPEC
 @click.option(
     "--passes",
     is_flag=True,
-    help="Print the program after each pass that changes it: of the optimizer and, with --target, of lowering.",
+    help="Print the program after each pass that changes it; with --target, lowering included.",
 )
 @click.option("--pass", "stage_name", metavar="NAME", help="Print the program after this pass alone.")
-@click.option("--target", metavar="BACKEND", help="Print the source that this backend's compiler gets.")
+@click.option("--target", metavar="BACKEND", help="Print the source that this backend compiles.")
 @JSON
 def show(
     file: Path,
@@ -99,7 +100,7 @@ def show(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Print a program in the text form, its facts, its plan, what passes make of it, or a target's source."""
+    """Print a program, its facts, launch plan, passes or source."""
     answer = Answer(as_json)
     with answer.failures():
         program = specialized(read_program(file, answer), spec)
@@ -133,17 +134,21 @@ def show(
 
 @click.command()
 @FILE
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help="A .npy file, or raw elements. Repeatable.")
+@click.option(
+    "--input", "inputs", multiple=True, metavar="NAME=FILE", help="Input: a .npy file, or raw elements. Repeatable."
+)
 @click.option("--output", "outputs", multiple=True, metavar="NAME=FILE",
-              help="Where to write an output; the name of the only one can be left out. Repeatable.")  # fmt: skip
-@click.option("--backend", default="auto", show_default=True, help="A backend's id, or the best that is available.")
+              help="File for an output; NAME can be omitted if there is one output. Repeatable.")  # fmt: skip
+@click.option(
+    "--backend", default="auto", show_default=True, help="Id of a backend; auto is the most preferred one available."
+)
 @SPEC
-@click.option("--invocations", metavar="X[,Y[,Z]]", help="At least so many invocations, as in 640,480 for an image.")
-@click.option("--grid", type=(int, int, int), help="Workgroups along x, y, z, instead of the inferred grid.")
-@click.option("--races", is_flag=True, help="Run on the reference, and look for data races (exit code 1).")
+@click.option("--invocations", metavar="X[,Y[,Z]]", help="Minimum number of invocations, such as 640,480 for an image.")
+@click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")
+@click.option("--races", is_flag=True, help="Run on the reference and detect data races; exit code 1 if there is one.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write what ran, where, from which sources, and digests of inputs and outputs.")  # fmt: skip
+              help="Write a record of the run: device, sources, and digests of inputs and outputs.")  # fmt: skip
 @JSON
 def run(
     file: Path,
@@ -158,7 +163,7 @@ def run(
     evidence: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a program, or what `vyre compile` made of it, over files."""
+    """Run a program, or an artifact of `vyre compile`, over files."""
     answer = Answer(as_json)
     if races and (backend != "auto" or evidence is not None):
         raise click.UsageError("--races runs on the reference: leave --backend and --evidence out")

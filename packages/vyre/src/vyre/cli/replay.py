@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from vyre.cli.exit import ExitCode
-from vyre.cli.outcome import Answer
+from vyre.cli.outcome import JSON, Answer
 from vyre_driver.observe.capsule import read_capsule
 from vyre_driver.observe.replay import Replay, replay
 from vyre_driver.registry.backends import acquire
@@ -16,11 +16,11 @@ from vyre_driver.registry.backends import acquire
 
 @click.command("replay")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--backend", metavar="ID", help="Run on this one instead of the one that differed.")
-@click.option("--reference", metavar="ID", help="Compare with this one instead of the capsule's reference.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--backend", metavar="ID", help="Backend to run on; by default the one that differed.")
+@click.option("--reference", metavar="ID", help="Backend to compare with; by default the capsule's reference.")
+@JSON
 def replay_command(file: Path, backend: str | None, reference: str | None, as_json: bool) -> None:
-    """Run the dispatch of a replay capsule again and compare every byte (exit code 1: it still differs)."""
+    """Run the dispatch of a replay capsule again and compare every byte; exit code 1 if one differs."""
     answer = Answer(as_json)
     with answer.failures():
         capsule = read_capsule(file)
