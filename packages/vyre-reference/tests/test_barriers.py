@@ -132,9 +132,10 @@ DIVERGENT = [
     ("arms",       "0 waits at body[0].then[0], but invocation 2 waits at body[0].orelse[0]",             (0, 2)),
     ("region",     "0 waits at body[0].body[0].then[0], but invocation 3 has ended",                      (0, 3)),
     ("return",     "0 waits at body[1], but invocation 1 has ended",                                      (0, 1)),
-    ("loop",       "1 waits at body[0].body[0] in round 0, but invocation 0 has ended",                   (1, 0)),
-    ("break",      "1 waits at body[0].body[1] in round 0, but invocation 0 has ended",                   (1, 0)),
-    ("continue",   "0 waits at body[0].body[1] in round 1, but invocation 1 waits at body[0].body[1] in round 0",
+    ("loop",       "1 waits at body[0].body[0] in iteration 0, but invocation 0 has ended",                   (1, 0)),
+    ("break",      "1 waits at body[0].body[1] in iteration 0, but invocation 0 has ended",                   (1, 0)),
+    ("continue",
+     "0 waits at body[0].body[1] in iteration 1, but invocation 1 waits at body[0].body[1] in iteration 0",
      (1, 0)),
     ("collective", "0 waits at body[0].then[0], but invocation 2 has ended",                              (0, 2)),
 ]
@@ -147,7 +148,7 @@ def test_divergence_names_places_and_invocations(plan_of, kind, told, who):
     with pytest.raises(DivergentBarrier) as stepped:
         scalar.evaluate(plan, {})
     assert f"invocation {told}. Fix: move the barrier" in LINE.sub("", str(stepped.value))
-    with pytest.raises(DivergentBarrier, match="does not come there in this round") as caught:
+    with pytest.raises(DivergentBarrier, match="does not arrive there in this iteration") as caught:
         vector.evaluate(plan, {})
     assert (caught.value.fields["waiting"], caught.value.fields["other"]) == who
     assert LINE.sub("", caught.value.fields["at"]) in told

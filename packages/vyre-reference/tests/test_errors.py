@@ -20,7 +20,7 @@ TEXTS = [
         DivergentBarrier(0, "body[1]", 4, "has ended"),
         "E1102",
         "invocation 0 waits at body[1], but invocation 4 has ended. ",
-        "Fix: move the barrier or collective to where every invocation of the scope comes by in the same round",
+        "Fix: move the barrier or collective to where every invocation of the scope arrives in the same iteration",
     ),
     (
         DataRace("out", 5, (0, "writes", "body[0]"), (2, "reads", "body[1]")),

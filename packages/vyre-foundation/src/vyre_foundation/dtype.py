@@ -1,4 +1,4 @@
-"""The scalar types: one row each, and nothing about a type is said anywhere else.
+"""The scalar types: one row each, and nothing about a type is stated elsewhere.
 
 Every type computes on every backend. In memory a value is little-endian and takes its natural size; `bool` takes one
 byte that is 0 or 1 (any other byte loads as true).

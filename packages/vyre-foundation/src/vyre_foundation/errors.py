@@ -41,7 +41,7 @@ def _restore(cls: type[VyreError], message: str, fix: str, where: str, fields: d
 
 
 class TypeMismatch(VyreError, TypeError):
-    """An expression was put together from operands that its op does not accept."""
+    """An expression was made of operands that its op does not accept."""
 
     code = "E101"
 

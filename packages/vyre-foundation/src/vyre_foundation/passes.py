@@ -13,7 +13,7 @@ ContextT = TypeVar("ContextT")
 
 @dataclass(frozen=True, slots=True)
 class Pass(Generic[ContextT]):
-    """A rewriting that keeps what programs do, bit for bit.
+    """A rewriting that preserves what programs do, bit for bit.
 
     `doc` is one line: what becomes what. `apply(program, context)` gives the same object where nothing changes. The
     context is what the passes of one pipeline share: the facts of the program for the optimizer, the target and what is

@@ -62,7 +62,7 @@ class ReferenceBackend(HostMemoryBackend, contract=1):
         return self._launch(program, inputs, config, None)
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
-        """A pipeline that keeps persistent buffers; there is nothing else to keep."""
+        """A pipeline that owns persistent buffers and nothing else."""
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         admit_program(facts, config, self.device_profile())
         return ReferencePipeline(self, program, config)
@@ -104,7 +104,7 @@ class ReferenceBackend(HostMemoryBackend, contract=1):
 
 
 class ReferencePipeline(CompiledPipeline):
-    """A program together with its persistent memory. Dispatches of one pipeline run one after another."""
+    """A program with its persistent memory. Dispatches of one pipeline run one after another."""
 
     def __init__(self, backend: ReferenceBackend, program: Program, config: DispatchConfig) -> None:
         self._backend, self._program, self._config = backend, program, config

@@ -9,7 +9,7 @@ from vyre_reference.errors import OutOfFuel
 
 
 class Budget:
-    """Fuel and time. A step is one statement, or one round of a loop, of one invocation; None means no limit.
+    """Fuel and time. A step is one statement, or one iteration of a loop, of one invocation; None means no limit.
 
     `OutOfFuel` is raised when the steps are spent, `DispatchTimeout` for `backend` when `seconds` have passed since the
     budget was made. Both evaluators count the same steps.

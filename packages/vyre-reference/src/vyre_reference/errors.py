@@ -27,10 +27,10 @@ class UndefinedBehaviour(EvaluationError):
 
 
 class DivergentBarrier(EvaluationError):
-    """Invocations that must meet do not: they wait at different places or rounds, or one has ended."""
+    """Invocations that must meet do not: they wait at different places or in different iterations, or one has ended."""
 
     number = 1102
-    remedy = "move the barrier or collective to where every invocation of the scope comes by in the same round"
+    remedy = "move the barrier or collective to where every invocation of the scope arrives in the same iteration"
 
     def __init__(self, waiting: int, at: str, other: int, instead: str, *, fix: str = "", where: str = "") -> None:
         message = f"invocation {waiting} waits at {at}, but invocation {other} {instead}"

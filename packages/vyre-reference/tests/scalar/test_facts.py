@@ -52,7 +52,7 @@ class Recorder:
         return self.evaluate(root, at)
 
     def compare(self, node: Expr, at: invocation.Invocation, value: object) -> None:
-        """The value is that of the others who come to this place in this round, as far as the level goes."""
+        """The value is that of the others who come to this place in this iteration, as far as the level goes."""
         level = self.facts.uniformity[node]
         place = node, at.path, tuple(at.iterations)
         if level is not Uniformity.NONE:

@@ -47,7 +47,7 @@ def never(node: Call) -> bool:
 def expand(root: Expr, memo: dict[Expr, Expr], stays: Callable[[Call], bool] = never) -> Expr:
     """`root` with every call replaced by its composition, also those inside of compositions.
 
-    A call that `stays` is left: somebody else gives it a meaning.
+    A call that `stays` is left: something else gives it a meaning.
     """
 
     def rule(node: Expr) -> Expr:

@@ -83,7 +83,7 @@ def default_validator(op: str, operands: tuple[DType, ...], attrs: Mapping[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Ops that belong together: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for.
+    """Ops that belong to one library: ids begin with ``id.``. `language` is the `LANGUAGE` that it was written for.
 
     `validator` may refuse calls whose types are right. `digest` tells apart what the version does not: the contents of
     a manifest.

@@ -6,14 +6,14 @@ from enum import Enum
 
 
 class MutationClass(Enum):
-    """From the harmless to what needs somebody's word."""
+    """From harmless changes to those that need consent."""
 
     COSMETIC = "cosmetic"
     """Names alone: both programs have one fingerprint, and two ops expand to one expression."""
     STRUCTURAL = "structural"
     """Another program with the same bytes for all inputs: the optimizer, and most migrations. Evaluators compare."""
     SEMANTIC = "semantic"
-    """Other bytes: never taken unless somebody asks for it."""
+    """Other bytes: never taken unless asked for."""
     LOWERING = "lowering"
     """The same meaning in the words of one target: laws and random programs prove it on that target."""
 

@@ -1,4 +1,4 @@
-"""Finding the installed dialects: entry points and manifests in, dialects and problems out. A bad one harms nobody.
+"""Finding the installed dialects: entry points and manifests in, dialects and problems out. A bad one harms no other.
 
 Of several versions of one dialect the highest is used, by the numbers in it, so that 0.10 comes after 0.9.
 """
@@ -26,7 +26,7 @@ Found = tuple[str, Dialect | DialectProblem]
 
 
 def discover(taken: frozenset[str] = frozenset()) -> tuple[dict[str, Dialect], tuple[DialectProblem, ...]]:
-    """Every usable dialect by id, and what is left out. `taken` are op ids that somebody else has."""
+    """Every usable dialect by id, and what is left out. `taken` are op ids that other dialects have."""
     disabled = disabled_names()
     if disabled is None:
         return {}, ()

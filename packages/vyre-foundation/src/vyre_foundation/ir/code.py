@@ -96,7 +96,7 @@ class Code(Memo):
 
 
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
-    """The code of `roots`; expressions in `swapped` have their operands the other way round.
+    """The code of `roots`; expressions in `swapped` have their operands exchanged.
 
     It visits them in the order of `ir.walk.missing`.
     """

@@ -66,7 +66,7 @@ def interned_count() -> int:
 
 
 class Literal(Expr):
-    """A constant, kept as the bits that memory would hold."""
+    """A constant, stored as the bits that memory would hold."""
 
     __slots__ = ("bits",)
     __match_args__ = ("dtype", "bits")
@@ -229,7 +229,7 @@ class Apply(Expr):
 
 
 class Select(Expr):
-    """`if_true` where `condition` holds, else `if_false`. Both are evaluated, which nobody can observe."""
+    """`if_true` where `condition` holds, else `if_false`. Both are evaluated, which cannot be observed."""
 
     __slots__ = ()
     __match_args__ = ("condition", "if_true", "if_false")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 Line: TypeAlias = tuple[str, int]
-"""A file and the number of a line: what an `Origin` is made of when somebody asks."""
+"""A file and the number of a line: what an `Origin` is made of on demand."""
 
 
 class Origin(NamedTuple):

@@ -92,7 +92,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on with the next round of the innermost loop."""
+    """Continue with the next iteration of the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)

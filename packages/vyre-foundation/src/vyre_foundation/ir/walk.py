@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from vyre_foundation.ir.expr import Expr
@@ -99,7 +100,7 @@ def transform(root: Expr, rule: Callable[[Expr, tuple[Expr, ...]], Expr], memo: 
     """
     for node in missing(root, memo):
         operands = node.args
-        if len(operands) == 2:  # nearly always, and said so in a third of the time
+        if len(operands) == 2:  # nearly always, and three times as fast
             memo[node] = rule(node, (memo[operands[0]], memo[operands[1]]))
         else:
             memo[node] = rule(node, tuple([memo[a] for a in operands]))
@@ -214,3 +215,8 @@ def rewrite_body(body: Body, rule: Callable[[Stmt], Stmt | Body]) -> Body:
         else:
             out.append(new)
     return tuple(out) if changed else body
+
+
+def same_body(body: Body, stmts: Sequence[Stmt]) -> Body:
+    """`body` itself if its statements are `stmts`, else a body of these."""
+    return body if len(stmts) == len(body) and all(map(is_, stmts, body)) else tuple(stmts)

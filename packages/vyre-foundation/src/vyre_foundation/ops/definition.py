@@ -27,7 +27,7 @@ class Result(Enum):
 
 
 class Tier(Enum):
-    """Who may write an op: anybody, or only a legalizer that has established its precondition."""
+    """Who may write an op: any program, or only a legalizer that has established its precondition."""
 
     LANGUAGE = "language"
     RAW = "raw"

@@ -10,9 +10,9 @@
     out[global_id.x] = w[0];
     barrier workgroup;
 
-A barrier divides accesses to memory that invocations share and somebody writes. Of two in one body with no such access
+A barrier divides accesses to memory that invocations share and write. Of two in one body with no such access
 between them the wider one stays. At the top of the program one goes if nothing before it writes what anything behind it
-accesses, or the other way round. A workgroup of one invocation waits for nobody.
+accesses, or the other way round. A workgroup of one invocation has nothing to wait for.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from typing import NamedTuple
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, Break, Continue, Return, Scope, Stmt, Store
-from vyre_foundation.ir.walk import expressions, rewrite_body, statements, with_bodies
-from vyre_foundation.optimize.bodies import same_body
+from vyre_foundation.ir.walk import expressions, rewrite_body, same_body, statements, with_bodies
 from vyre_foundation.optimize.dependence import Changing, Dependences
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts

@@ -22,10 +22,9 @@ from enum import Flag, auto
 from vyre_foundation.ir.expr import Apply, Literal, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Break, Continue, For, If, Region, Return, Stmt, Store, Trap
-from vyre_foundation.ir.walk import bodies
+from vyre_foundation.ir.walk import bodies, same_body
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.analysis import facts_after
-from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.known import Knowledge, Known
 from vyre_foundation.passes import Pass
@@ -114,7 +113,7 @@ class _Branches:
     def _may_join(self, first: If, second: If) -> bool:
         """Whether two branches on one condition may be one.
 
-        Traps keep their order: in a loop, one branch may be taken in one round and the other in the next.
+        Traps keep their order: in a loop, one branch may be taken in one iteration and the other in the next.
         """
         condition = first.condition
         if condition is not second.condition or not self._knowledge.is_stable(condition):
@@ -157,7 +156,7 @@ class _Branches:
     # ── loops ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _for(self, out: list[Stmt], stmt: For, known: Known) -> None:
-        """A loop without a round is left away; in the others the counter is below the end."""
+        """A loop without an iteration is removed; in the others the counter is below the end."""
         knowledge = self._knowledge
         if knowledge.interval(stmt.stop, known.bounds).high <= knowledge.interval(stmt.start, known.bounds).low:
             return

@@ -7,7 +7,7 @@
     var y = b[i];
     out[i] = x + y;
 
-A value moves to its use only where it stays the same value and costs no more: within one round of one loop, with no
+A value moves to its use only where it stays the same value and costs no more: within one iteration of one loop, with no
 barrier and no change of what it reads in between; one that reads memory stays in its block.
 """
 
@@ -59,7 +59,7 @@ def _with_copies(program: Program) -> Program:
 def _substituted(program: Program, choose: Callable[[Let | Var], Let | Var | None]) -> Program:
     """Without the declarations that `choose` gives back, whose values take the place of their names.
 
-    It gets a declaration with its value as it has become; None keeps the declaration, another one replaces it.
+    It gets a declaration with its value as it has become; None leaves the declaration, another one replaces it.
     """
     values: dict[str, Expr] = {}
     memo: dict[Expr, Expr] = {}

@@ -1,4 +1,4 @@
-"""What nobody can notice is left away: unread locals, memory that is only written, empty blocks, jumps to what is next.
+"""Removal of what has no effect: unread locals, memory that is only written, empty blocks, jumps to what is next.
 
 ::
 
@@ -37,9 +37,8 @@ from vyre_foundation.ir.stmt import (
     Subgroup,
     Var,
 )
-from vyre_foundation.ir.walk import bodies, expressions, with_bodies
+from vyre_foundation.ir.walk import bodies, expressions, same_body, with_bodies
 from vyre_foundation.ops import OPS
-from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
 
@@ -164,7 +163,7 @@ class _Sweep:
 
 
 def _is_effect(stmt: Stmt) -> bool:
-    """Whether somebody can notice it, wherever it stands. Jumps out of a loop matter where the loop does."""
+    """Whether it has an effect, wherever it stands. Jumps out of a loop matter where the loop does."""
     match stmt:
         case Store() | Atomic():
             return stmt.buffer.memory not in _FLEETING
@@ -200,7 +199,7 @@ def _with_then(stmt: If) -> If:
 def _without_last_jumps(body: Body, jump: type[Stmt] | None) -> Body:
     """`body`, which ends where `jump` goes (None: where no jump goes), without such jumps at its ends.
 
-    With a jump goes what stands before it for nobody: declarations and empty branches.
+    With a jump goes what stands before it without effect: declarations and empty branches.
     """
     out, ending = list(body), list[Stmt]()
     while jump is not None and out:

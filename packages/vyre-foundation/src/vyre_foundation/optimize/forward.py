@@ -10,8 +10,9 @@
                                        b[1] = 7;
 
 An element is known until something may write it: a store or an atomic whose index may be the same, or a barrier, behind
-which the writes of others show. Between barriers nobody else writes what this invocation reads: that would be a race,
-and a program with a race has no meaning. A store counts only where its index is in bounds, for else it is dropped.
+which the writes of others show. Between barriers no other invocation writes what this invocation reads: that would be a
+race, and a program with a race has no meaning. A store counts only where its index is in bounds, for else it is
+dropped.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ from vyre_foundation.ir.expr import Apply, Expr, Id, Length, Literal, Load, Loca
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Var
-from vyre_foundation.ir.walk import with_expressions
+from vyre_foundation.ir.walk import same_body, with_expressions
 from vyre_foundation.optimize.analysis import facts_after
-from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import NOTHING, Dependences
 from vyre_foundation.optimize.effects import Effects, EffectsOf
 from vyre_foundation.optimize.fold import folded
@@ -242,7 +242,7 @@ class _Forward:
                 del state.elements[element]
 
     def _outlives_barriers(self, element: Element, value: _Value) -> bool:
-        """Nobody else writes private memory. But a value that is no literal would have to be kept by somebody."""
+        """No other invocation writes private memory, but a value that is no literal would occupy a register."""
         buffer, index = element
         return (
             buffer.memory is Memory.PRIVATE

@@ -1,4 +1,4 @@
-"""Loads and values that are the same in every round of a loop are found before it.
+"""Loads and values that are the same in every iteration of a loop are computed before it.
 
 ::
 
@@ -9,10 +9,10 @@
                                                   }
 
 Compilers move arithmetic themselves, but no load past the stores of a loop, because they cannot know that memory does
-not overlap. So loads move, and declarations; what else is made of them stays. An access moves only if each round makes
-it in any case. Where the program writes that memory, though not in this loop, the loop must have a round: an access
-would be made else that was not, and could race. Loops with barriers keep what they have, because a value from before
-them would have to be kept across each barrier.
+not overlap. So loads move, and declarations; what else is made of them stays. An access moves only if each iteration
+makes it in any case. Where the program writes that memory, though not in this loop, the loop must have an iteration: an
+access would be made else that was not, and could race. Loops with barriers keep what they have, because a value from
+before them would have to be kept across each barrier.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from vyre_foundation.ir.walk import (
     expressions,
     postorder,
     rewrite,
+    same_body,
     with_bodies,
     with_expressions,
 )
 from vyre_foundation.optimize.analysis import facts_after
-from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Changing, Dependences
 from vyre_foundation.optimize.effects import EffectsOf
 from vyre_foundation.passes import Pass
@@ -119,7 +119,7 @@ class _Hoist:
         return with_bodies(stmt, lambda nested: self._renamed(nested, loads, memo))
 
     def _unconditional(self, body: Body) -> Iterator[Stmt]:
-        """The statements that every round comes to: those not in a branch or another loop, up to the first way out."""
+        """The statements that every iteration reaches: outside of branches and inner loops, up to the first exit."""
         for stmt in body:
             if isinstance(stmt, Region):
                 yield from self._unconditional(stmt.body)
@@ -163,7 +163,7 @@ class _Places:
 
 
 class _Invariants:
-    """Which expressions of one loop are the same in all of its rounds, and may be evaluated before it."""
+    """Which expressions of one loop are the same in all of its iterations, and may be evaluated before it."""
 
     def __init__(
         self,

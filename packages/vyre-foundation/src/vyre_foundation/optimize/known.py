@@ -82,7 +82,7 @@ class Knowledge:
             self._bound(_MIRRORED[op], y, x, bounds)
 
     def _bound(self, op: str, x: Expr, y: Expr, bounds: dict[Expr, Interval]) -> None:
-        """Tighter bounds of `x`, where `x op y` holds; contradictions, in places that nobody reaches, teach nothing."""
+        """Tighter bounds of `x`, where `x op y` holds; contradictions, in unreachable places, teach nothing."""
         if isinstance(x, Literal):
             return
         (low, high), other = self.interval(x, bounds), self.interval(y, bounds)

@@ -52,12 +52,12 @@ from vyre_foundation.ir.walk import (
     postorder,
     rewrite,
     rewrite_body,
+    same_body,
     statements,
     with_bodies,
     with_expressions,
 )
 from vyre_foundation.ops import OPS
-from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.optimize.effects import EffectsOf
 from vyre_foundation.optimize.forward import are_apart

@@ -18,10 +18,9 @@ from typing import Any
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, If, Let, Region, Stmt, Store, Subgroup, Var
-from vyre_foundation.ir.walk import expressions, postorder, with_bodies, with_expressions
+from vyre_foundation.ir.walk import expressions, postorder, same_body, with_bodies, with_expressions
 from vyre_foundation.ops.scalar import from_bits, to_bits
 from vyre_foundation.optimize.analysis import facts_after
-from vyre_foundation.optimize.bodies import same_body
 from vyre_foundation.optimize.fold import canonical, folded
 from vyre_foundation.optimize.matching import applied
 from vyre_foundation.optimize.rulebook import Rulebook
@@ -123,7 +122,7 @@ class Sweep:
         return stmt
 
     def _learn(self, local: Local, interval: Interval) -> None:
-        """A local is bounded by what it is given; nobody asks about one that is not read."""
+        """A local is bounded by what it is given; one that is not read has no use for bounds."""
         if local in self._ranges.known:
             self._ranges.learn(local, interval)
 
@@ -244,7 +243,7 @@ class Sweep:
 
 
 def _without_unreached(stmt: Stmt) -> Stmt:
-    """`stmt` with nothing in the branch that its condition rules out: nobody needs the normal form of that."""
+    """`stmt` with nothing in the branch that its condition rules out, which needs no normal form."""
     if isinstance(stmt, If) and isinstance(stmt.condition, Literal):
         if stmt.condition.bits:
             return replace(stmt, orelse=()) if stmt.orelse else stmt

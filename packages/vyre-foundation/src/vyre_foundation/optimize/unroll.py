@@ -1,4 +1,4 @@
-"""Loops of few rounds become their rounds, where knowing the counter decides something.
+"""Loops of few iterations are unrolled, where knowing the counter decides something.
 
 ::
 
@@ -12,7 +12,8 @@
                                                         …
 
 Compilers unroll too, but after what depends on the counter here: phases between barriers, guards, private arrays in
-registers. A loop stays a loop where the counter decides nothing, and where the rounds would be too many or too large.
+registers. A loop stays a loop where the counter decides nothing, and where the iterations would be too many or too
+large.
 
 A trap is never written twice: of several trap statements the first one counts.
 """
@@ -35,16 +36,13 @@ from vyre_foundation.ir.stmt import (
     Break,
     Continue,
     For,
-    If,
-    Region,
     Scope,
     Stmt,
     Store,
     Trap,
     trip_count,
 )
-from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
-from vyre_foundation.optimize.bodies import same_body
+from vyre_foundation.ir.walk import bodies, expressions, postorder, same_body, statements, with_bodies
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.control import leaves
 from vyre_foundation.validate.declared import declared_locals
@@ -52,10 +50,10 @@ from vyre_foundation.validate.facts import Facts
 
 MAX_ITERATIONS = 64
 MAX_NODES = 1024
-"""How many statements and expressions the rounds of one loop may come to."""
+"""How many statements and expressions the iterations of one loop may come to."""
 
 MAX_PROGRAM = 4096
-"""How many a program may come to. A larger one keeps its loops."""
+"""How many a program may come to. Loops of a larger one are not unrolled."""
 
 _BY_COUNTS = frozenset("shl shr rotl rotr div rem".split())
 """Ops that cost less where the second operand is a literal."""
@@ -72,7 +70,7 @@ def unroll_loops(program: Program, facts: Facts) -> Program:
         body = _Unroll(program).body(program.body)
         if body is program.body:
             break
-        program = replace(program, body=body)  # rounds share expressions, so there may be room for more
+        program = replace(program, body=body)  # iterations share expressions, so there may be room for more
     return program
 
 
@@ -83,26 +81,15 @@ class _Unroll:
         self._size = _size(program.body)
 
     def body(self, body: Body) -> Body:
-        """Outer loops first, because their rounds decide about the loops inside."""
+        """Outer loops first, because their iterations decide about the loops inside."""
         out: list[Stmt] = []
         for stmt in body:
             if isinstance(stmt, For) and (iterations := self._iterations(stmt)) is not None:
                 for number, value in enumerate(iterations):
                     out += self.body(self._iteration(stmt, number, value))
             else:
-                out.append(self._inside(stmt))
+                out.append(with_bodies(stmt, self.body))
         return same_body(body, _reached(out))
-
-    def _inside(self, stmt: Stmt) -> Stmt:
-        match stmt:
-            case If():
-                then, orelse = self.body(stmt.then), self.body(stmt.orelse)
-                return stmt if then is stmt.then and orelse is stmt.orelse else replace(stmt, then=then, orelse=orelse)
-            case For() | Region():
-                body = self.body(stmt.body)
-                return stmt if body is stmt.body else replace(stmt, body=body)
-            case _:
-                return stmt
 
     def _iteration(self, loop: For, number: int, value: int) -> Body:
         names = {name: self._fresh.numbered(name) for name in declared_locals(loop.body)} if number else {}
@@ -180,7 +167,7 @@ def _is_decided(node: Expr, operands: Mapping[Expr, _Operands]) -> bool:
 
 
 def _reached(stmts: list[Stmt]) -> list[Stmt]:
-    """The statements up to the first one that always leaves the body, as a round of a loop may."""
+    """The statements up to the first one that always leaves the body, as an iteration of a loop may."""
     for number, stmt in enumerate(stmts, 1):
         if leaves(stmt):
             return stmts[:number]

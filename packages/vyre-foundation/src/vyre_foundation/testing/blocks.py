@@ -92,7 +92,7 @@ class Blocks(Meetings):
         self.out.append(For(name, start, stop, step, body))
 
     def _bounds(self, dtype: DType, level: Uniformity) -> tuple[Expr, Expr, int, int]:
-        """Start, stop, step and the greatest number of rounds."""
+        """Start, stop, step and the greatest trip count."""
         rng = self.rng
         low = max(dtype.lowest, -3)
         step = rng.choice((1, 1, 1, 2, 3, 7, 100))
@@ -112,7 +112,7 @@ class Blocks(Meetings):
                 return literal(dtype, dtype.lowest), literal(dtype, dtype.lowest + rng.randint(0, 4)), step, 4
 
     def leave_loop(self, place: GeneratorContext) -> None:
-        """A `break` or `continue`; among barriers only where buffers are held as at the start of a round."""
+        """A `break` or `continue`; among barriers only where buffers are held as at the start of an iteration."""
         if place.breaks is not NONE and self.scope.shared != place.holds:
             return self.let(place)
         if place.breaks is not NONE and self.scope.flow.value < WORKGROUP.value:
@@ -124,7 +124,7 @@ class Blocks(Meetings):
         self.out.append(If(self._jump_condition(WORKGROUP if place.breaks is not NONE else NONE), (jump,)))
 
     def _jump_condition(self, level: Uniformity) -> Expr:
-        """True in some rounds: half of the time it looks at the counter."""
+        """True in some iterations: half of the time it looks at the counter."""
         counters = self.scope.counters(level)
         if not counters or self.rng.random() < 0.4:
             return self.exprs.expr(bool_, level)

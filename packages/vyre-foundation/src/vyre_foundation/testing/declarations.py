@@ -126,7 +126,7 @@ class Declarations:
             self._share(buffer, self.rng.choice((GID, SID)), self.total, slots, hold)
 
     def declare_sums(self) -> None:
-        """The output for the digests, which nobody else touches."""
+        """The output for the digests, which nothing else touches."""
         if self.profile.digest:
             count = max(0, self.total - self.rng.choice((0, 0, 0, 1)))
             self.stmts.sums = self._declare("sums", u32, Access.WRITE, Memory.STORAGE, count)

@@ -1,6 +1,6 @@
 """The digest: a number in which everything that an invocation computes leaves a trace.
 
-Random values mostly vanish: nobody stores them, or a comparison swallows them. The digest is a u32 that grows by each
+Random values mostly vanish: no store takes them, or a comparison swallows them. The digest is a u32 that grows by each
 value that is shown to it, and goes to an output of its own, so that a wrong bit anywhere is a wrong byte.
 """
 

@@ -62,7 +62,7 @@ def _edit(body: Body, number: int, change: Change) -> tuple[Body, int]:
 
 
 def _repair(body: Body, declared: dict[str, None], in_loop: bool) -> Body:
-    """`body` where locals that nobody declares any more read as zero, and jumps without a loop are gone."""
+    """`body` where locals that are no longer declared read as zero, and jumps without a loop are gone."""
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, (Break, Continue)) and not in_loop:

@@ -40,7 +40,7 @@ def generate(seed: int, profile: Profile = DEFAULT) -> GeneratedProgram:
 
 
 class _Generator(Declarations):
-    """The body, and all of it together."""
+    """The body of the program."""
 
     def run(self, seed: int) -> GeneratedProgram:
         self.declare_inputs()

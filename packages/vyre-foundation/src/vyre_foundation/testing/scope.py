@@ -34,9 +34,9 @@ class Hold(Enum):
     OWN = "own"
     """Every invocation reads and writes its own elements."""
     GROUP = "group"
-    """Everybody reads the elements of their workgroup, nobody writes."""
+    """Each invocation reads the elements of its workgroup, none writes."""
     ALL = "all"
-    """Everybody reads every element, nobody writes."""
+    """Each invocation reads every element, none writes."""
     ATOMIC = "atomic"
     """Everybody applies one commutative atomic op to any element and looks at nothing."""
 
@@ -128,7 +128,7 @@ class GeneratorScope:
         return [v.local for v in self.variables if v.local.dtype is dtype and v.level.value >= level.value]
 
     def assignable(self) -> list[ScopedLocal]:
-        """Mutable locals that may change here: a uniform one only where its invocations come together."""
+        """Mutable locals that may change here: a uniform one only where control flow is uniform for its invocations."""
         return [v for v in self.variables if v.mutable and self.flow.value >= v.level.value]
 
     def counters(self, level: Uniformity) -> list[Local]:

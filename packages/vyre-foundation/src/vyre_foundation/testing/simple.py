@@ -30,7 +30,7 @@ class Simple(Emitter):
     # ── locals ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _value(self, dtype: DType) -> tuple[Expr, Uniformity]:
-        """A value, and over whom it is the same: mostly nobody."""
+        """A value, and over which invocations it is the same: mostly none."""
         level = self.rng.choices((NONE, WORKGROUP, LAUNCH), (6, 2, 1))[0]
         return self.exprs.expr(dtype, level), level_of(self.scope, level)
 

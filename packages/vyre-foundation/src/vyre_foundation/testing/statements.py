@@ -9,7 +9,7 @@ from vyre_foundation.testing.emitter import GeneratorContext
 from vyre_foundation.testing.expressions import WORKGROUP
 
 _MAX_ITERATIONS = 48
-"""Rounds of all loops around a statement together."""
+"""Product of the trip counts of all loops around a statement."""
 
 
 class Statements(Blocks):

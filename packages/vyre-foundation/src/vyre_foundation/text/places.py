@@ -1,7 +1,7 @@
 """Where the parts of a program stand in its text.
 
 A finding names a part by its path, as ``body[2].then[0].value``; here a path becomes characters of the text that the
-program was parsed from. The text is searched when somebody asks, so that parsing has nothing to remember.
+program was parsed from. The text is searched on demand, so that parsing has nothing to remember.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The validator: every rule that a constructor cannot check, and the facts that later stages need.
 
-A valid program keeps these rules. `codes.RULES` has an example and the repair for each, and so has the documentation.
+A valid program obeys these rules. `codes.RULES` has an example and the repair for each, and so has the documentation.
 
 Names and declarations (`names`, `buffers`)
     V001  Buffers have names of their own.
@@ -81,9 +81,9 @@ Determinism: not a condition for validity, but reported (`determinism`)
 Facts about a valid program: which expressions are the same for whom (`uniformity`), what values integers can have
 (`ranges`), whether the order of execution can show (`determinism`), what it declares, touches and needs (`declared`).
 
-All findings are raised together. Uniformity is judged only where locals are declared as they should be. A program of a
-legalizer may use what is for legalizers, reserved names and more memory; its lengths and its control flow are those of
-the program that it comes from, so they are not judged again.
+All findings are raised in one error. Uniformity is judged only where locals are declared as they should be. A program
+of a legalizer may use what is for legalizers, reserved names and more memory; its lengths and its control flow are
+those of the program that it comes from, so they are not judged again.
 """
 
 from __future__ import annotations

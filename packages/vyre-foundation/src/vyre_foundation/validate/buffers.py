@@ -11,7 +11,7 @@ MAX_LENGTH = 2**32 - 1
 """Lengths are u32."""
 
 MAX_CHAIN = 1024
-"""Programs of more buffers are refused for that, so nobody follows chains of lengths through all of them."""
+"""Programs of more buffers are refused for that, so no analysis follows chains of lengths through all of them."""
 
 
 def check_buffers(report: ValidationReport) -> None:

@@ -106,7 +106,7 @@ _RULES = {
     "V052": Rule("A grid barrier is at the top of the program or in loops, not in an if.",
                  "a grid barrier in an if", "move it out"),
     "V053": Rule("The bounds of loops around a grid barrier are known to the host: literals, lengths, num_workgroups.",
-                 "rounds read from an input", "rounds read from the length of an input"),
+                 "a trip count read from an input", "a trip count from the length of an input"),
     "V054": Rule("No invocation may have returned before a grid barrier.",
                  "a return in an if before it", "put the rest into the if"),
     "V055": Rule("Loops around a grid barrier have no break and no continue.",

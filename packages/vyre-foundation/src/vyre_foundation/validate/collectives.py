@@ -63,7 +63,7 @@ def check_grid_barriers(report: ValidationReport) -> None:
 
 
 def _check_jumps(report: ValidationReport, loops: set[Place]) -> None:
-    """Rounds of a loop with a grid barrier are counted by the host, so no invocation may leave one early."""
+    """Iterations of a loop with a grid barrier are counted by the host, so no invocation may leave one early."""
     for place in report.outline.of(Break, Continue):
         loop = next((p for p in place.around() if isinstance(p.stmt, For)), None)
         if loop in loops:

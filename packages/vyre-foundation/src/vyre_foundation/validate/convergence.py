@@ -1,4 +1,4 @@
-"""Rules about who comes along: barriers and collectives are reached by all invocations of a workgroup or by none."""
+"""Rules about convergence: barriers and collectives are reached by all invocations of a workgroup or by none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of expressions that a pass makes: found when somebody asks, from what validation knows about their parts."""
+"""Bounds of expressions that a pass makes: computed on demand, from what validation knows about their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that are found when somebody asks for them."""
+"""Facts that are computed on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class Later(Mapping[K, V]):
-    """A table that is computed when somebody looks at it, and then kept.
+    """A table that is computed on first use, and then cached.
 
     Two threads that come at the same time may both compute it; they get equal tables.
     """

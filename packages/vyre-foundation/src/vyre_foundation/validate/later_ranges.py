@@ -1,18 +1,14 @@
-"""Bounds that are found when somebody asks for them, from those of an earlier program where there is one."""
+"""Bounds that are computed on demand, from those of an earlier program where there is one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.later import Later
 from vyre_foundation.validate.ranges import Inference
-
-if TYPE_CHECKING:
-    from vyre_foundation.validate.ranges import Inference
 
 
 class LaterRanges(Later[Expr, Interval]):
@@ -31,7 +27,7 @@ class LaterRanges(Later[Expr, Interval]):
 
 
 class _Finder:
-    """Finds the bounds for `LaterRanges`, and keeps the inference for those that come after."""
+    """Computes the bounds for `LaterRanges`, and caches the inference for later programs."""
 
     __slots__ = ("_inference", "_program", "_source")
 
@@ -43,7 +39,7 @@ class _Finder:
         source = self._source
         while source is not None and source._inference is None:
             source = source._source
-        self._source = None  # programs are not kept for those that were made from them
+        self._source = None  # programs are not retained for those that were made from them
         self._inference = Inference(self._program)
         self._inference.run(self._program.code.nodes, None if source is None else source._inference)
         return self._inference.of

@@ -22,7 +22,7 @@ MAX_BOUND_BUFFERS = 64
 """Buffers with a binding."""
 
 MAX_BYTES = {Memory.UNIFORM: 1 << 16, Memory.CONSTANT: 1 << 22, Memory.WORKGROUP: 1 << 15, Memory.PRIVATE: 1 << 14}
-"""Bytes of all buffers of a memory together; for uniform memory, of each buffer with a fixed count."""
+"""Bytes of all buffers of a memory; for uniform memory, of each buffer with a fixed count."""
 
 MAX_AXIS_INVOCATIONS = 2**32
 """Invocations of a launch on one axis, and in all: every id is a u32. The launch plan refuses more."""

@@ -33,7 +33,7 @@ def check_names(report: ValidationReport) -> None:
     for place in report.outline.of(Trap, Region):
         _check_text(report, place)
     if not all(isinstance(name, str) for _, name, _ in report.outline.declared):
-        report.raise_if_any()  # what is no text may have no hash, and nothing can be said about such locals
+        report.raise_if_any()  # what is no text may have no hash, and nothing is known about such locals
 
 
 def _check_text(report: ValidationReport, place: Place) -> None:

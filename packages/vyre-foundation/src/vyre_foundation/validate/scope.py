@@ -2,7 +2,7 @@
 
 Names are unique in a program, so whether an expression may stand at a statement is a question about numbers: the
 statement must come after the latest of its declarations and not after the earliest end of their scopes. Both numbers
-are kept for every expression, which makes the check linear however much expressions share.
+are stored for every expression, which makes the check linear however much expressions share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import ValidationReport
 
 SCOPE_CODES = frozenset(("V020", "V021", "V022", "V023", "V024", "V025"))
-"""Where one of these is found, nothing can be said about the values of locals."""
+"""Where one of these is found, nothing is known about the values of locals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ start as high as they can be; lowering one lowers its dependents, at most three 
 A local depends on the values that it is given and on the control flow at each of these places: under a condition that
 only some invocations take, they alone get the new value. Control flow inside of an `If` depends on the condition. In a
 loop it depends on the bounds, and on the control flow at each `break` and `return` inside, because who has left does
-not come to the next round. After a `continue` the rest of the round depends on the control flow there, and after a
-`return` the rest of the program.
+not reach the next iteration. After a `continue` the rest of the iteration depends on the control flow there, and after
+a `return` the rest of the program.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SAME_IN_SUBGROUP = ("reduce", "broadcast", "ballot", "any", "all")
 
 
 class Control:
-    """A stretch of control flow: statements that the same invocations reach together."""
+    """A stretch of control flow: statements that the same invocations reach."""
 
     __slots__ = ()
 

@@ -42,7 +42,6 @@ from vyre_foundation.ops import OPS
 MAGIC = b"VYRE"
 VERSION = 1
 HEADER_SIZE = len(MAGIC) + 2 + 32
-MAX_NUMBER = 2**64 - 1
 
 # fmt: off
 BUFFERS = MappingProxyType({

@@ -16,16 +16,6 @@ MAX_SIZE = 10
 """Bytes of the greatest number, 2**64 - 1; its last byte is 1."""
 
 
-def write_number(number: int) -> bytes:
-    """`number`, which is below 2**64, in its shortest form."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def write_column(numbers: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
     """All of `numbers`, one after the other. One that is negative or above 2**64 - 1 raises OverflowError."""
     if not len(numbers):

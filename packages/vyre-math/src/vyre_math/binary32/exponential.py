@@ -5,7 +5,7 @@ An f32 is exact in f64. There ``x = n ln 2 + r`` with an integer n and ``|r| <= 
 1.  n comes from adding 1.5 · 2**52, which leaves it in the low bits of the sum, whatever its sign.
 2.  ``n ln 2`` is subtracted in two parts; the high one has 33 bits, so its product with n and the difference are exact.
 3.  ``e**r = 1 + (r + r² q(r))`` with a polynomial q of degree 9 and an error below 2**-56.
-4.  2**n is put together from its bits. It is a normal f64 for every x that is not clamped, so multiplying by it is
+4.  2**n is made of its bits. It is a normal f64 for every x that is not clamped, so multiplying by it is
     exact, and the conversion to f32 is the only rounding that matters: it overflows and underflows by itself.
 
 The f64 in front of that rounding is off by less than 2**-51 of its value. All 2**32 inputs have been checked: results

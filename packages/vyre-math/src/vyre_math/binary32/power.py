@@ -7,7 +7,7 @@ round to the same f32, that is the power. Elsewhere, for one pair of arguments i
     difference and sum are exact.
 2.  ``log2 |x| = (e + log2 c) + s (2/ln 2 + s² q(s²))`` with q of degree 5.
 3.  ``y log2 |x| = n + f`` with an integer n and ``|f| <= 1/2``, and ``2**f = 1 + f p(f)`` with p of degree 9.
-4.  2**n is put together from its bits. The multiplication by it is exact, so the conversion to f32 is the only
+4.  2**n is made of its bits. The multiplication by it is exact, so the conversion to f32 is the only
     rounding, also where it overflows or underflows.
 
 Special values: IEEE 754-2019, 9.2.1, for pow. `docs/math.md` has the bounds of the errors.
@@ -86,9 +86,9 @@ def parts(x: Value) -> Decomposition:
     """Those of ``|x|``; of something finite for infinities and NaN."""
     bits = min(abs(x), LARGEST).cast(f64).bitcast(u64)
     # The bit that keeps e from being negative makes m negative.
-    ahead = bits + (SIGN - ROOT)
-    e = ((ahead >> 52) | INTEGER_BITS).bitcast(f64) - (INTEGER + 2048.0)
-    return Decomposition(e, (bits - (ahead & EXPONENT)).bitcast(f64), (ahead & HALF) != 0)
+    above = bits + (SIGN - ROOT)
+    e = ((above >> 52) | INTEGER_BITS).bitcast(f64) - (INTEGER + 2048.0)
+    return Decomposition(e, (bits - (above & EXPONENT)).bitcast(f64), (above & HALF) != 0)
 
 
 def logarithm(x: Decomposition) -> Value:

@@ -1,6 +1,6 @@
 """rsqrt and cbrt of f32, correctly rounded.
 
-``rsqrt x = 1 / sqrt(x)``, with both steps correctly rounded in f64: together they are off by less than 2**-52.
+``rsqrt x = 1 / sqrt(x)``, with both steps correctly rounded in f64: the result is off by less than 2**-52.
 
 cbrt: for ``a = |x|``, ``z = a**(-1/3)`` is found from a guess by iteration without division. With ``e = 1 - a z³``,
 ``z (1 + e/3 + 2/9 e² + 14/81 e³ + …)`` is nearer: from the guess, good to 5 bits, to 15, then 45, then all of f64. The

@@ -38,33 +38,33 @@ COS_EXCEPTIONS = {0x5922_AA80: +1, 0x5F18_B878: -1, 0x6115_CB11: +1, 0x7908_CD73
 
 
 def sin(x: Value) -> Value:
-    y = corrected(abs(x), _sine(x.cast(f64) * 0.5, ahead=0.0), SIN_EXCEPTIONS)
+    y = corrected(abs(x), _sine(x.cast(f64) * 0.5, offset=0.0), SIN_EXCEPTIONS)
     return select(x == 0.0, x, y)
 
 
 def cos(x: Value) -> Value:
-    return corrected(abs(x), _sine(x.cast(f64) * 0.5, ahead=0.25), COS_EXCEPTIONS)
+    return corrected(abs(x), _sine(x.cast(f64) * 0.5, offset=0.25), COS_EXCEPTIONS)
 
 
 def tan(x: Value) -> Value:
-    is_odd, fraction = _reduced(x.cast(f64), ahead=0.0)
+    is_odd, fraction = _reduced(x.cast(f64), offset=0.0)
     r = fraction * PI
     u = r * r
     s, c = r + r * (u * horner(SIN, u)), 1.0 - (0.5 * u - u * u * horner(COS, u))
     return select(x == 0.0, x, (select(is_odd, -c, s) / select(is_odd, s, c)).cast(f32))
 
 
-def _sine(x: Value, ahead: float) -> Value:
+def _sine(x: Value, offset: float) -> Value:
     """sin 2x, or that of so much of a period more."""
-    is_odd, fraction = _reduced(x, ahead)
+    is_odd, fraction = _reduced(x, offset)
     r = fraction * TWO_PI
     u = r * r
     y = r + r * (u * horner(SIN_HALF_TURN, u))
     return select(is_odd, -y, y).cast(f32)
 
 
-def _reduced(x: Value, ahead: float) -> tuple[Value, Value]:
-    """Reduce ``x / pi + ahead`` by multiples of a half; the result is a quarter at most, and a little.
+def _reduced(x: Value, offset: float) -> tuple[Value, Value]:
+    """Reduce ``x / pi + offset`` by multiples of a half; the result is a quarter at most, and a little.
 
     Returns:
         Whether the multiple is odd, and what remains.
@@ -72,9 +72,9 @@ def _reduced(x: Value, ahead: float) -> tuple[Value, Value]:
     first, second, third = _parts_for(abs(x))
     high, low = _fraction(x * first), _fraction(x * second)
     total = high + low
-    halves = ((total + ahead if ahead else total) + HALVES) - HALVES
+    halves = ((total + offset if offset else total) + HALVES) - HALVES
     is_odd = abs(halves) == 0.5
-    return is_odd, ((high - (halves - ahead if ahead else halves)) + low) + x * third
+    return is_odd, ((high - (halves - offset if offset else halves)) + low) + x * third
 
 
 def _fraction(x: Value) -> Value:

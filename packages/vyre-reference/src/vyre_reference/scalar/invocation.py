@@ -37,7 +37,7 @@ from vyre_reference.scalar.run import Execution
 
 
 class Wait(NamedTuple):
-    """An invocation has come to where it must meet others: which statement, in which round of each loop around it."""
+    """An invocation waits for others: at which statement, in which iteration of each loop around it."""
 
     invocation: int
     stmt: Barrier | Subgroup
@@ -120,9 +120,9 @@ class Invocation:
         """Python's range counts as the language does: over unbounded integers, below `stop`."""
         start, stop = int(evaluate(stmt.start, self)), int(evaluate(stmt.stop, self))
         self.iterations.append(0)
-        for round, counter in enumerate(range(start, stop, stmt.step)):
+        for iteration, counter in enumerate(range(start, stop, stmt.step)):
             self.run.budget.spend()
-            self.iterations[-1] = round
+            self.iterations[-1] = iteration
             self.locals[stmt.name] = counter
             flow = yield from self.body(stmt.body, (*path, 0))
             if flow is Flow.RETURN:

@@ -2,8 +2,8 @@
 
 Two levels of one idea. An invocation is a coroutine that yields at workgroup barriers and collectives; a workgroup is a
 coroutine that yields at grid barriers. In one interval every coroutine of a level runs to where it waits next, and then
-all of them must wait at the same place in the same round, or all have ended. Coroutines are known by the linear id of
-their (first) invocation, which ascends with the linear id of the workgroup and in it with the local one.
+all of them must wait at the same place in the same iteration, or all have ended. Coroutines are known by the linear id
+of their (first) invocation, which ascends with the linear id of the workgroup and in it with the local one.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def require_one_place(run: Execution, all_of_them: list[int], waits: Mapping[int
 def stands(run: Execution, wait: Wait) -> str:
     """Where an invocation waits, for people."""
     place = located(run.plan.program, wait.path)
-    return f"{place} in round {'.'.join(map(str, wait.iterations))}" if wait.iterations else place
+    return f"{place} in iteration {'.'.join(map(str, wait.iterations))}" if wait.iterations else place
 
 
 def exchange(run: Execution, stmt: Subgroup, waits: list[Wait]) -> dict[int, Scalar]:

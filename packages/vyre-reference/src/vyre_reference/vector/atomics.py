@@ -29,7 +29,7 @@ INVERSES: Mapping[AtomicOp, np.ufunc] = {
 def update(
     op: AtomicOp, array: Values, positions: Index, values: Values, expected: Values, *, wanted: bool
 ) -> Values | None:
-    """Apply the atomics to `array`; the old values, or None where nobody wants them and they are not known.
+    """Apply the atomics to `array`; the old values, or None where they are not wanted and are not known.
 
     `positions`, `values` and `expected` have one element for each lane; `expected` counts for `COMPARE_EXCHANGE`.
     """
@@ -42,7 +42,7 @@ def update(
 
 
 def _in_order(op: AtomicOp, array: Values, positions: Index, values: Values) -> Values:
-    """Bring the lanes of each position together, in order, and fold along these runs."""
+    """Group the lanes by position, in order, and fold along these runs."""
     order = np.argsort(_narrow(positions, array.size), kind="stable")
     positions, values = positions.take(order), values.take(order)
     starts = np.concatenate(([True], positions[1:] != positions[:-1]))

@@ -1,4 +1,4 @@
-"""Chunks: consecutive workgroups whose lanes run together, and the ids of those lanes."""
+"""Chunks: consecutive workgroups whose lanes run in lockstep, and the ids of those lanes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Compute = Callable[..., Values]
 
 
 class Step(NamedTuple):
-    """How to compute one node, from which operands, and whose values nobody needs after it."""
+    """How to compute one node, from which operands, and whose values are not needed after it."""
 
     node: Expr
     compute: Compute

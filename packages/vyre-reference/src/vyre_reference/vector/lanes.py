@@ -1,4 +1,4 @@
-"""Lanes: which invocations run together, and which of them are active.
+"""Lanes: which invocations run in lockstep, and which of them are active.
 
 Only active lanes are computed: under divergence an expression has one element for each active lane, not a masked array.
 So nothing is ever evaluated for an invocation that does not evaluate it.
@@ -55,7 +55,7 @@ class Lanes:
         return Lanes(chosen.size, chosen if self.index is None else self.index.take(chosen))
 
     def union(self, parts: Sequence[Lanes]) -> Lanes:
-        """Disjoint parts of these lanes, together."""
+        """The union of disjoint parts of these lanes."""
         parts = [part for part in parts if part.count]
         if sum(part.count for part in parts) == self.count:
             return self

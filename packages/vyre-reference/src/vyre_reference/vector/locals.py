@@ -1,6 +1,6 @@
 """Locals: the values that lanes have given to names.
 
-A value is kept as it was computed, together with the lanes that it was computed for, so straight-line code in a branch
+A value is stored as it was computed, with the lanes that it was computed for, so straight-line code in a branch
 never gathers or scatters. Only a name that is used by fewer lanes than declared it is spread over the whole chunk.
 """
 

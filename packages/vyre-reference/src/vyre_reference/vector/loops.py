@@ -1,4 +1,4 @@
-"""Loops: how many rounds each lane makes, and the counter of a round."""
+"""Loops: the trip count of each lane, and the counter of an iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vyre_reference.vector.registers import Values, register
 
 
 class LoopCounter:
-    """The rounds of a `For` over integers of type `dtype`: start, start + step, … below stop, without wrapping."""
+    """The iterations of a `For` over integers of type `dtype`: start, start + step, … below stop, without wrapping."""
 
     def __init__(self, dtype: DType, start: Values, stop: Values, step: int, lanes: Lanes, everyone: Lanes) -> None:
         self._dtype, self._step = dtype, step
@@ -22,15 +22,15 @@ class LoopCounter:
             self._start = _spread(lanes.full(start), lanes, everyone)
             self._trips = _spread(_trips(lanes.full(start), lanes.full(stop), step), lanes, everyone)
 
-    def split(self, lanes: Lanes, round: int) -> tuple[Lanes, Lanes]:
-        """The lanes that make this round, and those that have no more."""
+    def split(self, lanes: Lanes, iteration: int) -> tuple[Lanes, Lanes]:
+        """The lanes that run this iteration, and those that have no more."""
         if isinstance(self._trips, int):
-            return (lanes, NO_LANES) if round < self._trips else (NO_LANES, lanes)
-        return lanes.split(lanes.pick(self._trips) > round)
+            return (lanes, NO_LANES) if iteration < self._trips else (NO_LANES, lanes)
+        return lanes.split(lanes.pick(self._trips) > iteration)
 
-    def counter(self, lanes: Lanes, round: int) -> Values:
-        """The counter of a round that `lanes` make, where it fits its type."""
-        distance = np.uint64(round * self._step % 2**64).astype(register(self._dtype))
+    def counter(self, lanes: Lanes, iteration: int) -> Values:
+        """The counter of an iteration that `lanes` run, where it fits its type."""
+        distance = np.uint64(iteration * self._step % 2**64).astype(register(self._dtype))
         return np.add(lanes.pick(self._start), distance)
 
 

@@ -72,7 +72,7 @@ def evaluate(plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = No
 
 
 class LoopExits(NamedTuple):
-    """The lanes that have left the innermost loop, and those that have left its round."""
+    """The lanes that have left the innermost loop, and those that have left its iteration."""
 
     broken: list[Lanes]
     continued: list[Lanes]
@@ -152,23 +152,23 @@ class Machine:
         return lanes
 
     def loop(self, stmt: For, path: Path, lanes: Lanes) -> Lanes:
-        """Rounds in lock step; lanes drop out as theirs end."""
+        """Run the iterations in lockstep; lanes drop out as theirs end."""
         start, stop = value_of(stmt.start, self, lanes), value_of(stmt.stop, self, lanes)
-        counters = LoopCounter(stmt.start.dtype, start, stop, stmt.step, lanes, self.chunk.all)
+        iterations = LoopCounter(stmt.start.dtype, start, stop, stmt.step, lanes, self.chunk.all)
         done: list[Lanes] = []
         running = lanes
-        for round in count():
-            running, finished = counters.split(running, round)
+        for iteration in count():
+            running, finished = iterations.split(running, iteration)
             done.append(finished)
             if not running.count:
                 return lanes.union(done)
             self.budget.spend(running.count)
-            self.locals.declare(stmt.name, counters.counter(running, round), running)
+            self.locals.declare(stmt.name, iterations.counter(running, iteration), running)
             exits = LoopExits([], [])
             came_out = self.body(stmt.body, (*path, 0), running, exits)
             running = running.union([came_out, *exits.continued])
             done.extend(exits.broken)
-        raise AssertionError("every lane has a last round")
+        raise AssertionError("every lane has a last iteration")
 
     def reach(self, buffer: Buffer, index: Values, lanes: Lanes, *, checked: bool) -> Reach:
         """Where accesses go, and which of them are in bounds."""

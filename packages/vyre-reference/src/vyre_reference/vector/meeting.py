@@ -1,4 +1,4 @@
-"""Meeting: in lock step nobody waits, so what a barrier asks for is that nobody is missing."""
+"""Barriers: lanes in lockstep do not wait, so a barrier requires that none is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def require_everyone(at: Machine, lanes: Lanes, scope: Scope) -> None:
         first = int(incomplete.argmax()) * volume
         members = np.arange(first, first + volume)
         waiting = [*np.intersect1d(members, lanes.index), lanes.index[0]][0]
-        _diverge(at, waiting, np.setdiff1d(members, lanes.index)[0], "does not come there in this round")
+        _diverge(at, waiting, np.setdiff1d(members, lanes.index)[0], "does not arrive there in this iteration")
 
 
 def require_one_lane(at: Machine, lanes: Lanes, selected: Values) -> None:

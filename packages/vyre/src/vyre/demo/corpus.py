@@ -32,7 +32,7 @@ class Corpus:
         return np.frombuffer(b"".join(c + SEPARATOR for c in self.contents), np.uint8)
 
     def head(self, limit: int) -> Corpus:
-        """The smallest files that make up at most `limit` bytes together (at least one file)."""
+        """The smallest files that make up at most `limit` bytes in total (at least one file)."""
         by_size = sorted(range(len(self.names)), key=lambda k: len(self.contents[k]))
         total = 0
         taken: list[int] = []

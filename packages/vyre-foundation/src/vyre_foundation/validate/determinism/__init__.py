@@ -9,8 +9,8 @@ So the question is always whether two invocations may touch one element in one i
 1. `accesses`  lists what touches memory that is shared and written, with the conditions that hold there (`guards`);
 2. `phases`    says which statements share an interval: for invocations of one workgroup any barrier divides, for those
                of different workgroups a grid barrier;
-3. accesses of one buffer in one interval whose ranges of indices overlap are taken together;
-4. together they are harmless if they only read, or only apply one commutative atomic without using its result, or only
+3. accesses of one buffer in one interval whose ranges of indices overlap are taken as a set;
+4. a set is harmless if they only read, or only apply one commutative atomic without using its result, or only
    exchange for one value;
 5. else every index must tell who made it: `forms` writes it as a sum, `views` finds the digits of the invocation in it
    (`identity`), and `ownership` decides whether these can be read back.

@@ -1,4 +1,4 @@
-"""Every access to memory that invocations share and somebody writes, with what is known where it happens."""
+"""Every access to memory that invocations share and write, with what is known where it happens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AccessKind(Enum):
     LOAD = "load"
     STORE = "store"
     COMMUTES = "atomic"
-    """An atomic whose result nobody uses: in any order the same, with others of its op. An exchange, too, of a value
+    """An atomic whose result is not used: in any order the same, with others of its op. An exchange, too, of a value
     that is one for all invocations, with others of that value."""
     ORDERED = "ordered atomic"
     """An atomic that shows or depends on what came before."""

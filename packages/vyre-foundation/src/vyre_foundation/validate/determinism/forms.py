@@ -95,7 +95,7 @@ class Polynomial:
 class Polynomials:
     """The forms of a program's integer expressions, each found once.
 
-    `unstable` are expressions that may change while the locals in them do not: they read memory that somebody writes,
+    `unstable` are expressions that may change while the locals in them do not: they read memory that is written,
     or mutable locals. A local bound to one of them is a leaf. `bounds` are those of leaves, in the whole program.
     """
 

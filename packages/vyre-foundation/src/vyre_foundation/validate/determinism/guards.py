@@ -65,7 +65,7 @@ class PathConditions:
         """`guard` in the body of a loop."""
         start, stop = self._interval(guard, loop.start), self._interval(guard, loop.stop)
         counter = Local(loop.name, loop.start.dtype)
-        if counter not in self._forms.bounds:  # nobody reads it
+        if counter not in self._forms.bounds:  # it is not read
             return guard
         return self._bounded(guard, counter, counted(start, stop, loop.step))
 

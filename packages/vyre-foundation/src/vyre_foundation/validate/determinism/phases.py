@@ -2,8 +2,8 @@
 
 Barriers cut a program into stretches of statements. From the end of a stretch the flow goes on to others, but not over
 a barrier: so two accesses can be in one interval only if one stretch leads to the other. The branches of an `if` with a
-barrier inside do not, nor do another round of such a loop and what follows the loop, because there all invocations that
-share the barrier decide alike.
+barrier inside do not, nor do another iteration of such a loop and what follows the loop, because there all invocations
+that share the barrier decide alike.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Flow:
 
 
 def _leaves(place: Place, loop: Place) -> bool:
-    """Whether `place` jumps to the next round of `loop`, or out of it."""
+    """Whether `place` jumps to the next iteration of `loop`, or out of it."""
     if not isinstance(place.stmt, (Break, Continue)):
         return False
     return next(around for around in place.around() if isinstance(around.stmt, For)) is loop

@@ -1,4 +1,4 @@
-"""What is said where the proof fails."""
+"""Findings where the proof fails."""
 
 from __future__ import annotations
 

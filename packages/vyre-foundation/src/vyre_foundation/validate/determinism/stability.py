@@ -1,4 +1,4 @@
-"""Which expressions keep their value, and which look at memory that somebody writes."""
+"""Which expressions keep their value, and which read memory that is written."""
 
 from __future__ import annotations
 
