@@ -14,8 +14,10 @@ _NAME = re.compile(r"(?:sm_|compute_)?(\d+)(\d)([af]?)")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Architecture:
-    """A compute capability, such as 9.0. `suffix` is "a" for code that no other architecture runs, or "f" for one that
-    those of a family do."""
+    """A compute capability, such as 9.0.
+
+    `suffix` is "a" for code that no other architecture runs, or "f" for code that those of a family run.
+    """
 
     major: int
     minor: int
@@ -33,8 +35,10 @@ class Architecture:
         return found
 
     def runs_on(self, gpu: Architecture) -> bool:
-        """Whether a GPU executes machine code for this architecture: one of the same major number that is not older,
-        or with a suffix only the very same."""
+        """Whether a GPU executes machine code for this architecture.
+
+        It does if it has the same major number and is not older; with a suffix, only the very same one does.
+        """
         if self.suffix == "a":
             return (self.major, self.minor) == (gpu.major, gpu.minor)
         return self.major == gpu.major and self.minor <= gpu.minor

@@ -14,8 +14,10 @@ from vyre_foundation.errors import VyreError
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """An ELF file with machine code for an `architecture`, and the names of its `kernels` in the order of
-    `Lowered.kernels`. The blocks of `cooperative` ones wait for each other."""
+    """An ELF file with machine code for an `architecture`.
+
+    `kernels` are their names in the order of `Lowered.kernels`. The blocks of `cooperative` ones wait for each other.
+    """
 
     kernels: tuple[str, ...]
     code: bytes
@@ -24,9 +26,11 @@ class Cubin:
 
     @classmethod
     def of(cls, unit: CudaSource, compiled: Compiled, architecture: Architecture) -> Cubin:
+        """Combine what the compiler gave with the kernels of its source."""
         return cls(unit.kernels, compiled.cubin, architecture, unit.cooperative)
 
     def to_bytes(self) -> bytes:
+        """Encode a JSON head, a zero byte and the code; `from_bytes` decodes it."""
         head = {"kernels": self.kernels, "architecture": str(self.architecture), "cooperative": self.cooperative}
         return json.dumps(head).encode() + b"\0" + self.code
 

@@ -62,8 +62,12 @@ def compile_text(text: str, architecture: Architecture, options: tuple[str, ...]
 
 
 def compile_unit(unit: CudaSource, architecture: Architecture) -> Compiled:
-    """The code of a unit, or `KernelCompileFailed` with the log, the text and the statement behind the first line that
-    the log names."""
+    """Compile a unit.
+
+    Raises:
+        KernelCompileFailed: The compiler refused it; the error has the log, the source, and the statement behind the
+            first line that the log names.
+    """
     try:
         return compile_text(unit.text, architecture, unit.options)
     except BuildFailed as failure:

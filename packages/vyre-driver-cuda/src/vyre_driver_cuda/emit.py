@@ -14,8 +14,10 @@ from vyre_driver_cuda.dialect import for_unit, has_grid_barrier
 
 @dataclass(frozen=True)
 class CudaSource(SourceUnit):
-    """`places` names the statement behind each line. `cooperative` are the kernels whose workgroups wait for each
-    other."""
+    """Source with the statement behind each line, in `places`.
+
+    `cooperative` are the kernels whose workgroups wait for each other.
+    """
 
     places: tuple[str, ...] = ()
     cooperative: tuple[str, ...] = ()

@@ -18,8 +18,11 @@ from vyre_driver_cuda.proof import GRID_BARRIER, faults
 
 
 def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> bool:
-    """Refuse a device that computes something else than its table says, with what it has wrong. False if all that is
-    wrong are barriers of the grid, which nobody needs."""
+    """Refuse a device that computes something else than its table says.
+
+    Returns:
+        False if all that is wrong are barriers of the grid, which are optional.
+    """
 
     def find() -> tuple[str, ...]:
         return faults(port)
@@ -36,6 +39,7 @@ def require_sound(port: DevicePort[Any, Any, Any], profile: DeviceProfile) -> bo
 
 
 def to_bytes(found: tuple[str, ...]) -> bytes:
+    """Encode findings for the store of proofs."""
     return json.dumps(found).encode()
 
 

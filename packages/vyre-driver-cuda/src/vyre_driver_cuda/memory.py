@@ -22,8 +22,11 @@ Wait = Callable[[Any], None]
 
 
 class DeviceMemory:
-    """Some bytes of the GPU at `address`. `holder` is what keeps them: CuPy's pointer, or another library's array.
-    `used` is the number of the last work that may use them."""
+    """Some bytes of the GPU at `address`.
+
+    `holder` owns them: CuPy's pointer, or another library's array. `used` is the number of the last work that may use
+    them.
+    """
 
     __slots__ = ("address", "holder", "used")
 
@@ -65,6 +68,7 @@ class Ring:
         slot.is_open = False
 
     def release(self) -> None:
+        """Drop the references to all pinned memory."""
         self._slots.clear()
 
 

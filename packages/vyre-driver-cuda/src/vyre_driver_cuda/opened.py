@@ -16,8 +16,11 @@ from vyre_driver_cuda.identity import device_identity
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedDevice:
-    """A GPU that answers. `cupy` is the library that launches, `properties` what the runtime reports by its own names,
-    `identity` what its code depends on, as in `DeviceProfile.identity`."""
+    """A GPU that answers.
+
+    `cupy` is the library that launches, `properties` what the runtime reports by its own names, `identity` what its
+    code depends on, as in `DeviceProfile.identity`.
+    """
 
     candidate: Candidate
     cupy: Any

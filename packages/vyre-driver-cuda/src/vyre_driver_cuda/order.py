@@ -36,8 +36,11 @@ SELDOM = 64
 
 @dataclass(slots=True, eq=False)
 class Mark:
-    """The end of work by its number. A timed launch has events around it; for another the event at its end is made when
-    somebody asks, and then stands behind everything that was enqueued until then, as its number does."""
+    """The end of work by its number.
+
+    A timed launch has events around it; for another the event at its end is made on demand, and then stands behind
+    everything that was enqueued until then, as its number does.
+    """
 
     number: int
     start: Any = None
@@ -126,6 +129,7 @@ class Order(Ledger):
         return DeviceMemory(address, holder, self._freed)
 
     def freed(self, memory: DeviceMemory) -> None:
+        """Note that memory was given back, which work up to `memory.used` may still use."""
         self._freed = max(self._freed, memory.used)
 
     # ── copies ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -204,6 +208,7 @@ class Order(Ledger):
         return True
 
     def sweep(self) -> bool:
+        """Drop what ended work used; whether any work has not ended."""
         with self._sweeping, suppress(Exception):  # of a lost device nothing is known: what it used is kept
             ended = self._ended
             if self._uses and self._uses[-1][0] > ended:
@@ -226,8 +231,11 @@ class Order(Ledger):
         return until
 
     def close(self, timeout: float) -> bool:
-        """Wait for everything, and give pinned memory back, unless there is work that does not end in time. Whether
-        that was so."""
+        """Wait for everything and release pinned memory, unless there is work that does not end in time.
+
+        Returns:
+            Whether everything has ended.
+        """
         if not self.finish(timeout):
             return False
         self._uses.clear()

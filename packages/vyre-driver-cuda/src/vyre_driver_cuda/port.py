@@ -32,10 +32,10 @@ from vyre_foundation.dtype import DType
 
 
 class Current:
-    """Makes a device the calling thread's for as long as a call runs, and gives the thread its own back. What CUDA
-    refuses meanwhile becomes the backend's error.
+    """Makes a device the calling thread's current one for as long as a call runs.
 
-    A thread that is new to CUDA has no context until it chooses one.
+    The thread gets its own back, and errors of CUDA become the backend's error. A thread that is new to CUDA has no
+    context until it chooses one.
     """
 
     def __init__(self, runtime: Any, device: int) -> None:

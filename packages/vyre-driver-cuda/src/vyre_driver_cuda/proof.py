@@ -177,8 +177,10 @@ def _collected(given: Sequence[int], i: int, size: int) -> tuple[int, ...]:
 
 
 def wrong_grid_barriers(port: AnyPort) -> Iterator[str]:
-    """Rounds with as many workgroups as run side by side: each finds in every round that all have come to it, and what
-    another one has written in it."""
+    """Test barriers with as many workgroups as run side by side.
+
+    In each iteration every workgroup checks that all have arrived, and what another one has written.
+    """
     if not port.target().grid_barrier:
         return
     with program("prove_grid_barrier", workgroup_size=LANES) as p:

@@ -116,8 +116,11 @@ _OF_FLOAT = {f16: "__float2half_rn({0})", bf16: "__float2bfloat16_rn({0})"}
 
 
 def _half_ops(t: DType) -> dict[tuple[str, DType], str]:
-    """Sums and products are instructions; quotients and roots go through f32, which is wide enough to round twice.
-    What never rounds is left to f32, where it is as short."""
+    """Spell the ops of f16 and bf16.
+
+    Sums and products are instructions; quotients and roots go through f32, which is wide enough to round twice. What
+    never rounds is left to f32, where it is as short.
+    """
     words = {"add": "__hadd_rn", "sub": "__hsub_rn", "mul": "__hmul_rn"}
     rows = {op: f"{word}({{0}}, {{1}})" for op, word in words.items()}
     x, y = _TO_FLOAT[t], _TO_FLOAT[t].replace("0", "1")

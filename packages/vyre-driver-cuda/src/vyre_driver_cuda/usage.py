@@ -18,8 +18,11 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """Per thread but for `shared`, the bytes of a block. `stack` are bytes of private arrays that registers cannot
-    hold and of spills, `spilled` bytes that are written because registers ran out."""
+    """Resources per thread but for `shared`, the bytes of a block.
+
+    `stack` are bytes of private arrays that registers cannot hold and of spills, `spilled` bytes that are written
+    because registers ran out.
+    """
 
     registers: int
     stack: int

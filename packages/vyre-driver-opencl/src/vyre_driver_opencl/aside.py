@@ -50,6 +50,7 @@ class AsyncCall(Ledger):
         worker.take(self)
 
     def run(self) -> None:
+        """Run the call and publish its result."""
         function, self._function = self._function, None
         assert function is not None
         self.gave = function()
@@ -57,6 +58,7 @@ class AsyncCall(Ledger):
         self.ended.release()
 
     def sweep(self) -> bool:
+        """Whether the call is running."""
         return self.is_running
 
     def result(self, wait_limit: WaitLimit, stage: str) -> Any:
@@ -74,6 +76,7 @@ class CallThread:
         threading.Thread(target=self._run, name="vyre-aside", daemon=True).start()
 
     def take(self, call: AsyncCall) -> None:
+        """Run a call after those that were given before."""
         self._calls.put(call)
 
     def _run(self) -> None:

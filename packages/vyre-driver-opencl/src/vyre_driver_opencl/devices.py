@@ -37,6 +37,7 @@ class Candidate:
 
     @property
     def is_pocl(self) -> bool:
+        """Whether PoCL is the platform of this device."""
         return about.is_pocl(self.device)
 
     def __str__(self) -> str:

@@ -86,6 +86,7 @@ class HostMemory(BufferMemory):
         self.last = None
 
     def release(self) -> None:
+        """Drop the host memory, and the pointer to it."""
         super().release()
         self._bytes = np.empty(0, np.uint8)
         self._view = self._bytes.data
@@ -121,12 +122,15 @@ class DeviceMemory(BufferMemory):
         self.last = None
 
     def enqueue_read(self, queue: cl.CommandQueue, into: memoryview, offset: int) -> cl.Event:
+        """Enqueue a copy to host memory; the event is its end."""
         return cl.enqueue_copy(queue, into, self.argument, src_offset=offset, is_blocking=False)
 
     def enqueue_write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> cl.Event:
+        """Enqueue a copy from host memory; the event is its end."""
         return cl.enqueue_copy(queue, self.argument, data, dst_offset=offset, is_blocking=False)
 
     def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
+        """Enqueue filling the first `size` bytes with `byte`; the event is its end."""
         return cl.enqueue_fill(queue, self.argument, np.array([byte], np.uint8), size)
 
 

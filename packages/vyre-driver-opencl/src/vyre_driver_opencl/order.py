@@ -60,6 +60,7 @@ class Work:
 
     @property
     def is_being_enqueued(self) -> bool:
+        """Whether another thread is enqueuing it."""
         return self.call is not None and self.call.is_running
 
     def known_event(self) -> cl.Event:
@@ -140,6 +141,7 @@ class Order(Ledger):
     # ── its end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def sweep(self) -> bool:
+        """Drop what ended work used; whether any work has not ended."""
         with self._sweeping:
             while self.entries and self.entries[0].has_ended():
                 work = self.entries.popleft()

@@ -56,19 +56,23 @@ class Reported:
 
     @property
     def f16(self) -> bool:
+        """Whether the device reports arithmetic of f16."""
         return "cl_khr_fp16" in self.extensions
 
     @property
     def atomic64(self) -> bool:
+        """Whether the device reports atomics of 64 bits."""
         return {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"} <= self.extensions
 
     @property
     def subgroups(self) -> bool:
+        """Whether the device reports shuffles, ballots and a subgroup size that can be required."""
         needed = {"cl_khr_subgroup_shuffle", "cl_khr_subgroup_ballot", "cl_intel_required_subgroup_size"}
         return needed <= self.extensions
 
     @property
     def floats(self) -> tuple[DType, ...]:
+        """The types of floats that the device reports arithmetic of."""
         return (f32, *((f64,) if self.f64 else ()), *((f16,) if self.f16 else ()))
 
     @property

@@ -18,8 +18,10 @@ SAMPLES = 7
 
 
 class WorkQueue:
-    """A queue of commands. If it `works_at_once`, the thread that enqueues does the work and comes back when it is
-    done."""
+    """A queue of commands.
+
+    If it `works_at_once`, the thread that enqueues does the work and returns when it is done.
+    """
 
     __slots__ = ("commands", "device", "works_at_once")
 

@@ -82,8 +82,10 @@ IDS = {key: f"((uint){text})" for key, text in INDEX_IDS.items()}
 
 
 def prelude(extensions: Iterable[str]) -> str:
-    """The first lines of every text, for a device that reports these extensions. Without the first, products and sums
-    are contracted."""
+    """Give the first lines of every source, for a device that reports these extensions.
+
+    Without the first line, products and sums are contracted.
+    """
     lines = [NO_CONTRACTION]
     lines += [f"#pragma OPENCL EXTENSION {name} : enable" for name in sorted(EXTENSIONS.intersection(extensions))]
     return "\n".join([*lines, ""])

@@ -32,8 +32,10 @@ def prove_atomics(bench: ProbeDevice, spelled: Atomics) -> Atomics:
 
 
 def prove_stores(bench: ProbeDevice, spelled: Stores) -> Stores:
-    """The spellings that replace an element in both memories, and of which one is left whole where all lanes write one
-    element; where not all compile together, each type is tried alone."""
+    """Give the spellings that replace an element in both memories, and leave one whole where all lanes write it.
+
+    Where not all compile in one program, each type is tried alone.
+    """
     try:
         return _right_stores(bench, spelled)
     except BuildFailed:

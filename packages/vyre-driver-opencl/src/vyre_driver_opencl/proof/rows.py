@@ -47,8 +47,10 @@ def prove(bench: ProbeDevice, rows: Iterable[SpellingCandidates[KeyT]]) -> dict[
 def examine(
     bench: ProbeDevice, rows: Iterable[SpellingCandidates[KeyT]]
 ) -> dict[SpellingCandidates[KeyT], tuple[str, ...]]:
-    """What is wrong with the candidates of each row, "" where one is exact: with all up to `SEVERAL`, and with further
-    ones until one is exact."""
+    """Give what is wrong with the candidates of each row, "" where one is exact.
+
+    All candidates up to `SEVERAL` are tested, and further ones until one is exact.
+    """
     found: dict[SpellingCandidates[KeyT], tuple[str, ...]] = dict.fromkeys(rows, ())
     for number in range(max((len(row.candidates) for row in found), default=0)):
         left = [row for row, findings in found.items() if number < SEVERAL or "" not in findings]

@@ -21,8 +21,11 @@ VARIABLE = "CL_CONFIG_LLVM_OPTIONS"
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """A flaw of Intel's compiler that an option keeps away. `releases` is how the versions of the drivers begin that
-    know the option; `reproducer` names the test that has a program, and that tells when the flaw is gone."""
+    """A flaw of Intel's compiler that an option avoids.
+
+    `releases` is how the versions of the drivers begin that know the option; `reproducer` names the test that has a
+    program, and that tells when the flaw is gone.
+    """
 
     option: str
     releases: str

@@ -27,7 +27,9 @@ _IDS = 2**32
 
 
 def hide_single_ids(program: Program, context: object) -> Program:
-    """``if global_id.x == n { … }``  →
+    """Make comparisons of an id with one number opaque to the compiler.
+
+    ``if global_id.x == n { … }``  →
     ``let ones = select(num_workgroups.x == 0, 0xFFFFFFFE, 0xFFFFFFFF); if (global_id.x & ones) == n { … }``
 
     Of legalized programs with loops. Comparisons that leave more than one id are left, as compilers gain by them.
@@ -57,8 +59,10 @@ HIDE_SINGLE_IDS: Pass[object] = Pass(
 
 
 class _Cut(NamedTuple):
-    """What a comparison does to the ids: each of `borders` is the first that is treated otherwise than the one before.
-    `place`: which operand is the id."""
+    """The effect of a comparison on the ids.
+
+    Each of `borders` is the first id that is treated otherwise than the one before. `place`: which operand is the id.
+    """
 
     place: int
     borders: frozenset[int]

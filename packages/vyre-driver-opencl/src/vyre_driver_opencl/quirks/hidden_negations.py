@@ -27,7 +27,9 @@ _SHIFTS = frozenset("raw_shr shr mul_high".split())
 
 
 def hide_negations(program: Program, context: object) -> Program:
-    """``0 - x``  →  ``let zero = select(num_workgroups.x == 0, 1, 0); … zero - x``
+    """Make integer negations opaque to the compiler.
+
+    ``0 - x``  →  ``let zero = select(num_workgroups.x == 0, 1, 0); … zero - x``
 
     Of legalized programs: nothing but what the target spells is in them, nor in the result. A launch has workgroups.
     """

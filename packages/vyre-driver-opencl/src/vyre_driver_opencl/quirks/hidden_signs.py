@@ -28,7 +28,9 @@ _MIXES_BITS = frozenset("xor or and add sub".split())
 
 
 def hide_signs(program: Program, context: object) -> Program:
-    """``-x``  →  ``let sign = select(num_workgroups.x != 0, 0x80000000, 0); … bitcast<f32>(bitcast<u32>(x) ^ sign)``
+    """Make negations of floats opaque to the compiler.
+
+    ``-x``  →  ``let sign = select(num_workgroups.x != 0, 0x80000000, 0); … bitcast<f32>(bitcast<u32>(x) ^ sign)``
 
     Of legalized programs: nothing but what the target spells is in them, nor in the result. A launch has workgroups.
     """
