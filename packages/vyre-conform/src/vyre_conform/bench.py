@@ -89,8 +89,10 @@ class CaseRunner:
             thread.join()
 
     def _work(self, worker: Worker, note: Callable[[Cell], None]) -> None:
-        """Judge cases until there are no more. After an error of the suite itself the rest is taken and dropped, so
-        that nobody waits for this backend."""
+        """Judge cases until there are no more.
+
+        After an error of the suite itself the rest is taken and dropped, so that nothing waits for this backend.
+        """
         more = True
         while more:
             items, more = self._next()

@@ -37,6 +37,7 @@ class Launch:
 
     @property
     def config(self) -> DispatchConfig:
+        """The options of its dispatch."""
         return DispatchConfig(
             ulp_budget=self.ulp_budget,
             grid_override=self.grid,
@@ -165,6 +166,7 @@ class Spec:
         return self.parts or (self.address,)
 
     def case(self, seed: int = 0) -> Case:
+        """Build the case; random values in it depend on `seed` and the address alone."""
         launch, expected, *parts = self.build(Random(f"{seed} {self.address}"))
         chosen = tuple(part for part in parts if part.address in self.parts)
         return Case(address=self.address, launch=launch, expected=expected, parts=chosen)

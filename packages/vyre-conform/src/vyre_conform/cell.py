@@ -27,6 +27,7 @@ class State(Enum):
 
     @property
     def is_bad(self) -> bool:
+        """Whether it says that the backend is wrong."""
         return self in (State.FAIL, State.CRASHED, State.TIMEOUT)
 
 
@@ -46,8 +47,10 @@ class Digests:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The elements of an output around the first one that differs: the index of the first, and both sides as numbers in
-    hexadecimal, with spaces between."""
+    """The elements of an output around the first one that differs.
+
+    It has the index of the first, and both sides as numbers in hexadecimal, with spaces between.
+    """
 
     first: int
     got: str
@@ -120,10 +123,12 @@ class OracleMismatch:
     reason: str
 
     def to_json(self) -> dict[str, Any]:
+        """Give the fields with the address as text."""
         return {"case": str(self.address), "opinion": self.opinion, "reason": self.reason}
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> OracleMismatch:
+        """Read what `to_json` gave, and check its types."""
         return checked(cls, without(facts, "case"), address=_address(facts))
 
 
@@ -136,8 +141,10 @@ class Undecided:
     why: str
 
     def to_json(self) -> dict[str, Any]:
+        """Give the fields with the address as text."""
         return {"case": str(self.address), "opinion": self.opinion, "why": self.why}
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Undecided:
+        """Read what `to_json` gave, and check its types."""
         return checked(cls, without(facts, "case"), address=_address(facts))

@@ -17,6 +17,7 @@ class Change:
 
     @property
     def cell(self) -> Cell:
+        """The cell after, or before where there is none after."""
         found = self.after or self.before
         assert found is not None
         return found

@@ -45,8 +45,11 @@ def core_counts() -> tuple[int, ...]:
 def deviations(
     backend: str, specs: Iterable[Spec], seed: int = 0, *, counts: Sequence[int] | None = None, repeats: int = REPEATS
 ) -> list[Deviation]:
-    """What deviates, over all numbers of cores. Cases with a result that the schedule decides are compared as sets;
-    those about which the opinions have not agreed are passed over."""
+    """Give what deviates, over all numbers of cores.
+
+    Cases with a result that the schedule decides are compared as sets; those about which the opinions have not agreed
+    are passed over.
+    """
     verdicts = [(case, settle(case)) for case in (spec.case(seed) for spec in specs)]
     settled = [(case, verdict.expected) for case, verdict in verdicts if verdict.is_settled]
     found = []

@@ -21,6 +21,7 @@ class Failure:
 
     @property
     def first(self) -> Cell:
+        """The first of the cells, which stands for all."""
         return self.cells[0]
 
 

@@ -44,6 +44,7 @@ class Gap:
         return self.query.text, self.backend, self.reason, self.upstream
 
     def concerns(self, cell: Cell) -> bool:
+        """Whether the gap lists this cell, by its backend and its address."""
         return fnmatchcase(cell.backend, self.backend) and self.query.matches(cell.address)
 
 

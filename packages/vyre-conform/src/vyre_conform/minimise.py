@@ -28,7 +28,9 @@ SECONDS = 5.0
 class Executor(Protocol):
     """Anything that turns launches into outcomes."""
 
-    def ask(self, launch: Launch, repeats: int = 1) -> Outcome: ...
+    def ask(self, launch: Launch, repeats: int = 1) -> Outcome:
+        """Run a launch, and give its outcome."""
+        ...
 
 
 def minimise(

@@ -31,6 +31,7 @@ class Raised:
 
     @property
     def error(self) -> str:
+        """The name of the error's class, before those of its bases."""
         return self.classes[0]
 
 

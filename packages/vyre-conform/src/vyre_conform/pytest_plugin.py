@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin, as pytest asks."""
     group = parser.getgroup("vyre", "vyre conformance")
     group.addoption("--vyre-backend", dest="vyre_backends", action="append", default=[], metavar="ID",
                     help="judge this backend in the classes derived from Conformance; may be repeated")  # fmt: skip

@@ -31,6 +31,7 @@ class Report:
 
     @property
     def exit(self) -> Exit:
+        """The exit code that the run and the planted faults call for."""
         if any(kill.by is None for kill in self.kills):
             return Exit.FAILED
         is_hunt_alone = bool(self.kills) and not self.run.backends and not self.run.cells

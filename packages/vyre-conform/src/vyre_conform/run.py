@@ -81,9 +81,11 @@ class Task:
 
     @property
     def whole(self) -> Task:
+        """The same task without a shard."""
         return replace(self, shard=WHOLE)
 
     def to_json(self) -> dict[str, Any]:
+        """Give the fields as JSON has them."""
         return asdict(self)
 
     @classmethod
@@ -145,6 +147,7 @@ class Run:
 
     @property
     def exit(self) -> Exit:
+        """The exit code that the cells and the opinions call for."""
         if self.bad():
             return Exit.FAILED
         if self.mismatches:
@@ -226,6 +229,7 @@ class Journal:
             self._file.flush()
 
     def close(self) -> None:
+        """Close the file; what is written is complete."""
         if self._file is not None:
             self._file.close()
 

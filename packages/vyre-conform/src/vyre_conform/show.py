@@ -58,6 +58,7 @@ class Live(Watch):
         self._bad: Counter[str] = Counter()
 
     def began(self, cases: int, cells: int, backends: Sequence[Hello]) -> None:
+        """Show a bar for each backend that can run."""
         for hello in backends:
             if not hello.problem:
                 self._bars[hello.backend] = self._progress.add_task(hello.backend, total=cells, bad="")
@@ -65,9 +66,11 @@ class Live(Watch):
         self._progress.start()
 
     def settled(self, case: Case, verdict: Verdict) -> None:
+        """Advance the bar of the opinions."""
         self._advance("opinions", not verdict.is_settled)
 
     def judged(self, cell: Cell) -> None:
+        """Advance the bar of the cell's backend."""
         self._advance(cell.backend, cell.state.is_bad)
 
     def _advance(self, name: str, bad: bool) -> None:

@@ -39,9 +39,12 @@ PROGRAMS = {Size.CI: 100, Size.FULL: 500, Size.NIGHTLY: 100_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """`queries` choose from the corpus of `size`, `fuzz` counts random programs (None: as many as the size has),
-    `seconds` bound one launch, `repeats` dispatch each case that often. `gaps` are cells that may fail, and must.
-    `shard` is the part of the cases that is run, counted from 1, and how many parts there are."""
+    """The cases of a run.
+
+    `queries` choose from the corpus of `size`, `fuzz` counts random programs (None: as many as the size has), `seconds`
+    bound one launch, `repeats` dispatch each case that often. `gaps` are cells that may fail, and must. `shard` is the
+    part of the cases that is run, counted from 1, and how many parts there are.
+    """
 
     queries: tuple[Query, ...] = (ALL,)
     size: Size = Size.CI
@@ -52,8 +55,10 @@ class Suite:
     shard: tuple[int, int] = (1, 1)
 
     def whole(self, seed: int) -> list[Spec]:
-        """The cases of all shards, random programs last. A query for the group ``fuzz`` means random programs by their
-        seeds."""
+        """Give the cases of all shards, random programs last.
+
+        A query for the group ``fuzz`` means random programs by their seeds.
+        """
         return [*specs(self.queries, self.size), *random_specs(self.programs, seed), *_asked_for(self.queries)]
 
     def specs(self, seed: int) -> list[Spec]:

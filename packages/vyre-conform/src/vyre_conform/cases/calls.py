@@ -1,6 +1,7 @@
-"""Every op of every installed dialect, and of the one that random programs call, on all its types: one program per
-signature and choice of attributes, one row per operand tuple. A target for which the dialect has a text of its own runs
-that text: it has to give what the composition gives.
+"""Every op of every installed dialect, and of the one that random programs call, on all its types.
+
+There is one program per signature and choice of attributes, and one row per operand tuple. A target for which the
+dialect has a source of its own runs that: it has to give what the composition gives.
 
 Elementary functions of binary32 claim to be correctly rounded, so MPFR says what they must give; with a budget they may
 be off by no more than that. Of an op that states a reference, that is what it must give. What others must give the

@@ -74,8 +74,10 @@ def _folded(op: Op, rng: Random) -> tuple[Launch, Expected]:
 
 
 def _operand(op: Op, dtype: DType, rng: Random) -> tuple[Launch, Expected]:
-    """Special values beside a literal at an end of the type, which compilers simplify: one output for each literal and
-    place."""
+    """Special values beside a literal at an end of the type, which compilers simplify.
+
+    There is one output for each literal and place.
+    """
     special = special_bits(dtype)
     columns = [[_observable(dtype, bits).value for bits in rng.sample(special, len(special))] for _ in range(op.arity)]
     names = ("x", "y", "z")[: op.arity]

@@ -27,8 +27,10 @@ def specs() -> Iterator[Spec]:
 
 
 def _carried(rng: Random) -> tuple[Launch, Expected]:
-    """Variables that are read in the next iteration of a loop with grid barriers, and not after the loop; some are
-    assigned under a condition."""
+    """Variables that are read in the next iteration of a loop with grid barriers, and not after the loop.
+
+    Some are assigned under a condition.
+    """
     with program("carried", GROUP) as p:
         x, out, cells = p.read("x", u32), p.write("out", u32, COUNT), p.scratch("cells", u32, COUNT)
         i = p.let(p.global_id(0))
@@ -56,8 +58,10 @@ def _carried(rng: Random) -> tuple[Launch, Expected]:
 
 
 def _unset() -> tuple[Launch, Expected]:
-    """Arrays that are read in the first round before anybody has written them, and in part after that; all of it
-    twice, so that there is something that they could hold."""
+    """Arrays that are read in the first iteration before they are written, and in part after that.
+
+    All of it runs twice, so that there is something that they could hold.
+    """
     with program("unset", GROUP) as p:
         out, cells = p.write("out", u32, COUNT), p.scratch("cells", u32, COUNT)
         own, shared = p.private("own", u32, 3), p.workgroup("shared", u32, GROUP)
@@ -85,8 +89,10 @@ def _unset() -> tuple[Launch, Expected]:
 
 
 def _break(rng: Random) -> tuple[Launch, Expected]:
-    """Arrays that a loop fills until it breaks or goes on early: what it has not come to is zero. A place in a table
-    that a loop finds is known only behind it."""
+    """Arrays that a loop fills until it breaks or continues early: what it has not reached is zero.
+
+    A place in a table that a loop finds is known only behind it.
+    """
     table = [rng.randrange(1, TOP) for _ in range(8)]
     with program("break_before_reads", GROUP) as p:
         x, cells = p.read("x", u32), p.constant("cells", u32, table)

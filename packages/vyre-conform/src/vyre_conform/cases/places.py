@@ -161,8 +161,10 @@ def _kind(x: Value) -> Value:
 
 
 def _between(rng: Random) -> tuple[Launch, Expected]:
-    """What happens between two stores to one element: a return, a loop that may have no round, a branch that changes
-    its own condition."""
+    """Statements between two stores to one element.
+
+    These are a return, a loop that may have no iteration, and a branch that changes its own condition.
+    """
     count = 40
     with program("between_stores", GROUP) as p:
         x, cells = p.read("x", u32), p.read_write("cells", u32)

@@ -311,8 +311,10 @@ def _element() -> tuple[Launch, Expected]:
 
 
 def _element_of_some_iterations() -> tuple[Launch, Expected]:
-    """A loop adds to an element in some rounds, in none for some invocations: these keep a NaN as it came. The last
-    invocation has its element out of bounds."""
+    """A loop adds to an element in some iterations, in none for some invocations: these leave a NaN as it was.
+
+    The last invocation has its element out of bounds.
+    """
     count, iterations = 6, 4
     with program("some_rounds", 8) as p:
         out, adds = p.read_write("out", f32, count), p.read("adds", f32, iterations)

@@ -82,8 +82,10 @@ def _codes() -> tuple[Launch, Expected]:
 
 
 def _statement_before_code() -> tuple[Launch, Expected]:
-    """The first statement counts though its codes are greater, and its least code though that came neither first nor
-    last."""
+    """Two statements trap: the first counts though its codes are greater.
+
+    Its least code counts though it is recorded neither first nor last.
+    """
     with program("statement_before_code", 8) as p:
         p.write("out", u32, 32)
         i = p.let(p.global_id(0))

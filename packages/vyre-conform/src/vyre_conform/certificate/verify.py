@@ -59,6 +59,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
+        """Whether cells were run, all of them were decided, and none refutes the certificate."""
         return self.replayed > 0 and not self.undecided and not self.is_refuted
 
 
@@ -73,10 +74,10 @@ def verify(
     seed: int | None = None,
     watch: Callable[[Cell], None] = lambda cell: None,
 ) -> Verification:
-    """Judge the cells of a certified `backend` again, all or a `sample` of its cases, on the backend `on` (by default
-    the same one, on the certified device unless `other_device` allows any).
+    """Run the cells of a certified `backend` again, all or a `sample` of its cases.
 
-    The name `backend` is the certificate's, and means an installed backend only; `on` is the caller's, and may be
+    They run on the backend `on`: by default the same one, on the certified device unless `other_device` allows any. The
+    name `backend` is the certificate's, and means an installed backend only; `on` is the caller's, and may be
     ``module:attribute``. A sample is drawn by `seed`, by default a random one: never by anything in the certificate.
     Known gaps are `accepted` by the caller, or refute the certificate.
     """

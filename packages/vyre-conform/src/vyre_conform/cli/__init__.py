@@ -20,7 +20,7 @@ def conform() -> None:
     \b
     Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs), 2 wrong usage,
     3 a backend is not available, 4 the evaluators disagree about a case, 5 the run was interrupted.
-    """
+    """  # noqa: D301
 
 
 for _command in (run, list_, show_, replay, controls, sweep, report, diff, merge, certify, verify):

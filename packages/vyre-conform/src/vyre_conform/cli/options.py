@@ -119,6 +119,7 @@ def read_kills(path: Path | None) -> list[Kill]:
 
 
 def write_kills(kills: list[Kill], path: Path) -> None:
+    """Write the result of the planted faults as JSON, which `read_kills` reads."""
     path.write_text(json.dumps([asdict(kill) for kill in kills], indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

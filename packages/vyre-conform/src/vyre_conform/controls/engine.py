@@ -1,5 +1,7 @@
-"""Faulty backends around the engine: the whole driver runs, over a device in host memory that begins as rubbish, and
-one part of it is another than it should be."""
+"""Faulty backends around the engine.
+
+The whole driver runs, over a device in host memory that begins as rubbish, and one part of it is faulty.
+"""
 
 from __future__ import annotations
 

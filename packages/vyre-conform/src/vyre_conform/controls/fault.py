@@ -30,8 +30,11 @@ class Layer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """How a fault is planted: `begin` makes a backend that is right but for it, and may change the modules of its
-    process, which must be its own. `right` names the backend that it would be without (see `RIGHT` in `mutants`)."""
+    """How a fault is planted.
+
+    `begin` makes a backend that is right but for it, and may change the modules of its process, which must be its own.
+    `right` names the backend that it would be without (see `RIGHT` in `mutants`).
+    """
 
     begin: Callable[[], VyreBackend]
     right: str

@@ -37,6 +37,7 @@ class Cases:
         self._is_cancelled = False
 
     def of(self, spec: Spec) -> tuple[Case, Verdict]:
+        """Give the case of a spec and what it must give, settled once."""
         with self._settling:
             if spec not in self._settled:
                 case = spec.case(self.seed)

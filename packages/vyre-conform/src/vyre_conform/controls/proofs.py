@@ -1,5 +1,7 @@
-"""Faults of lowering that a rare guard, a late round or a long grid shows: proofs that nearly go through, and what is
-forgotten between kernels."""
+"""Faults of lowering that a rare guard, a late iteration or a long grid shows.
+
+They are proofs that nearly go through, and what is lost between kernels.
+"""
 
 from __future__ import annotations
 

@@ -54,8 +54,10 @@ def fresh_memory(plan: LaunchPlan, inputs: Mapping[str, bytes]) -> dict[str, byt
 
 
 def evaluate_case(launch: Launch, evaluate: Evaluate, *, seconds: float = 60.0, **options: Any) -> Outcome:
-    """What an evaluator makes of a launch, and of those that follow. Errors that are not vyre's own are left to the
-    caller: they are bugs."""
+    """Give the outcome of a launch, and of those that follow, in an evaluator.
+
+    Errors that are not vyre's own are left to the caller: they are bugs.
+    """
     outputs: list[bytes] = []
     left: dict[str, bytes] = {}
     pipelines: dict[Program, dict[str, bytearray]] = {}

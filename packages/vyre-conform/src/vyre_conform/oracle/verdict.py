@@ -15,8 +15,11 @@ from vyre_reference.scalar import Coverage
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a case must give. `mismatches` maps an opinion to the reason: then no backend is judged by the case.
-    `undecided` maps an opinion that did not come in time to the reason: then the case can be asked about again."""
+    """The result that a case must give.
+
+    `mismatches` maps an opinion to the reason: then no backend is judged by the case. `undecided` maps an opinion that
+    did not come in time to the reason: then the case can be asked about again.
+    """
 
     expected: Expected
     mismatches: dict[str, str]
@@ -26,6 +29,7 @@ class Verdict:
 
     @property
     def is_settled(self) -> bool:
+        """Whether all opinions have come and agree, so that backends are judged by the case."""
         return not self.mismatches and not self.undecided
 
     @property

@@ -27,6 +27,7 @@ class GuardedBytes:
         self.inside = memoryview(self.all)[PAD : PAD + len(data)]
 
     def check(self, name: str) -> None:
+        """Raise an error if the bytes beside the memory have changed."""
         size = len(self.inside)
         for side, pad in (("before", self.all[:PAD]), ("after", self.all[PAD + size :])):
             if pad != CANARIES:

@@ -15,6 +15,7 @@ class BrokenClaim(VyreError):
 
 
 def require(holds: bool, words: str) -> None:
+    """Raise `BrokenClaim` with `words` unless the claim holds."""
     if not holds:
         raise BrokenClaim(words, fix="claim what the backend does, and do what it claims")
 

@@ -117,8 +117,10 @@ def profile_agrees(backend: VyreBackend) -> None:
 
 
 def capability(name: str) -> Check:
-    """The check of one capability: it is used, with the right result, or it is denied, and refused where nothing else
-    will do."""
+    """Make the check of one capability.
+
+    It is used, with the right result, or it is denied, and refused where nothing else will do.
+    """
 
     def check(backend: VyreBackend) -> None:
         words = false_claim(backend, name)
@@ -218,8 +220,10 @@ def _foreign(backend: str, generation: int) -> Resource:
 
 
 def forged_handles(backend: VyreBackend) -> None:
-    """Forged handles, and handles that were freed while launches over them were cached, are refused on every way in,
-    and the memory of other handles stays as it is."""
+    """Check that forged and freed handles are refused on every way in.
+
+    Freed ones have launches over them in the cache. The memory of other handles stays as it is.
+    """
     try:
         resource = backend.allocate_resident(64)
     except UnsupportedFeature as error:

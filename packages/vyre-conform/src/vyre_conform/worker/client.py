@@ -64,8 +64,11 @@ class Worker:
         return self._told(launch_message(launch, repeats), self.seconds)
 
     def prepare(self, programs: Sequence[Program]) -> Outcome:
-        """Compile programs together, for launches that follow: nothing is returned, or what went wrong. Whatever that
-        is, each program can be asked for, and is compiled alone then. Each of them may take as long as a launch."""
+        """Compile programs in one call, for launches that follow: nothing is returned, or what went wrong.
+
+        In any case each program can be asked for, and is compiled alone then. Each of them may take as long as a
+        launch.
+        """
         return self._told(preparation_message(programs), self.seconds * len(programs))
 
     def cancel(self) -> None:

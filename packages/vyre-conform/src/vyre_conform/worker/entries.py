@@ -143,8 +143,11 @@ def _budgeted(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray])
 
 
 def _split(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
-    """Two dispatches, each with a part of the grid on x. The input `first` says where it begins; each element of the
-    outputs is written by one of them, and zero in the other."""
+    """Run two dispatches, each with a part of the grid on x.
+
+    The input `first` says where it begins; each element of the outputs is written by one of them, and zero in the
+    other.
+    """
     assert launch.grid is not None
     groups, y, z = launch.grid
     place = names_of(launch.program.inputs).index("first")

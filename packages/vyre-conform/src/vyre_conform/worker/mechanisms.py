@@ -1,5 +1,7 @@
-"""Claims that are seen in what a compiler gets: a mechanism that a target is said to have itself stands in the emitted
-code, and none does that it is not said to have."""
+"""Claims that show in what a compiler gets.
+
+A mechanism that a target is said to have itself stands in the emitted code, and no other does.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from vyre_driver.backend.resources import DeviceBuffer, ResidentDispatchStep, Re
 
 
 def resident(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> list[bytes]:
+    """Run a launch over resident memory."""
+
     def run(resources: Sequence[Resource]) -> None:
         backend.dispatch_resident_timed(launch.program, resources, launch.config)
 
@@ -56,6 +58,7 @@ def _over_resources(
 
 
 def device_buffers(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> list[bytes]:
+    """Run a launch over device buffers."""
     sizes = _sizes(backend, launch, inputs)
     held: dict[str, DeviceBuffer] = {}
     try:

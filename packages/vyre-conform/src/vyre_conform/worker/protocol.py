@@ -31,17 +31,25 @@ class Closed(Exception):
 class Sink(Protocol):
     """Where messages go."""
 
-    def write(self, data: bytes, /) -> object: ...
+    def write(self, data: bytes, /) -> object:
+        """Write all of `data`."""
+        ...
 
-    def flush(self) -> object: ...
+    def flush(self) -> object:
+        """Pass on what was written."""
+        ...
 
 
 class MessageReader(Protocol):
     """Where messages come from; less than was asked for means the end."""
 
-    def readline(self) -> bytes: ...
+    def readline(self) -> bytes:
+        """Read up to the end of a line."""
+        ...
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """Read `size` bytes, or fewer at the end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ def receive(stream: MessageReader) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def hello_message(hello: Hello) -> dict[str, Any]:
+    """Encode what a worker says first."""
     return asdict(hello)
 
 

@@ -26,8 +26,10 @@ def specs() -> Iterator[Spec]:
 
 
 def _bitonic(dtype: DType, count: int, rng: Random) -> tuple[Launch, Expected]:
-    """One workgroup sorts in workgroup memory. A network has a power of two of lanes: those of the tail hold what comes
-    last, and have nowhere to store it."""
+    """One workgroup sorts in workgroup memory.
+
+    A network has a power of two of lanes: those of the tail hold what comes last, and have nowhere to store it.
+    """
     lanes = coerce_to_pow2_with_tail_mask(count)
     steps = lanes.rounded_count.bit_length() - 1
     with program(f"bitonic_{dtype}", lanes.rounded_count) as p:
