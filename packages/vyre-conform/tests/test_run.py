@@ -166,9 +166,9 @@ def test_only_like_runs_are_merged(shards: list[Run]) -> None:
         merge([one, two, changed(three, is_complete=False)])
     with pytest.raises(RunsDiffer, match="on different backends or devices"):
         merge([one, two, changed(three, backends=[Hello("reference", "9.9")])])
-    with pytest.raises(RunsDiffer, match="cells came together, expected"):
+    with pytest.raises(RunsDiffer, match="cells were merged, expected"):
         merge([one, two, changed(three, cells=three.cells[:-1])])
-    with pytest.raises(RunsDiffer, match="cells came together, expected"):
+    with pytest.raises(RunsDiffer, match="cells were merged, expected"):
         merge([one, two, changed(three, cells=[*three.cells[:-1], two.cells[0]])])
 
 

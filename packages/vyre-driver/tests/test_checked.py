@@ -53,13 +53,13 @@ def test_fields_are_of_their_types() -> None:
     assert (fields.texts("l"), fields.items("l"), fields.fields("o").whole("x")) == (("a",), ["a"], 1)
     assert sorted(fields.names()) == ["f", "l", "n", "null", "o", "t", "w"]
     for ask, name, message in (
-        (fields.text, "w", "'w': got 3, expected a text"),
+        (fields.text, "w", "'w': got 3, expected a string"),
         (fields.flag, "w", "'w': got 3, expected true or false"),
         (fields.number, "f", "'f': got true, expected a number"),
         (fields.whole, "f", "'f': got true, expected a whole number in 0"),
         (fields.whole, "n", "'n': got 1.5, expected a whole number"),
         (fields.items, "null", "'null': got null, expected a list"),
-        (fields.texts, "t", "'t': got a text, expected a list"),
+        (fields.texts, "t", "'t': got a string, expected a list"),
         (fields.fields, "l", "'l': got a list, expected an object"),
         (fields.text, "nothing", "there is no 'nothing'"),
     ):

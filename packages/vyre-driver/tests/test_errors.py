@@ -107,7 +107,7 @@ def test_facts_have_properties() -> None:
 
 
 def test_an_empty_compiler_log_is_said() -> None:
-    assert "the compiler said nothing" in str(errors.KernelCompileFailed("mine", " \n"))
+    assert "the compiler gave no message" in str(errors.KernelCompileFailed("mine", " \n"))
 
 
 def test_an_invalid_program_is_also_the_language_s_own_error() -> None:

@@ -102,7 +102,7 @@ class Task:
             shard=(part, parts),
         )
         if not (0 <= task.fuzz <= task.cells and 1 <= part <= parts and task.repeats >= 1 and task.seconds > 0):
-            raise ValueError("the numbers of the task do not fit together")
+            raise ValueError("the numbers of the task are inconsistent")
         return task
 
 
@@ -166,7 +166,7 @@ class Run:
         known = all(cell.backend in working for cell in self.cells)
         if known and len(counts) == len(self.cells) == self.task.cells * len(working):
             return ""
-        return f"{len(self.cells)} cells came together, expected {self.task.cells} on each of {len(working)} backends"
+        return f"{len(self.cells)} cells were merged, expected {self.task.cells} on each of {len(working)} backends"
 
     def on(self, backend: str) -> list[Cell]:
         """The cells of one backend."""

@@ -105,7 +105,7 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Body], object], str]] = {
     "something to grind": (lambda b: b.update(nonce=7), "it has not the fields of a certificate: nonce"),
     "endless launches": (lambda b: b["task"].update(milliseconds=10**12), "each launch was given"),
     "endless repeats": (lambda b: b["task"].update(repeats=10**9), "repeated 1000000000 times"),
-    "endless programs": (lambda b: b["task"].update(fuzz=10**9), "do not fit together"),
+    "endless programs": (lambda b: b["task"].update(fuzz=10**9), "are inconsistent"),
     "a listed stranger": (
         lambda b: b["not_passed"].append(dict(b["not_passed"][0], case="traps:no")),
         "counts|not a cell",
@@ -220,7 +220,7 @@ def rewritten(run: Run, path: Path) -> Run:
 def test_a_run_with_fewer_cells_than_its_task_is_not_certified(run: Run, tmp_path: Path) -> None:
     shorter = rewritten(replace(run, cells=run.cells[:-3]), tmp_path / "run")
     assert shorter.is_complete, "its file says so"
-    with pytest.raises(NotCertifiable, match=r"\d+ cells came together, expected \d+ on each of 1 backends"):
+    with pytest.raises(NotCertifiable, match=r"\d+ cells were merged, expected \d+ on each of 1 backends"):
         certify(Report(shorter), ["run"])
 
 
@@ -233,7 +233,7 @@ def test_a_run_whose_task_has_fewer_cells_is_not_certified(run: Run, tmp_path: P
 
 def test_a_cell_twice_is_no_other_cell(run: Run, tmp_path: Path) -> None:
     doubled = rewritten(replace(run, cells=[*run.cells[:-1], run.cells[0]]), tmp_path / "run")
-    with pytest.raises(NotCertifiable, match="cells came together"):
+    with pytest.raises(NotCertifiable, match="cells were merged"):
         certify(Report(doubled), ["run"])
 
 

@@ -51,25 +51,25 @@ class Ring:
 
     def __init__(self, cupy: Any, stream: int, size: int, count: int, wait: Wait) -> None:
         self._cupy, self._stream, self.size, self.count, self._wait = cupy, stream, size, count, wait
-        self._slots: deque[StagingBuffer] = deque()
+        self._staging: deque[StagingBuffer] = deque()
 
     def next(self) -> StagingBuffer:
         """The slot that was used longest ago, when its copy has ended."""
-        slot = StagingBuffer(self._cupy, self.size) if len(self._slots) < self.count else self._slots.popleft()
-        self._slots.append(slot)
-        if slot.is_open:
-            self.close(slot)
-        self._wait(slot.event)
-        return slot
+        staging = StagingBuffer(self._cupy, self.size) if len(self._staging) < self.count else self._staging.popleft()
+        self._staging.append(staging)
+        if staging.is_open:
+            self.close(staging)
+        self._wait(staging.event)
+        return staging
 
-    def close(self, slot: StagingBuffer) -> None:
+    def close(self, staging: StagingBuffer) -> None:
         """Mark the end of its copy."""
-        self._cupy.cuda.runtime.eventRecord(slot.event.ptr, self._stream)
-        slot.is_open = False
+        self._cupy.cuda.runtime.eventRecord(staging.event.ptr, self._stream)
+        staging.is_open = False
 
     def release(self) -> None:
         """Drop the references to all pinned memory."""
-        self._slots.clear()
+        self._staging.clear()
 
 
 class StreamCopies:
@@ -84,9 +84,9 @@ class StreamCopies:
         """Enqueue the copy of `data` to `address`; `data` is free at return."""
         ring, kind = self._ring(data.nbytes), self._runtime.memcpyHostToDevice
         for start in range(0, data.nbytes, ring.size):
-            piece, slot = np.frombuffer(data[start : start + ring.size], np.uint8), ring.next()
-            slot.bytes[: piece.nbytes] = piece
-            self._copy(address + start, slot.address, piece.nbytes, kind, ring, slot)
+            piece, staging = np.frombuffer(data[start : start + ring.size], np.uint8), ring.next()
+            staging.bytes[: piece.nbytes] = piece
+            self._copy(address + start, staging.address, piece.nbytes, kind, ring, staging)
 
     def read(self, address: int, into: memoryview) -> None:
         """Fill `into` from `address`, after everything that was enqueued before."""
@@ -95,9 +95,9 @@ class StreamCopies:
         for start in range(0, into.nbytes, ring.size):
             if len(pending) == ring.count:
                 self._take(*pending.popleft())
-            piece, slot = into[start : start + ring.size], ring.next()
-            self._copy(slot.address, address + start, piece.nbytes, kind, ring, slot)
-            pending.append((slot, piece))
+            piece, staging = into[start : start + ring.size], ring.next()
+            self._copy(staging.address, address + start, piece.nbytes, kind, ring, staging)
+            pending.append((staging, piece))
         while pending:
             self._take(*pending.popleft())
 
@@ -109,11 +109,11 @@ class StreamCopies:
     def _ring(self, size: int) -> Ring:
         return self._small if size <= SMALL else self._large
 
-    def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, slot: StagingBuffer) -> None:
-        slot.is_open = True  # an interrupt may come in between
+    def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, staging: StagingBuffer) -> None:
+        staging.is_open = True  # an interrupt may come in between
         self._runtime.memcpyAsync(target, source, size, kind, self._stream)
-        ring.close(slot)
+        ring.close(staging)
 
-    def _take(self, slot: StagingBuffer, piece: memoryview) -> None:
-        self._wait(slot.event)
-        np.frombuffer(piece, np.uint8)[:] = slot.bytes[: piece.nbytes]
+    def _take(self, staging: StagingBuffer, piece: memoryview) -> None:
+        self._wait(staging.event)
+        np.frombuffer(piece, np.uint8)[:] = staging.bytes[: piece.nbytes]

@@ -71,15 +71,15 @@ GRID_INCLUDE = "#include <cooperative_groups.h>\n"
 
 def ids(workgroup: Extent | None) -> dict[tuple[IdKind, int], str]:
     """The coordinates, in workgroups of a known size; None: the kernels of a text have several."""
-    words: dict[tuple[IdKind, int], str] = {}
+    spellings: dict[tuple[IdKind, int], str] = {}
     for axis, letter in enumerate("xyz"):
         local, group = f"threadIdx.{letter}", f"blockIdx.{letter}"
         size = f"blockDim.{letter}" if workgroup is None else f"{workgroup[axis]}u"
-        words[IdKind.LOCAL_ID, axis] = local if size != "1u" else "0u"
-        words[IdKind.WORKGROUP_ID, axis] = group
-        words[IdKind.GLOBAL_ID, axis] = f"({group} * {size} + {local})" if size != "1u" else group
-        words[IdKind.NUM_WORKGROUPS, axis] = f"gridDim.{letter}"
-    return words
+        spellings[IdKind.LOCAL_ID, axis] = local if size != "1u" else "0u"
+        spellings[IdKind.WORKGROUP_ID, axis] = group
+        spellings[IdKind.GLOBAL_ID, axis] = f"({group} * {size} + {local})" if size != "1u" else group
+        spellings[IdKind.NUM_WORKGROUPS, axis] = f"gridDim.{letter}"
+    return spellings
 
 
 # ── ops ──
@@ -121,8 +121,8 @@ def _half_ops(t: DType) -> dict[tuple[str, DType], str]:
     Sums and products are instructions; quotients and roots go through f32, which is wide enough to round twice. What
     never rounds is left to f32, where it is as short.
     """
-    words = {"add": "__hadd_rn", "sub": "__hsub_rn", "mul": "__hmul_rn"}
-    rows = {op: f"{word}({{0}}, {{1}})" for op, word in words.items()}
+    spellings = {"add": "__hadd_rn", "sub": "__hsub_rn", "mul": "__hmul_rn"}
+    rows = {op: f"{word}({{0}}, {{1}})" for op, word in spellings.items()}
     x, y = _TO_FLOAT[t], _TO_FLOAT[t].replace("0", "1")
     rows |= {
         "neg":  "__hneg({0})",
@@ -204,29 +204,30 @@ def subgroups(size: int, workgroup: Extent, *, reduces: bool) -> dict[tuple[Subg
     """
     is_warp = size == WARP
     width = "" if is_warp else f", {size}"
-    words: dict[tuple[SubgroupOp, DType], str] = {}
+    spellings: dict[tuple[SubgroupOp, DType], str] = {}
     for t in _SHUFFLED:
-        words[SubgroupOp.SHUFFLE, t] = words[SubgroupOp.BROADCAST, t] = f"__shfl_sync({_ALL}, {{0}}, {{1}}{width})"
-        words[SubgroupOp.SHUFFLE_XOR, t] = f"__shfl_xor_sync({_ALL}, {{0}}, {{1}}{width})"
+        shuffle = f"__shfl_sync({_ALL}, {{0}}, {{1}}{width})"
+        spellings[SubgroupOp.SHUFFLE, t] = spellings[SubgroupOp.BROADCAST, t] = shuffle
+        spellings[SubgroupOp.SHUFFLE_XOR, t] = f"__shfl_xor_sync({_ALL}, {{0}}, {{1}}{width})"
     ones = (1 << size) - 1
     first = f"({_linear(workgroup)} & {WARP - size}u)"
     segment = _ALL if is_warp else f"({ones:#x}u << {first})"
     votes = f"__ballot_sync({_ALL}, {{0}})"
-    words[SubgroupOp.BALLOT, bool_] = f"((u64){votes})" if is_warp else f"((u64)({votes} >> {first} & {ones:#x}u))"
-    words[SubgroupOp.ANY, bool_] = f"(__any_sync({segment}, {{0}}) != 0)"
-    words[SubgroupOp.ALL, bool_] = f"(__all_sync({segment}, {{0}}) != 0)"
-    return words | (_reductions(segment) if reduces else {})
+    spellings[SubgroupOp.BALLOT, bool_] = f"((u64){votes})" if is_warp else f"((u64)({votes} >> {first} & {ones:#x}u))"
+    spellings[SubgroupOp.ANY, bool_] = f"(__any_sync({segment}, {{0}}) != 0)"
+    spellings[SubgroupOp.ALL, bool_] = f"(__all_sync({segment}, {{0}}) != 0)"
+    return spellings | (_reductions(segment) if reduces else {})
 
 
 def _reductions(segment: str) -> dict[tuple[SubgroupOp, DType], str]:
     """On 32 bits; what the order of operands means nothing to."""
-    words = {(SubgroupOp(f"reduce_{op}"), u32): f"__reduce_{op}_sync({segment}, {{0}})"
+    spellings = {(SubgroupOp(f"reduce_{op}"), u32): f"__reduce_{op}_sync({segment}, {{0}})"
              for op in ("add", "min", "max", "and", "or", "xor")}
     for op in (SubgroupOp.REDUCE_ADD, SubgroupOp.REDUCE_MIN, SubgroupOp.REDUCE_MAX):
-        words[op, i32] = words[op, u32]
+        spellings[op, i32] = spellings[op, u32]
     for op in (SubgroupOp.REDUCE_AND, SubgroupOp.REDUCE_OR, SubgroupOp.REDUCE_XOR):
-        words[op, i32] = f"((i32){words[op, u32].replace('{0}', '(u32){0}')})"
-    return words
+        spellings[op, i32] = f"((i32){spellings[op, u32].replace('{0}', '(u32){0}')})"
+    return spellings
 
 
 def _linear(workgroup: Extent) -> str:

@@ -93,10 +93,10 @@ def _is_installed(command: str) -> bool:
 
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:
     """Best first: GPUs and accelerators, then PoCL from the newest version down, then the rest."""
-    return sorted(found, key=_rank, reverse=True)
+    return sorted(found, key=_precedence, reverse=True)
 
 
-def _rank(candidate: Candidate) -> tuple[bool, tuple[int, ...]]:
+def _precedence(candidate: Candidate) -> tuple[bool, tuple[int, ...]]:
     release = re.search(r"PoCL (\d+(?:\.\d+)*)", candidate.device.platform.version)
     version = tuple(map(int, release[1].split("."))) if release else ()
     return bool(candidate.device.type & (KINDS["gpu"] | KINDS["accelerator"])), version

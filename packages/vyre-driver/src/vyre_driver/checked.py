@@ -47,7 +47,7 @@ class Fields:
 
     def text(self, name: str) -> str:
         found = self._get(name)
-        return found if isinstance(found, str) else self._refuse(name, found, "a text")
+        return found if isinstance(found, str) else self._refuse(name, found, "a string")
 
     def flag(self, name: str) -> bool:
         found = self._get(name)
@@ -71,7 +71,7 @@ class Fields:
         return found if isinstance(found, list) else self._refuse(name, found, "a list")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """A list of strings."""
         return texts(self.items(name), name)
 
     def fields(self, name: str) -> Fields:
@@ -90,7 +90,7 @@ class Fields:
 def texts(value: object, name: str) -> tuple[str, ...]:
     """`value` as texts; `ValueError` calls it `name` where it is no list of them."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError(f"{name!r}: got {_kind(value)}, expected a list of texts")
+        raise ValueError(f"{name!r}: got {_kind(value)}, expected a list of strings")
     return tuple(value)
 
 
@@ -101,7 +101,7 @@ def _kind(value: object) -> str:
         case int() | float():
             return "a number" if abs(value) > 2**64 else repr(value)
         case str():
-            return "a text"
+            return "a string"
         case list():
             return "a list"
         case _:

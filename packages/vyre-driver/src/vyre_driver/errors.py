@@ -81,7 +81,7 @@ class KernelCompileFailed(BackendError):
     remedy = "report the program with the emitted `source` and the compiler's `log`: valid programs must compile"
 
     def __init__(self, backend: str, log: str, *, source: str = "", fix: str = "", where: str = "") -> None:
-        output = log.strip() or "the compiler said nothing"
+        output = log.strip() or "the compiler gave no message"
         message = f"the compiler of {backend} refused the emitted source: {output}"
         super().__init__(message, fix=fix, where=where, backend=backend, log=log, source=source)
 

@@ -100,6 +100,6 @@ def test_a_slot_of_the_right_size_keeps_its_memory() -> None:
 
 def test_a_read_only_slot_is_refused_before_anything_is_written() -> None:
     first = bytearray(4)
-    with pytest.raises(InvalidInput, match="output slot 1"):
+    with pytest.raises(InvalidInput, match="output buffer 1"):
         replace_output_buffers_preserving_slots([first, b"56"], RESULTS)
     assert first == bytes(4)

@@ -196,7 +196,7 @@ def test_slots_of_any_kind_get_the_outputs(large: SimpleNamespace, make: Any) ->
 
 
 def test_a_strided_slot_is_refused(large: SimpleNamespace) -> None:
-    with pytest.raises(InvalidInput, match="output slot 0"):
+    with pytest.raises(InvalidInput, match="output buffer 0"):
         large.pipeline.dispatch_into([A], None, [np.zeros(10, np.uint32)[::2]])
 
 
@@ -248,7 +248,7 @@ def test_a_program_that_traps_leaves_its_slot(
 
 def test_a_slot_that_cannot_be_written_to(lazy: SimpleNamespace) -> None:
     slots: list[Any] = [bytearray(20), bytes(20)]
-    with pytest.raises(InvalidInput, match="output slot 1"):
+    with pytest.raises(InvalidInput, match="output buffer 1"):
         lazy.pipeline.dispatch_into([A], None, slots)
     assert slots[0] == bytes(20)
     assert lazy.ports[0].count("launch") == 0

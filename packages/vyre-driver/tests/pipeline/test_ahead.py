@@ -58,9 +58,9 @@ def with_head(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"target": 5}, "'target': got 5, expected a text"),
+        ({"target": 5}, "'target': got 5, expected a string"),
         ({"device": ["a"]}, "a device has 5 names, got 1"),
-        ({"device": [1, 2, 3, 4, 5]}, "'device': got a list, expected a list of texts"),
+        ({"device": [1, 2, 3, 4, 5]}, "'device': got a list, expected a list of strings"),
         ({"ulp_budget": -1}, "'ulp_budget': got -1, expected a whole number"),
         ({"ulp_budget": True}, "'ulp_budget': got true, expected a whole number"),
         ({"queues": ["one"]}, "zip"),

@@ -75,7 +75,7 @@ def test_every_default_of_a_pipeline() -> None:
     with Least() as pipeline:
         slots: list[object] = [bytearray(4), b"?"]
         first = slots[0]
-        with pytest.raises(Exception, match="output slot 1"):
+        with pytest.raises(Exception, match="output buffer 1"):
             pipeline.dispatch_into([b"ab"], None, slots)
         del slots[1:]
         pipeline.dispatch_into([b"ab"], None, slots)

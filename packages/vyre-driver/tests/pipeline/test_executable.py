@@ -93,8 +93,8 @@ def entry(size: object, buffers: Sequence[str] = (), lengths: Sequence[str] = ()
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda names: names.update(declared="x"), "'declared': got a text, expected a list"),
-        (lambda names: names.update(inputs=[5]), "'inputs': got a list, expected a list of texts"),
+        (lambda names: names.update(declared="x"), "'declared': got a string, expected a list"),
+        (lambda names: names.update(inputs=[5]), "'inputs': got a list, expected a list of strings"),
         (lambda names: names.update(outputs=["nothing"]), "'nothing' is not declared"),
         (lambda names: names.update(entries=[]), "there is no kernel 0"),
         (lambda names: names.update(entries=[5]), "not a list of five parts"),

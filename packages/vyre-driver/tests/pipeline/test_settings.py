@@ -60,7 +60,7 @@ if os.geteuid() == 0:
     os.setuid(54321)
 assert [shared_store() for _ in range(3)] == [None] * 3
 assert [line.partition(". Fix: ")[0] for line in lines] == [
-    "nothing is kept between processes: this user has no home folder"
+    "nothing is cached between processes: this user has no home folder"
 ]
 """
 

@@ -305,7 +305,7 @@ def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pyte
         assert not store.put(A, b"payload", COST)
     assert not store.keeps
     assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("nothing more is kept in")
+    assert caplog.messages[0].startswith("caching stops in")
     assert "Fix: " in caplog.messages[0]
 
 
@@ -348,7 +348,7 @@ def test_a_full_disk_keeps_what_is_there(store: DiskStore, caplog: pytest.LogCap
     assert not store.put(B, b"small", COST)
     assert store.get(A) == b"payload"
     assert store.verify() == []
-    assert [message.partition(" in ")[0] for message in caplog.messages] == ["nothing more is kept"]
+    assert [message.partition(" in ")[0] for message in caplog.messages] == ["caching stops"]
 
 
 def test_a_busy_file_is_passed_over(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_findings_come_in_program_order_one_a_line():
         """)
     assert str(error) == (
         "program '': not valid, 10 findings\n"
-        "V003 name: got an empty name, expected a text. Fix: name the program\n"
+        "V003 name: got an empty name, expected a string. Fix: name the program\n"
         "V010 workgroup_size: got 2048 invocations on x, expected 1 … 1024. Fix: choose a size in that range\n"
         "V010 workgroup_size: got 2048 invocations, expected at most 1024. Fix: make the workgroup smaller\n"
         "V002 buffers[0]: 'a': got binding 1, expected 0. Fix: number the bound buffers 0, 1, 2, … in their order\n"

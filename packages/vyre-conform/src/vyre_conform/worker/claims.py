@@ -325,7 +325,7 @@ def flushing(backend: VyreBackend) -> None:
     numbers = _numbers((4, 1, 1), 16)
     pending = [backend.dispatch_async(numbers, [], DispatchConfig(grid_override=(16, 1, 1))) for _ in range(4)]
     backend.flush()
-    require(all(one.is_ready() for one in pending), "a dispatch that was begun before a flush is in flight after it")
+    require(all(one.is_ready() for one in pending), "a dispatch that was submitted before a flush is pending after it")
 
 
 def mechanisms(backend: VyreBackend) -> None:

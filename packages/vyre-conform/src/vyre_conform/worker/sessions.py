@@ -24,7 +24,7 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 
 FILLER = 0xFF
-"""What output slots are full of, and resident memory that a launch is going to write."""
+"""What output buffers are full of, and resident memory that a launch is going to write."""
 
 Results = Sequence[Any]
 """The outputs of one launch, as the backend gives them."""

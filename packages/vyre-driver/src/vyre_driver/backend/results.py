@@ -105,7 +105,7 @@ def replace_output_buffers_preserving_slots(outputs: OutputBuffers, results: Seq
 
     Nothing is written when a slot is read-only.
     """
-    targets = [host_bytes(f"output slot {n}", slot, writable=True) for n, slot in enumerate(outputs)]
+    targets = [host_bytes(f"output buffer {n}", slot, writable=True) for n, slot in enumerate(outputs)]
     for slot, target in enumerate(targets[: len(results)]):
         if target.nbytes == results[slot].nbytes:
             target[:] = results[slot]

@@ -304,7 +304,7 @@ OutputViews = Sequence[memoryview]
 def writable_outputs(output_buffers: OutputBuffers) -> OutputViews:
     """All output buffers as bytes, or `InvalidInput` for one that cannot be written to."""
     return [
-        host_bytes(f"output slot {n}", output_buffer, writable=True) for n, output_buffer in enumerate(output_buffers)
+        host_bytes(f"output buffer {n}", output_buffer, writable=True) for n, output_buffer in enumerate(output_buffers)
     ]
 
 
@@ -340,7 +340,7 @@ def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryv
         if n == len(output_buffers):
             output_buffers.append(output)
             continue
-        buffer = host_bytes(f"output slot {n}", output_buffers[n], writable=True)
+        buffer = host_bytes(f"output buffer {n}", output_buffers[n], writable=True)
         if buffer.nbytes == output.nbytes:
             buffer[:] = output
         else:

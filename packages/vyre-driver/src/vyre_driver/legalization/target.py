@@ -32,7 +32,7 @@ class Arrangement:
     most: int = 1
 
     def __str__(self) -> str:
-        groups = "a workgroup" if self.most == 1 else f"up to {self.most} workgroups in a row"
+        groups = "a workgroup" if self.most == 1 else f"up to {self.most} workgroups"
         how = f"one work item runs {groups}" if self.as_loops else "every invocation is a work item"
         return f"{how}: {self.reason}"
 

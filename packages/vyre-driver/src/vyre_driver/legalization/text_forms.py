@@ -65,7 +65,7 @@ def text_for(form: CallForm, target: Target) -> TextModule | None:
         try:
             known = _built[target.language, form] = row, builder(ctx)
         except Exception as error:
-            reason = f"{form.op} has no text in {target.language}: {type(error).__name__}: {error}"
+            reason = f"{form.op} has no source in {target.language}: {type(error).__name__}: {error}"
             raise KernelCompileFailed(target.name, reason, fix="correct the dialect's lowering") from error
     return known[1]
 
@@ -75,5 +75,5 @@ def require_distinct(modules: Iterable[TextModule], target: Target) -> None:
     seen: dict[str, str] = {}
     for module in modules:
         if not _WORD.match(module.entry) or seen.setdefault(module.entry, module.text) != module.text:
-            reason = f"two texts of dialects define {module.entry!r}, or it is no name"
+            reason = f"two sources of dialects define {module.entry!r}, or it is no name"
             raise KernelCompileFailed(target.name, reason, fix="call each function by the symbol of its context")

@@ -43,7 +43,7 @@ class BuildManifest:
 
     def short(self) -> str:
         """One line for a report."""
-        found = {True: "kept code", False: "compiled", None: "compiled or kept"}[self.cache_hit]
+        found = {True: "cached code", False: "compiled", None: "compiled or cached"}[self.cache_hit]
         return f"{self.backend} {hex_short(bytes.fromhex(self.program))} ({self.dispatch_policy}): {found}"
 
 

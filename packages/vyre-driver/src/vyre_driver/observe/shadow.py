@@ -134,15 +134,15 @@ class Shadow:
         with self._lock:
             number = self.counts.dispatches
             self.counts.dispatches += 1
-        is_turn = self.policy.every > 0 and number % self.policy.every == 0
+        is_due = self.policy.every > 0 and number % self.policy.every == 0
         keeps = any(buffer.memory is Memory.PERSISTENT for buffer in what.program.buffers)
-        if not is_turn and not (keeps and self.policy.every):
+        if not is_due and not (keeps and self.policy.every):
             return lambda ended: None
         given = [bytes(view) for view in borrowed_input_slices(inputs)]
 
         def judge(ended: Ended) -> None:
             expected = self._reference(what, given, config)
-            if is_turn and expected is not None:
+            if is_due and expected is not None:
                 self._judge(what, given, config, number, ended, expected)
 
         return judge

@@ -314,8 +314,8 @@ class DiskStore:
 
     def _stop_storing(self, error: Exception) -> None:
         self._may_write = False
-        fix = "make room there, or set VYRE_CACHE_DIR to a folder that this user may write"
-        self._complain(f"nothing more is kept in {self.settings.folder}: {error}. Fix: {fix}")
+        fix = "free space there, or set VYRE_CACHE_DIR to a folder that this user may write"
+        self._complain(f"caching stops in {self.settings.folder}: {error}. Fix: {fix}")
 
     def _refuse(self, error: Exception) -> None:
         self.refusal = str(error) or type(error).__name__
@@ -430,7 +430,7 @@ def shared_store(settings: CacheSettings | None = None) -> DiskStore | None:
     try:
         settings = CacheSettings.of() if settings is None else settings
     except FileNotFoundError as error:
-        _say_once(f"nothing is kept between processes: {error}")
+        _say_once(f"nothing is cached between processes: {error}")
         return None
     with _lock:
         store = _stores.get(settings)

@@ -157,7 +157,7 @@ class BackendContract(ABC):
             witness, often = in_place(1 << 12), DispatchConfig(fixpoint_iterations=50)
             pending = [backend.dispatch_async(witness.program, witness.given, often) for _ in range(3)]
             backend.flush()
-            assert all(one.is_ready() for one in pending), "a flush returned while a dispatch was in flight"
+            assert all(one.is_ready() for one in pending), "a flush returned while a dispatch was pending"
             for one in pending:
                 x, _ = one.await_result()
                 assert bytes(x) == (witness.inputs["x"] + 250).tobytes()

@@ -158,7 +158,7 @@ def test_names_of_a_program_avoid_those_of_texts(speaking) -> None:
     ("write", "words"),
     [
         (lambda x: call("forms.clash", x) + call("forms.clash", x.cast(i32)).cast(u32), "define 'same'"),
-        (lambda x: call("forms.broken", x), "forms.broken has no text in test C: ValueError: no idea"),
+        (lambda x: call("forms.broken", x), "forms.broken has no source in test C: ValueError: no idea"),
     ],
 )
 def test_what_a_dialect_does_wrong_is_its_own(write, words, speaking) -> None:

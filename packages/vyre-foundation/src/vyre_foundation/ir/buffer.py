@@ -135,7 +135,7 @@ class Buffer:
     ) -> Buffer:
         """Check the declaration on its own; rules about several buffers are the validator's."""
         if not isinstance(name, str):
-            raise DeclarationError(f"got the name {name!r}, expected a text", fix="pass a str", where="buffer")
+            raise DeclarationError(f"got the name {name!r}, expected a string", fix="pass a str", where="buffer")
         if count.__class__ is not int and count is not RUNTIME:
             count = _exact_count(f"buffer {name!r}", count)
         if binding is not None:

@@ -21,7 +21,7 @@ MAX_TEXT = 1024
 def check_names(report: ValidationReport) -> None:
     """The names of the program, of its buffers and locals, the labels and the tags."""
     if not report.program.name:
-        report.on_program("name", "V003", "got an empty name, expected a text", "name the program")
+        report.on_program("name", "V003", "got an empty name, expected a string", "name the program")
     elif (got := _not_a_text(report.program.name)) is not None:
         report.on_program("name", "V015", *got)
     for number, buffer in enumerate(report.program.buffers):
@@ -39,7 +39,7 @@ def check_names(report: ValidationReport) -> None:
 def _check_text(report: ValidationReport, place: Place) -> None:
     match place.stmt:
         case Trap(tag=text) if not text:
-            report.at(place, "V046", "got an empty tag, expected a text", "say what failed", field="tag")
+            report.at(place, "V046", "got an empty tag, expected a string", "say what failed", field="tag")
         case Trap(tag=text) | Region(label=text):
             if (got := _not_a_text(text)) is not None:
                 report.at(place, "V015", *got, field="tag" if isinstance(place.stmt, Trap) else "label")
@@ -68,9 +68,9 @@ def _not_a_text(text: object) -> tuple[str, str] | None:
     except UnicodeEncodeError:
         return f"got the text {text!r}, which has lone surrogates, expected Unicode characters", "write another text"
     if size > MAX_TEXT:
-        return f"got a text of {size} bytes, expected at most {MAX_TEXT}", "shorten it"
+        return f"got a string of {size} bytes, expected at most {MAX_TEXT}", "shorten it"
     return None
 
 
 def _wrong_type(text: object) -> tuple[str, str]:
-    return f"got {text!r}, expected a text", "pass a str"
+    return f"got {text!r}, expected a string", "pass a str"

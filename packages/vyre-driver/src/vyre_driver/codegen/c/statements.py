@@ -76,12 +76,12 @@ def print_body(
     dialect: CDialect,
     lines: Lines,
     names: Names,
-    words: Mapping[Expr, str],
+    symbols: Mapping[Expr, str],
     arrays: Mapping[str, str],
     texts: Mapping[CallForm, TextModule],
 ) -> None:
-    """The statements of a kernel. `words` name atoms, `arrays` buffers, and `texts` define calls."""
-    _Statements(program, dialect, lines, names, words, arrays, texts).body(program.body, "body")
+    """The statements of a kernel. `symbols` name atoms, `arrays` buffers, and `texts` define calls."""
+    _Statements(program, dialect, lines, names, symbols, arrays, texts).body(program.body, "body")
 
 
 class _Statements:
@@ -91,17 +91,17 @@ class _Statements:
         dialect: CDialect,
         lines: Lines,
         names: Names,
-        words: Mapping[Expr, str],
+        symbols: Mapping[Expr, str],
         arrays: Mapping[str, str],
         texts: Mapping[CallForm, TextModule],
     ) -> None:
-        self._dialect, self._lines, self._words, self._kernel = dialect, lines, words, program.name
+        self._dialect, self._lines, self._symbols, self._kernel = dialect, lines, symbols, program.name
         self._serial = carrying_loops(program) if dialect.serial_loop else frozenset()
         placement = place(program)
         self._early = placement.early
         self._number = 0
         self._rare = 0
-        self._values = Values(dialect, placement, words, arrays, texts, names.temporary, lines.add)
+        self._values = Values(dialect, placement, symbols, arrays, texts, names.temporary, lines.add)
 
     def body(self, body: Body, path: str) -> None:
         for position, stmt in enumerate(body):
@@ -161,7 +161,7 @@ class _Statements:
         return without_brackets(self._values.text(value))
 
     def _word(self, name: str, dtype: DType) -> str:
-        return self._words[Local(name, dtype)]
+        return self._symbols[Local(name, dtype)]
 
     def _declare(self, qualifier: str, name: str, dtype: DType, value: str) -> None:
         self._lines.add(f"{qualifier}{self._dialect.types[dtype]} {self._word(name, dtype)} = {value};")

@@ -52,13 +52,13 @@ def _print_functions(lowered: Lowered, dialect: CDialect, lines: Lines, names: N
     texts: dict[CallForm, TextModule] = {}
     for form, function in sorted(lowered.functions.items(), key=lambda item: item[0].symbol):
         lines.place = f"the function of {form.op}"
-        entry, inner, words = names(form.symbol), names.inner(), dict[Expr, str]()
-        words.update((parameter, inner(parameter.name)) for parameter in function.parameters)
-        parameters = ", ".join(f"{dialect.types[p.dtype]} {words[p]}" for p in function.parameters)
+        entry, inner, symbols = names(form.symbol), names.inner(), dict[Expr, str]()
+        symbols.update((parameter, inner(parameter.name)) for parameter in function.parameters)
+        parameters = ", ".join(f"{dialect.types[p.dtype]} {symbols[p]}" for p in function.parameters)
         result = dialect.types[function.result.dtype]
         lines.open(dialect.function.format(type=result, name=entry, parameters=parameters))
-        _print_locals_and_body(function.program, dialect, lines, inner, words, {}, {})
-        lines.add(f"return {words[function.result]};")
+        _print_locals_and_body(function.program, dialect, lines, inner, symbols, {}, {})
+        lines.add(f"return {symbols[function.result]};")
         lines.close()
         texts[form] = TextModule("", entry)
     lines.place = ""
@@ -104,11 +104,11 @@ def _print_kernel(
     program = kernel.program
     lines.place = kernel.name
     arrays = {b.name: tables[b] if b in tables else names(b.name) for b in program.buffers}
-    words: dict[Expr, str] = {Length(program.buffer(name)): names(f"{name}_length") for name in kernel.lengths}
+    symbols: dict[Expr, str] = {Length(program.buffer(name)): names(f"{name}_length") for name in kernel.lengths}
     lines.add("")
     if kernel.arrangement.reason:
         lines.add(f"// {kernel.arrangement}")
-    lines.open(_head(program, entry, dialect, arrays, words))
+    lines.open(_head(program, entry, dialect, arrays, symbols))
     if dialect.begin:
         lines.add(dialect.begin)
     unseen, alignment = dead_initialisations(program), dialect.alignment if kernel.arrangement.as_loops else ""
@@ -116,9 +116,9 @@ def _print_kernel(
         if buffer.memory in (Memory.WORKGROUP, Memory.PRIVATE):
             lines.add(alignment + _array(buffer, arrays[buffer.name], dialect, is_zero=buffer not in unseen))
     for id in _ids(program):
-        words[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
-        lines.add(f"const {dialect.types[u32]} {words[id]} = {dialect.ids[id.kind, id.axis]};")
-    _print_locals_and_body(program, dialect, lines, names, words, arrays, texts)
+        symbols[id] = names(f"{id.kind.value}_{'xyz'[id.axis]}" if id.kind.has_axis else id.kind.value)
+        lines.add(f"const {dialect.types[u32]} {symbols[id]} = {dialect.ids[id.kind, id.axis]};")
+    _print_locals_and_body(program, dialect, lines, names, symbols, arrays, texts)
     lines.close()
 
 
@@ -127,15 +127,15 @@ def _print_locals_and_body(
     dialect: CDialect,
     lines: Lines,
     names: Names,
-    words: dict[Expr, str],
+    symbols: dict[Expr, str],
     arrays: dict[str, str],
     texts: Mapping[CallForm, TextModule],
 ) -> None:
-    """What stands between the head and the end of a function; `words` gets its locals."""
-    words.update((local, names(local.name)) for local in _locals(program))
+    """What stands between the head and the end of a function; `symbols` gets its locals."""
+    symbols.update((local, names(local.name)) for local in _locals(program))
     if dialect.opaque:
-        words.update((nan, _hidden(nan, dialect, lines, names)) for nan in _nans(program))
-    print_body(program, dialect, lines, names, words, arrays, texts)
+        symbols.update((nan, _hidden(nan, dialect, lines, names)) for nan in _nans(program))
+    print_body(program, dialect, lines, names, symbols, arrays, texts)
 
 
 def _head(program: Program, entry: str, dialect: CDialect, arrays: dict[str, str], lengths: dict[Expr, str]) -> str:

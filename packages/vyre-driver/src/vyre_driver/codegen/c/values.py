@@ -45,7 +45,7 @@ class Values:
         self,
         dialect: CDialect,
         placement: Placement,
-        words: Mapping[Expr, str],
+        symbols: Mapping[Expr, str],
         arrays: Mapping[str, str],
         texts: Mapping[CallForm, TextModule],
         temporary: Callable[[], str],
@@ -53,7 +53,7 @@ class Values:
     ) -> None:
         self._dialect, self._placement, self._arrays = dialect, placement, arrays
         self._texts, self._temporary, self._emit = texts, temporary, emit
-        self._words = {node: CExpression(word) for node, word in words.items()}
+        self._symbols = {node: CExpression(word) for node, word in symbols.items()}
         self._known: dict[Expr, CExpression] = {}
         self._scopes: list[list[Expr]] = [[]]
         self._passing: dict[Life, list[Expr]] = {Life.UNTIL_ASSIGN: [], Life.UNTIL_WRITE: []}
@@ -112,22 +112,22 @@ class Values:
 
     def _walk(self, root: Expr) -> CExpression:
         """Children first, without recursion. What is used once is in `done` until its parent takes it."""
-        known, words = self._known, self._words
+        known, symbols = self._known, self._symbols
         done: dict[Expr, CExpression] = {}
         stack = [root]
         while stack:
             node = stack[-1]
-            if node in done or node in known or node in words:
+            if node in done or node in known or node in symbols:
                 stack.pop()
                 continue
-            todo = [a for a in node.args if not (a in done or a in known or a in words)]
+            todo = [a for a in node.args if not (a in done or a in known or a in symbols)]
             if todo:
                 stack.extend(reversed(todo))
                 continue
-            args = [words.get(a) or known.get(a) or done[a] for a in node.args]
+            args = [symbols.get(a) or known.get(a) or done[a] for a in node.args]
             done[node] = self._finished(node, self._print[type(node)](node, args))
             stack.pop()
-        return words.get(root) or known.get(root) or done[root]
+        return symbols.get(root) or known.get(root) or done[root]
 
     def _finished(self, node: Expr, printed: CExpression) -> CExpression:
         """`printed`, as a temporary if it is shared or grows too large."""
@@ -209,7 +209,7 @@ class Values:
     def _length(self, node: Load) -> str:
         if isinstance(node.buffer.count, int):
             return spell(self._dialect, literal(u32, node.buffer.count))
-        return self._words[Length(node.buffer)].text
+        return self._symbols[Length(node.buffer)].text
 
     def _zero(self, node: Load) -> str:
         return spell(self._dialect, Literal(node.dtype, 0)) if node.dtype in self._dialect.literals else "0"
