@@ -5,7 +5,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import apply, program
-from vyre_foundation.dtype import f32, i32, u8, u32
+from vyre_foundation.dtype import f32, f64, i32, u8, u32
 from vyre_foundation.ir.stmt import SubgroupOp
 from vyre_foundation.testing import DEFAULT, NARROW, STRUCTURED, Profile, generate
 
@@ -76,3 +76,21 @@ def test_a_random_program_that_was_wrong(agree, profile: Profile, seed: int) -> 
     drawn = generate(seed, profile)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
     agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+def test_a_long_chain_of_minima_and_maxima(agree) -> None:
+    """Compilers took a minute for 15 steps of it, and twice as long for each step more."""
+    steps = 24
+    with program("chain", 8) as p:
+        x = p.read("x", f64)
+        out = p.write("out", f64, like=x)
+        shared = p.workgroup("shared", f64, 8 * 48)
+        own = p.let(p.local_id(0) * 48)
+        for n in range(40):
+            shared[own + n] = x[p.global_id(0)] * float(n % 7 - 3)
+        with p.range(9, 9 + steps) as n:
+            at = p.let(own + (47 - n))
+            greater = apply("max", shared[at + 4], shared[at - 5])
+            shared[at + 3] = apply("min", greater, shared[at + 3])
+        out[p.global_id(0)] = shared[own + 20]
+    agree(p.build(), [np.array([1.5, -0.0, np.nan, -2.25, np.inf, 0.0, 7.0, -1e300])], DispatchConfig())

@@ -39,7 +39,7 @@ def minimum(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     if isinstance(y.expr, Literal) and _decides(y.expr, -1.0):
         return (x < y).where(x, y)
     tie = (x.bits(x.dtype.unsigned) | y.bits(x.dtype.unsigned)).bits(x.dtype)
-    return (x < y).where(x, x.equals(y).where(tie, y.differs(y).where(x, y)))
+    return x.equals(y).where(tie, _unless_nan(x < y, y).where(x, y))
 
 
 def maximum(x: ExprTerm, y: ExprTerm) -> ExprTerm:
@@ -51,7 +51,16 @@ def maximum(x: ExprTerm, y: ExprTerm) -> ExprTerm:
     if isinstance(y.expr, Literal) and _decides(y.expr, 1.0):
         return (y < x).where(x, y)
     tie = (x.bits(x.dtype.unsigned) & y.bits(x.dtype.unsigned)).bits(x.dtype)
-    return (y < x).where(x, x.equals(y).where(tie, y.differs(y).where(x, y)))
+    return x.equals(y).where(tie, _unless_nan(y < x, y).where(x, y))
+
+
+def _unless_nan(wins: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """Whether the other operand wins against `y`, which loses if it is NaN.
+
+    One condition and no branch of its own: compilers take exponential time for long chains of three nested selects.
+    """
+    is_number = isinstance(y.expr, Literal) and y.expr.value == y.expr.value
+    return wins if is_number else wins | y.differs(y)
 
 
 def _decides(y: Literal, sign_of_zero: float) -> bool:

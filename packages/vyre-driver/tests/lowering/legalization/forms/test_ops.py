@@ -10,6 +10,8 @@ import pytest
 from vyre_driver.errors import UnsupportedFeature
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DTYPES, DType, bool_, f32, f64, i32, i64, u32, u64
+from vyre_foundation.ir.expr import Select
+from vyre_foundation.ir.walk import program_expressions
 from vyre_foundation.ops import OPS, Op, Tier
 from vyre_foundation.ops.scalar import from_bits
 
@@ -145,9 +147,20 @@ def test_decompositions_stay_small(op, size, dialects, case):
         x = a[p.global_id(0)]
         p.write("out", dtype, like=a)[0] = apply(op, *[x] * OPS[op].arity)
     lowered = case(p.build(), {"a": np.zeros(1)}).lower(dialects["bare"].target())
-    from vyre_foundation.ir.walk import program_expressions
-
     assert len(program_expressions(lowered.kernels[0].program)) < size
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_the_lesser_and_the_greater_of_floats_have_two_selects(op, dialects, case):
+    """Compilers take exponential time for long chains of three nested ones."""
+    with program("one", LANES) as p:
+        a, b = p.read("a", f32, LANES), p.read("b", f32, LANES)
+        i = p.local_id(0)
+        p.write("out", f32, LANES)[i] = apply(op, a[i], b[i])
+    kernel = case(p.build(), {"a": np.zeros(LANES), "b": np.zeros(LANES)}).lower(dialects["full"].target()).kernels[0]
+    chosen = [node for node in program_expressions(kernel.program) if isinstance(node, Select)]
+    nested = [node for node in chosen if any(arm in chosen for arm in node.args[1:])]
+    assert len(nested) <= 2  # one around all makes a NaN canonical
 
 
 def test_division_by_what_cannot_be_zero_has_no_guard(dialects, case):
