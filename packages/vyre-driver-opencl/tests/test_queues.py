@@ -79,7 +79,7 @@ def test_work_that_may_take_long_can_be_interrupted(backend: VyreBackend) -> Non
     source = p.build()
     for _ in range(8):
         backend.dispatch(source, [np.array([5], np.uint32), np.zeros(1, np.uint32)], DispatchConfig(timeout=60))
-    kept = next(k for k in backend._dispatcher.launch_cache._entries.values() if k.request.program is source)  # type: ignore[attr-defined]
+    kept = next(k for k in backend._dispatcher.launch_cache.entries.values() if k.request.program is source)  # type: ignore[attr-defined]
     assert kept.queue == 1
 
 

@@ -146,12 +146,11 @@ def test_many_launches_over_resident_memory_decide_nothing_again(engine: Engine)
         assert (after["plans"] - before["plans"], after["prepares"] - before["prepares"]) == (prepared, prepared)
     launches = pipeline._dispatcher.launch_cache
     e.backend.free_resident(threes[0][0])
-    assert len(launches.resident) == sum(threes[0][0] not in three for three in threes)
+    assert len(launches.entries) == sum(threes[0][0] not in three for three in threes)
     del threes, three
     for resource in resources[1:]:
         e.backend.free_resident(resource)
-    assert not launches.resident
-    assert not launches._entries
+    assert not launches.entries
     assert not launches._over
 
 
@@ -168,7 +167,7 @@ def test_of_many_launches_an_eighth_is_given_up(engine: Engine, monkeypatch: pyt
 
 
 def test_little_memory_is_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_cache, "MAX_KEPT_BYTES", 3 * 4 * 4)
+    monkeypatch.setattr(launch_cache, "MAX_CACHED_BYTES", 3 * 4 * 4)
     e, source = engine(add), adding()
     e.backend.dispatch(source, [A[:3], B[:3]])
     e.backend.dispatch(source, [A[:1], B[:1]])

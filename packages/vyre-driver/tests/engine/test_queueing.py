@@ -124,7 +124,7 @@ def test_a_changed_verdict_prepares_the_launch_again(wide: SimpleNamespace, monk
 def test_one_queue_is_never_timed(engine: Engine) -> None:
     e = engine(double)
     e.backend.dispatch(doubling(), [np.arange(8, dtype=np.uint32)])
-    (kept,) = e.backend._dispatcher.launch_cache._entries.values()
+    (kept,) = e.backend._dispatcher.launch_cache.entries.values()
     assert kept.choice is None
 
 

@@ -16,7 +16,7 @@ from vyre_foundation.ops import OPS
 
 Right = Callable[..., Any]
 OF = "vyre_driver.engine.device:PipelineCacheIdentity.of"
-REQUEST = "vyre_driver.engine.launch_cache:LaunchRequest.of"
+KEY = "vyre_driver.engine.launch_cache:LaunchKey"
 
 
 def _zeroed(node: Expr) -> Expr:
@@ -41,29 +41,39 @@ def keyed(by: Callable[[Program], str]) -> Callable[[Right], Right]:
     return wrap
 
 
-def _shaped(**forgotten: Any) -> Callable[[Right], Right]:
-    """Prepared launches are found by the program's contents, without some part of their shape."""
+def _keyed(**forgotten: Any) -> Callable[[Right], Right]:
+    """Prepared launches are found by the program's contents, without some part of their key."""
 
     def wrap(right: Right) -> Right:
-        def of(*operands: Any) -> Any:
-            request = right(*operands)
-            shape = request.shape._replace(program=hash(request.program.fingerprint()), **forgotten)
-            return request._replace(shape=shape)
+        def of(program: Program, inputs: Any, config: Any) -> Any:
+            key = right(program, inputs, config)
+            return key._replace(program=hash(program.fingerprint()), **forgotten)
 
         return of
 
     return wrap
 
 
+def _first_grid(right: Right) -> Right:
+    """The grid that an input brings is that of the first dispatch of the program."""
+    grids: dict[str, Any] = {}
+
+    def with_grid(key: Any, program: Program, inputs: Any, config: Any) -> Any:
+        found = right(key, program, inputs, config)
+        return found._replace(indirect_grid=grids.setdefault(program.fingerprint(), found.indirect_grid))
+
+    return with_grid
+
+
 def _remembered(right: Right) -> Right:
     """What a program gave is given again, if the inputs have the same lengths."""
     results: dict[tuple[Any, ...], Any] = {}
 
-    def dispatch(dispatcher: Any, program: Program, inputs: Any, config: Any, form: Any) -> Any:
-        lengths = tuple(memoryview(given).nbytes for given in inputs)
-        key = (program.fingerprint(), lengths, config.launch_shape, form)
+    def dispatch(dispatcher: Any, program: Program, inputs: Any, config: Any, form: Any, *rest: Any) -> Any:
+        lengths = tuple(given.nbytes for given in inputs)
+        key = (program.fingerprint(), lengths, config.launch_shape, form, len(rest))
         if key not in results:
-            results[key] = right(dispatcher, program, inputs, config, form)
+            results[key] = right(dispatcher, program, inputs, config, form, *rest)
         return results[key]
 
     return dispatch
@@ -86,11 +96,11 @@ FAULTS = (
     _fault("key-workgroup", "the key of compiled code leaves out the workgroup size",
            on_engine(OF, keyed(_of_size_one)), "memory:sizes"),
     _fault("shape-lengths", "a prepared launch is used for inputs of any length",
-           on_engine(REQUEST, _shaped(byte_lengths=())), "memory:sizes memory:*"),
+           on_engine(f"{KEY}.of", _keyed(byte_lengths=())), "memory:sizes memory:*"),
     _fault("shape-config", "a prepared launch is used for any grid and any number of iterations",
-           on_engine(REQUEST, _shaped(config=())), "ids:* iterations:*"),
+           on_engine(f"{KEY}.of", _keyed(config=())), "ids:* iterations:*"),
     _fault("shape-indirect", "a prepared launch is used for any indirect grid",
-           on_engine(REQUEST, _shaped(indirect_grid=None)), "indirect:*"),
+           on_engine(f"{KEY}.with_grid", _first_grid), "indirect:*"),
     _fault("results-kept", "results are remembered by the lengths of inputs",
            on_engine("vyre_driver.engine.dispatcher:Dispatcher._dispatch", _remembered),
            "traps:* memory:sizes literals:cached"),

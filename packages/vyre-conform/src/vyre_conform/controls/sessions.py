@@ -44,7 +44,7 @@ def _first_resolved(right: Right) -> Right:
     known: dict[int, Any] = {}
 
     def resolve(run: Any, step: Any) -> Any:
-        if id(step) in known and known[id(step)][1].is_live:
+        if id(step) in known and known[id(step)][1] in run.launch_cache.entries.values():
             run.enter(known[id(step)][1])
         else:
             known[id(step)] = step, right(run, step)

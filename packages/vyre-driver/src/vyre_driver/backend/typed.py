@@ -170,7 +170,9 @@ def _model(program: Program, buffer: Buffer) -> str:
 def require_whole_elements(program: Program) -> None:
     """Refuse a program with an output range that cuts an element: an array cannot show it."""
     for buffer in program.outputs:
-        start, stop = buffer.output_range or (0, 0)
+        if buffer.output_range is None:
+            continue
+        start, stop = buffer.output_range
         if start % buffer.dtype.size or stop % buffer.dtype.size:
             needed = f"an output range of whole elements of {buffer.dtype}"
             fix = "dispatch bytes instead of arrays, or widen the range"

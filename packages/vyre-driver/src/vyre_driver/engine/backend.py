@@ -113,7 +113,8 @@ class EnginePipeline(CompiledPipeline):
         return self._dispatcher.dispatch_borrowed_timed(self._program, inputs, chosen)
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
-        return self._dispatcher.dispatch_arrays(self._program, arrays, pipeline_config(self._config, config))
+        chosen = self._config if config is None else pipeline_config(self._config, config)
+        return self._dispatcher.dispatch_arrays(self._program, arrays, chosen)
 
     def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
         self._dispatcher.dispatch_borrowed_into(self._program, inputs, pipeline_config(self._config, config), outputs)

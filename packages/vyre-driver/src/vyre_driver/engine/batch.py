@@ -9,8 +9,9 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import PreparedLaunch
-from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache, LaunchRequest, deadline_of
+from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache, deadline_of
 from vyre_driver.engine.transfer import Form, OutputViews, Targets, targets
+from vyre_driver.plan.lengths import bind_inputs
 
 MAX_IN_FLIGHT = 64
 MAX_BYTES_IN_FLIGHT = 16 * 2**20
@@ -56,13 +57,15 @@ class Batch:
 
     def _begin(self, device: Device, inputs: Inputs, output_buffers: OutputViews | None) -> None:
         launches = self._launch_cache
-        cached, views, deadline = self._cached(device, inputs)
-        is_to_be_timed = cached.choice is not None and cached.again is None and cached not in self._timed
+        views = bind_inputs(self._program, inputs)
+        deadline = deadline_of(self._config, self._backend)
+        cached = launches.find(device, self._program, views, self._config, deadline)
+        is_to_be_timed = cached.choice is not None and not cached.is_settled and cached not in self._timed
         is_never_in_flight = output_buffers is None and device.works_at_once(cached.queue)
         goes_alone = deadline is not None or is_to_be_timed or is_never_in_flight
         if goes_alone or not isinstance(cached.launch, PreparedLaunch):
             self._timed.add(cached)
-            outputs = launches.run(device, cached, views, deadline, Form.BYTES, timed=False)
+            outputs = launches.run(device, cached, views, deadline, Form.BYTES)
             self._submitted.append(Submitted(cached, None, outputs=outputs))
             return
         if cached in self._held:
@@ -75,15 +78,6 @@ class Batch:
         event = launches.begin(device, cached, launch, views, None, wanted)
         self._bytes += cached.bytes_each
         self._submitted.append(Submitted(cached, launch, event, wanted))
-
-    def _cached(self, device: Device, inputs: Inputs) -> tuple[CachedLaunch, Sequence[Any], Any]:
-        recent = self._launch_cache.recent.get(id(self._program))
-        if recent is not None and recent.config == self._config:
-            views = recent.views(inputs)
-            if views is not None:
-                return recent.cached, views, None
-        request = LaunchRequest.of(self._program, inputs, self._config, self._backend)
-        return self._launch_cache.get(device, request), request.inputs, deadline_of(self._config, self._backend)
 
     def _completed(self, device: Device) -> list[Any]:
         """Wait for all that are in flight: their outputs."""

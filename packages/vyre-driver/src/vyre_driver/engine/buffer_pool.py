@@ -61,7 +61,7 @@ MAX_POOLED = 3
 class PooledBuffer:
     """`size` bytes of host memory that a device works in: `bytes` for the engine, `result` for the caller."""
 
-    __slots__ = ("_dtype", "_memory", "_result", "allocation", "bytes", "memory")
+    __slots__ = ("_dtype", "_memory", "allocation", "bytes", "last", "memory")
 
     def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
         whole = max(1, size)
@@ -70,17 +70,13 @@ class PooledBuffer:
         self.allocation: Allocation = device.adopt(contents)
         self.memory = self.allocation.memory
         self._memory, self._dtype = self.bytes.data, dtype
-        self._result: ref[npt.NDArray[Any]] | None = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the last result, or a view of it, is alive."""
-        return self._result is not None and self._result() is not None
+        self.last: ref[npt.NDArray[Any]] | None = None
+        """The last result, alive for as long as it or a view of it is."""
 
     def result(self) -> npt.NDArray[Any]:
         """The contents, of the output's type. Views of the array refer to it, since another object owns its memory."""
         array = np.frombuffer(self._memory, self._dtype)
-        self._result = ref(array)
+        self.last = ref(array)
         return array
 
 
@@ -100,7 +96,7 @@ class BufferPool:
     def take(self) -> PooledBuffer:
         """A buffer without a live result, its contents unspecified."""
         for buffer in self._buffers:
-            if not buffer.is_held:
+            if buffer.last is None or buffer.last() is None:
                 return buffer
         while len(self._buffers) >= MAX_POOLED:
             self._device.free((self._buffers.pop(0).allocation,))

@@ -16,30 +16,18 @@ import numpy as np
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pending import ReadyPending
 from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import (
-    Inputs,
-    OutputBuffers,
-    Outputs,
-    TimedDispatchResult,
-    replace_output_buffers_preserving_slots,
-)
+from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.batch import Batch
 from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import EmptyLaunch
-from vyre_driver.engine.launch_cache import (
-    CachedLaunch,
-    LaunchCache,
-    LaunchRequest,
-    Recent,
-    deadline_of,
-    resident_request,
-)
+from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch
+from vyre_driver.engine.launch_cache import LaunchCache, LaunchKey, deadline_of, resident_request
 from vyre_driver.engine.pending import PendingLaunch
 from vyre_driver.engine.session import Session
-from vyre_driver.engine.transfer import ARRAYS, BYTES, Form, OutputViews, Targets, fill_output_buffers, writable_outputs
+from vyre_driver.engine.transfer import ARRAYS, BYTES, Form, OutputViews, fill_output_buffers, targets, writable_outputs
 from vyre_driver.errors import DeviceLost, StaleHandle
+from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -48,9 +36,6 @@ if TYPE_CHECKING:
 
 SMALL = 2**16
 """Bytes of all outputs of a dispatch."""
-LastResident = tuple[tuple[int, ...], Program, DispatchConfig, CachedLaunch]
-"""Of the last dispatch over resident memory: the identities of its handles, program and configuration, and what is kept
-of it. Handles themselves are not kept: their last reference ends their memory, and with it whatever is kept here."""
 
 
 class Dispatcher:
@@ -69,51 +54,31 @@ class Dispatcher:
     ) -> None:
         self._backend, self._session, self._expected = backend, session, expected
         self.launch_cache = LaunchCache(backend, session, persistent)
-        self._recent, self._resident = self.launch_cache.recent, self.launch_cache.resident
-        self._last_resident: LastResident | None = None
 
     # ── from host memory to host memory ──────────────────────────────────────────────────────────────────────────────
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig) -> Outputs:
         """One dispatch from bytes to bytes; whatever fails, nothing of it stays on the device."""
-        recent = self._recent.get(id(program))
-        if recent is not None and (recent.config is config or recent.config == config):
-            views = recent.views(inputs)
-            if views is not None:
-                outputs = self._again(recent.cached, views, BYTES)
-                if outputs is not None:
-                    return outputs
-        return self._dispatch(program, inputs, config, BYTES)
+        outputs: Outputs = self._dispatch(program, _contiguous(program, inputs), config, BYTES)
+        return outputs
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig
     ) -> dict[str, Array]:
         """The same from arrays by name to arrays by name."""
-        recent = self._recent.get(id(program))
-        if recent is not None and (recent.config is config or recent.config == config):
-            given = recent.arrays(arrays)
-            if given is not None:
-                outputs = self._again(recent.cached, given, ARRAYS)
-                if outputs is not None:
-                    names = recent.names
-                    if len(names) == 1:
-                        return shaped(program, arrays, {names[0]: outputs[0]})
-                    return shaped(program, arrays, dict(zip(names, outputs, strict=True)))
         require_whole_elements(program)
-        outputs = self._dispatch(program, ordered_inputs(program, arrays), config, ARRAYS)
-        return shaped(program, arrays, {b.name: array for b, array in zip(program.outputs, outputs, strict=True)})
+        outputs = self._dispatch(program, _typed(program, arrays), config, ARRAYS)
+        named = {}
+        for buffer, array in zip(program.outputs, outputs, strict=True):
+            named[buffer.name] = array
+        return shaped(program, arrays, named)
 
     dispatch_borrowed = dispatch
 
     def dispatch_borrowed_timed(self, program: Program, inputs: Inputs, config: DispatchConfig) -> TimedDispatchResult:
         """The same from bytes to bytes, with times, also the device's."""
-        request = LaunchRequest.of(program, inputs, config, self._backend)
-        with self._session.locked(request.deadline, self._expected) as device:
-            cached = self.launch_cache.get(device, request)
-            result: TimedDispatchResult = self.launch_cache.run(
-                device, cached, request.inputs, request.deadline, BYTES, timed=True
-            )
-            return result
+        result: TimedDispatchResult = self._dispatch(program, _contiguous(program, inputs), config, BYTES, timed=True)
+        return result
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, output_buffers: OutputBuffers
@@ -122,24 +87,9 @@ class Dispatcher:
 
         Outputs that are small are copied: that takes less than finding out whether a buffer can be used.
         """
-        recent = self._recent.get(id(program))
-        if recent is not None and recent.output_bytes <= SMALL:
-            replace_output_buffers_preserving_slots(output_buffers, self.dispatch(program, inputs, config))
-        elif recent is None or not self._again_into(recent, inputs, config, output_buffers):
-            self.dispatch_batched_into(program, [inputs], config, [output_buffers])
-
-    def _again_into(
-        self, recent: Recent, inputs: Inputs, config: DispatchConfig, output_buffers: OutputBuffers
-    ) -> bool:
-        """The same where it looks like the dispatch before; False if it does not."""
-        views = recent.views(inputs) if recent.config is config or recent.config == config else None
-        targets = None if views is None else recent.targets(views, output_buffers)
-        if views is None or targets is None:
-            return False
-        outputs = self._again(recent.cached, views, BYTES, targets)
-        if outputs is not None:
-            fill_output_buffers(output_buffers, outputs)
-        return outputs is not None
+        views = writable_outputs(output_buffers)
+        outputs = self._dispatch(program, _contiguous(program, inputs), config, BYTES, views)
+        fill_output_buffers(output_buffers, outputs)
 
     def dispatch_batched(self, program: Program, batch: Sequence[Inputs], config: DispatchConfig) -> list[Outputs]:
         """Several dispatches in order, which are in flight together: the host waits once for many."""
@@ -175,98 +125,113 @@ class Dispatcher:
     def _submit(
         self, program: Program, inputs: Inputs, config: DispatchConfig, *, is_borrowed: bool
     ) -> PendingDispatch:
-        request = LaunchRequest.of(program, inputs, config, self._backend)
-        with self._session.locked(request.deadline, self._expected) as device:
-            cached = self.launch_cache.get(device, request)
+        given: Sequence[Any] = bind_inputs(program, inputs)
+        deadline = deadline_of(config, self._backend)
+        with self._session.locked(deadline, self._expected) as device:
+            cached = self.launch_cache.find(device, program, given, config, deadline)
             if isinstance(cached.launch, EmptyLaunch):
-                outputs = self.launch_cache.run(device, cached, request.inputs, None, BYTES, timed=False)
-                return ReadyPending(outputs)
-            given = request.inputs
+                return ReadyPending(self.launch_cache.run(device, cached, given, None, BYTES))
             if is_borrowed and device.port.shares_host_memory:
                 given = [np.frombuffer(view, np.uint8).copy().data for view in given]
             launch = self.launch_cache.another(device, cached)
-            event = self.launch_cache.begin(device, cached, launch, given, request.deadline, is_awaited_alone=True)
-            return PendingLaunch(
-                self._session, self.launch_cache, cached, launch, event, request._replace(inputs=given)
-            )
+            event = self.launch_cache.begin(device, cached, launch, given, deadline, is_awaited_alone=True)
+            return PendingLaunch(self._session, self.launch_cache, cached, launch, event, given, deadline)
 
     # ── over resident memory ─────────────────────────────────────────────────────────────────────────────────────────
 
     def dispatch_resident(self, program: Program, resources: Sequence[Resource], config: DispatchConfig) -> None:
         """One dispatch over memory that stays on the device."""
-        given, last = tuple(map(id, resources)), self._last_resident
-        if last is not None and last[2] is config and last[1] is program and last[0] == given:
-            cached: CachedLaunch | None = last[3]
-        else:
-            cached = self._resident.get((id(program), given))
-            if cached is not None and cached.request.config != config:
-                cached = None
-        if cached is not None and self._again(cached, (), BYTES) is not None:
-            self._last_resident = given, program, config, cached
-            return
-        self._over_residents(program, resources, config, timed=False)
+        self._over_residents(program, resources, config)
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig
     ) -> TimedDispatchResult:
         """The same with times."""
-        result: TimedDispatchResult = self._over_residents(program, resources, config, timed=True)
+        result: TimedDispatchResult = self._over_residents(program, resources, config, True)
         return result
 
     def _over_residents(
-        self, program: Program, resources: Sequence[Resource], config: DispatchConfig, *, timed: bool
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig, timed: bool = False
     ) -> Any:
-        deadline = deadline_of(config, self._backend)
-        with self._session.locked(deadline, self._expected) as device:
-            request = resident_request(device, program, resources, config, deadline)
-            cached = self.launch_cache.get(device, request)
-            result = self.launch_cache.run(device, cached, (), deadline, BYTES, timed=timed)
-            is_known = all(map(device.residents.is_handle, resources))  # the identity of a copy says nothing later
-            if is_known and deadline is None and request.shape.indirect_grid is None:
-                key = id(program), tuple(map(id, resources))
-                self._resident[key] = cached
-                cached.known_as.add(key)
-            return result
+        deadline = None if config.timeout is None else deadline_of(config, self._backend)
+        session, cache = self._session, self.launch_cache
+        device = session.enter(deadline, self._expected)
+        try:
+            cached = cache.entries.get(LaunchKey.over(program, resources, config))
+            if cached is None:
+                cached = cache.get(device, resident_request(device, program, resources, config, deadline))
+            return cache.run(device, cached, (), deadline, BYTES, None, timed)
+        except DeviceLost as error:
+            session.lost = error
+            raise
+        finally:
+            session.leave()
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
         """End it: everything is freed, and later dispatches are refused."""
         self.launch_cache.is_closed = True
-        self._recent.clear()
-        self._resident.clear()
-        self._last_resident = None
         with suppress(StaleHandle, DeviceLost), self._session.locked(expected=self._expected) as device:
             self.launch_cache.release(device)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig, form: Form) -> list[Any]:
-        request = LaunchRequest.of(program, inputs, config, self._backend)
-        with self._session.locked(request.deadline, self._expected) as device:
-            cached = self.launch_cache.get(device, request)
-            outputs: list[Any] = self.launch_cache.run(
-                device, cached, request.inputs, request.deadline, form, timed=False
-            )
-            return outputs
+    def _dispatch(
+        self,
+        program: Program,
+        inputs: Sequence[Any],
+        config: DispatchConfig,
+        form: Form,
+        output_buffers: OutputViews | None = None,
+        timed: bool = False,
+    ) -> Any:
+        """One dispatch over contiguous inputs; with `output_buffers`, None for each output that is in its buffer."""
+        deadline = None if config.timeout is None else deadline_of(config, self._backend)
+        session, cache = self._session, self.launch_cache
+        device = session.enter(deadline, self._expected)
+        try:
+            cached = cache.entries.get(LaunchKey.of(program, inputs, config))
+            if cached is None:
+                cached = cache.find(device, program, inputs, config, deadline)
+            wanted = None
+            if output_buffers is not None and cached.output_bytes > SMALL and isinstance(cached.launch, PreparedLaunch):
+                wanted = targets(cached.launch, inputs, output_buffers)
+            return cache.run(device, cached, inputs, deadline, form, wanted, timed)
+        except DeviceLost as error:
+            session.lost = error
+            raise
+        finally:
+            session.leave()
 
-    def _again(
-        self, cached: CachedLaunch, inputs: Sequence[Any], form: Form, targets: Targets | None = None
-    ) -> list[Any] | None:
-        """A dispatch like the last one. None if there is more to do, such as to time it, or to prepare it again."""
-        session, device = self._session, cached.device
-        with session.lock_after_backoff() if session.is_busy or session.queued else session.lock:
-            run = cached.again
-            if run is None or session.device is not device or session.lost or device.abandoned or device.dropped:
-                return None
-            session.is_busy = True
-            try:
-                outputs = run(inputs, form) if targets is None else cached.prepared.run_into(inputs, targets)
-            except BaseException as error:
-                self.launch_cache.failed(device, cached, error)
-                raise
-            finally:
-                session.is_busy = False
-            counters = device.counters
-            counters.dispatches = cached.used = counters.dispatches + 1
-            return outputs
+
+def _contiguous(program: Program, inputs: Inputs) -> Sequence[Any]:
+    """The inputs in binding order as contiguous buffers: arrays as they are, other buffers as bytes."""
+    for given in inputs:
+        if (
+            type(given) is not np.ndarray
+            or not given.nbytes
+            or not given.flags.c_contiguous
+            or given.dtype.isbuiltin != 1
+            or given.dtype.hasobject
+        ):
+            return bind_inputs(program, inputs)
+    return inputs if len(inputs) == len(program.inputs) else bind_inputs(program, inputs)
+
+
+def _typed(program: Program, arrays: Mapping[str, object]) -> Sequence[Any]:
+    """The inputs in binding order as contiguous arrays: those of the declared types as they are, others as bytes."""
+    if type(arrays) is not dict:
+        return ordered_inputs(program, arrays)
+    found = []
+    for buffer in program.inputs:
+        array = arrays.get(buffer.name)
+        if (
+            type(array) is not np.ndarray
+            or array.dtype is not buffer.dtype.numpy
+            or not array.nbytes
+            or not array.flags.c_contiguous
+        ):
+            return ordered_inputs(program, arrays)
+        found.append(array)
+    return found if len(found) == len(arrays) else ordered_inputs(program, arrays)

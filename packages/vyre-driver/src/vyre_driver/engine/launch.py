@@ -56,10 +56,6 @@ def _origins(program: Program, tag: str) -> tuple[Origin, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-Again = Callable[[Sequence[Any], Form], list[Any]]
-"""A dispatch like the one before: its inputs, and what its outputs are given as."""
-
-
 class Runnable(Protocol):
     """What the dispatcher keeps for one shape of one program. `deadline` is None without a timeout."""
 
@@ -67,15 +63,13 @@ class Runnable(Protocol):
     def owned(self) -> tuple[Allocation, ...]:
         """Device memory that it holds between dispatches."""
 
-    def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
-        """One dispatch: the outputs."""
+    def run(
+        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, targets: Targets | None = None
+    ) -> list[Any]:
+        """One dispatch: the outputs; None for those that are in their target."""
 
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
         """The same with times, also the device's."""
-
-    @property
-    def again(self) -> Again:
-        """`run` without a timeout, in as few calls as can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,9 @@ class EmptyLaunch:
     def owned(self) -> tuple[Allocation, ...]:
         return ()
 
-    def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
+    def run(
+        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, targets: Targets | None = None
+    ) -> list[Any]:
         given = dict(zip(self.plan.inputs, inputs, strict=True))
         outputs: list[Any] = []
         for layout, buffer in zip(self.plan.outputs, self.plan.program.outputs, strict=True):
@@ -103,10 +99,6 @@ class EmptyLaunch:
         started = time.perf_counter_ns()
         outputs = self.run(inputs, deadline, form)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
-
-    @property
-    def again(self) -> Again:
-        return lambda inputs, form: self.run(inputs, None, form)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,10 +126,12 @@ class PreparedLaunch:
     def owned(self) -> tuple[Allocation, ...]:
         return self.transfer.owned
 
-    def run(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> list[Any]:
+    def run(
+        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, targets: Targets | None = None
+    ) -> list[Any]:
         transfer, once = self.transfer, self.once
         if once is not None and deadline is None:
-            values = transfer.begin(inputs)
+            values = transfer.begin(inputs, targets) if transfer.moves else ()
             if self.traps is not None:
                 self.arm()
             once(values)
@@ -145,41 +139,12 @@ class PreparedLaunch:
             counters.launches += 1
             counters.waits += 1
         else:
-            self._wait(self.begin(inputs, deadline), deadline)
+            self._wait(self.begin(inputs, deadline, targets), deadline)
         if self.traps is not None:
             self.raise_trap()
-        return transfer.results(form)
-
-    @property
-    def again(self) -> Again:
-        once, transfer = self.once, self.transfer
-        if once is None or self.traps is not None:
-            return lambda inputs, form: self.run(inputs, None, form)
-        counters, begin, results = self.device.counters, transfer.begin, transfer.results
-
-        def again(inputs: Sequence[Any], form: Form) -> list[Any]:
-            once(begin(inputs))
-            counters.launches += 1
-            counters.waits += 1
-            return results(form)
-
-        def again_over_residents(inputs: Sequence[Any], form: Form) -> list[Any]:
-            once(())
-            counters.launches += 1
-            counters.waits += 1
-            return []
-
-        return again if transfer.moves else again_over_residents
-
-    def run_into(self, inputs: Sequence[Any], targets: Targets) -> list[memoryview | None]:
-        """A dispatch that cannot trap, with outputs in memory of the caller where that can be: None for those."""
-        if self.once is None:
-            self._wait(self.enqueue(inputs, None, targets, Backlog(self.device)), None)
-        else:
-            self.once(self.transfer.begin(inputs, targets))
-            self.device.counters.launches += 1
-            self.device.counters.waits += 1
-        return self.transfer.results_into(targets)
+        if targets is not None:
+            return transfer.results_into(targets)
+        return transfer.results(form) if transfer.moves else []
 
     def begin(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
         """Enqueue everything without waiting: the last event, None if there was nothing to launch."""

@@ -20,6 +20,7 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from vyre_driver.errors import BackendError, DispatchFailed, DispatchTimeout
 if TYPE_CHECKING:
     from vyre_driver.engine.device import Device
     from vyre_driver.engine.launch import PreparedLaunch
-    from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache, LaunchRequest
+    from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache
     from vyre_driver.engine.session import Session
 
 
@@ -253,16 +254,12 @@ class PendingLaunch(PendingDispatch):
         cached: CachedLaunch,
         launch: PreparedLaunch,
         event: Any,
-        request: LaunchRequest,
+        inputs: Sequence[Any],
+        deadline: Deadline | None,
     ) -> None:
-        self._session, self._launch_cache, self._cached, self._launch, self._event = (
-            session,
-            launches,
-            cached,
-            launch,
-            event,
-        )
-        self._inputs, self._deadline = request.inputs, request.deadline
+        self._session, self._launch_cache, self._cached = session, launches, cached
+        self._launch, self._event = launch, event
+        self._inputs, self._deadline = inputs, deadline
         self._outcome: Outputs | BackendError | None = None
         self._dropped = weakref.finalize(self, cached.device.abandon, launch.owned)
         self._dropped.atexit = False

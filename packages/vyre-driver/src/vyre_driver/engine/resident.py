@@ -113,10 +113,10 @@ class Residents:
             raise self._stale(resource)
         return found[2]
 
-    def is_handle(self, resource: Resource) -> bool:
-        """Whether this is the object that `allocate` or `wrap` gave, not a copy of it."""
-        found = self._live.get(resource.id)
-        return found is not None and found[0]() is resource
+    def handle(self, resource: Resource) -> Resource | None:
+        """The handle that `allocate` or `wrap` gave, where `resource` may be a copy of it. It is alive, and `find` has
+        checked the copy."""
+        return self._live[resource.id][0]()
 
     def free(self, resource: Resource) -> None:
         """End the handle's life; the port keeps the memory for as long as work in flight uses it."""

@@ -17,11 +17,11 @@ from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import PreparedLaunch
 from vyre_driver.engine.launch_cache import (
-    MAX_KEPT_BYTES,
+    MAX_CACHED_BYTES,
     CachedLaunch,
     LaunchCache,
+    LaunchKey,
     LaunchRequest,
-    Shape,
     resident_request,
 )
 from vyre_driver.engine.pending import Backlog
@@ -76,7 +76,7 @@ class LaunchTemplate:
     def _over(self, request: LaunchRequest) -> PreparedLaunch:
         base, places = self.cached.prepared, request.places
         assert places is not None
-        if request.shape.resources == self.cached.request.shape.resources:
+        if request.resources == self.cached.request.resources:
             return base
         require_places(self.cached.plan, places)
         device, traps = base.device, None
@@ -154,7 +154,7 @@ class Sequences:
     def __init__(self, session: Session, launches: LaunchCache) -> None:
         self._session, self._launch_cache = session, launches
         self._entries: dict[Key, CachedSequence] = {}
-        self._templates: dict[Shape, LaunchTemplate] = {}
+        self._templates: dict[LaunchKey, LaunchTemplate] = {}
 
     def run(self, prefix: Steps, repeated: Steps, repetitions: int, ranges: Ranges, targets: Targets) -> None:
         """SequenceRun `prefix` once and `repeated` that many times, wait, and read the ranges."""
@@ -219,7 +219,7 @@ class Sequences:
         steps = sum(sequence.steps for sequence in self._entries.values())
         held = sum(template.bytes_held for template in self._templates.values())
         held += sum(allocation.size for sequence in self._entries.values() for allocation in sequence.owned)
-        while len(self._entries) > 1 and (steps > MAX_STEPS or held > MAX_KEPT_BYTES):
+        while len(self._entries) > 1 and (steps > MAX_STEPS or held > MAX_CACHED_BYTES):
             oldest = next(iter(self._entries))
             steps -= self._entries[oldest].steps
             held -= self._drop(device, [oldest])
@@ -242,8 +242,8 @@ class Sequences:
             template.holds -= 1
             if not template.holds:
                 freed += template.bytes_held
-                shape = template.cached.request.shape
-                del self._templates[_common(shape, shape.queue)]
+                request = template.cached.request
+                del self._templates[_common(request, request.key.queue)]
                 device.free(template.cached.owned)
         return freed
 
@@ -252,19 +252,19 @@ class Sequences:
     def _made(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
         fixed = {id(step): step for step in chain(prefix, repeated) if not _is_dynamic(step)}
         used: dict[LaunchTemplate, None] = {}
-        bound: dict[Shape, PreparedLaunch] = {}
+        bound: dict[LaunchKey, PreparedLaunch] = {}
         try:
             requests = {identity: _request(device, step, None) for identity, step in fixed.items()}
             queue = _queue(device, requests.values()) if len(device.profile.queues) > 1 else None
             for request in requests.values():
-                if request.shape not in bound:
-                    bound[request.shape] = self._template(device, request, queue, used).over(request)
+                if request.key not in bound:
+                    bound[request.key] = self._template(device, request, queue, used).over(request)
         except BaseException:
             device.counters.failures += 1
             device.free(_owned(bound.values(), used))
             self._leave(device, used)
             raise
-        launches = {identity: bound[request.shape] for identity, request in requests.items()}
+        launches = {identity: bound[request.key] for identity, request in requests.items()}
         first, second = (Segments([launches.get(id(step)) for step in steps]) for steps in (prefix, repeated))
         return CachedSequence(
             first,
@@ -281,11 +281,11 @@ class Sequences:
         self, device: Device, request: LaunchRequest, queue: int | None, used: dict[LaunchTemplate, None]
     ) -> LaunchTemplate:
         """The template for a request, made if no sequence has it. It is held for those that have `used` it."""
-        shape = _common(request.shape, queue)
-        template = self._templates.get(shape)
+        key = _common(request, queue)
+        template = self._templates.get(key)
         if template is None:
-            asked = request._replace(shape=request.shape._replace(queue=queue))
-            template = self._templates[shape] = LaunchTemplate(self._launch_cache.make(device, asked))
+            asked = request._replace(key=request.key._replace(queue=queue))
+            template = self._templates[key] = LaunchTemplate(self._launch_cache.make(device, asked))
         if template not in used:
             template.holds += 1
             used[template] = None
@@ -321,7 +321,7 @@ class SequenceRun:
     end, and their records of traps are empty at its beginning."""
 
     def __init__(self, device: Device, launches: LaunchCache, sequence: CachedSequence) -> None:
-        self._device, self._cached, self._queue = device, launches, sequence.queue
+        self._device, self.launch_cache, self._queue = device, launches, sequence.queue
         self.launches: dict[CachedLaunch, None] = {}
 
     def enter(self, cached: CachedLaunch) -> None:
@@ -333,7 +333,7 @@ class SequenceRun:
 
     def resolve(self, step: ResidentDispatchStep) -> CachedLaunch:
         """The launch of a step whose grid the steps before it have made."""
-        cached = self._cached.get(self._device, _request(self._device, step, self._queue))
+        cached = self.launch_cache.get(self._device, _request(self._device, step, self._queue))
         self.enter(cached)
         return cached
 
@@ -354,19 +354,19 @@ def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> L
     return resident_request(device, step.program, step.resources, config, None, queue)
 
 
-def _common(shape: Shape, queue: int | None) -> Shape:
+def _common(request: LaunchRequest, queue: int | None) -> LaunchKey:
     """What is alike in launches that differ in their resources alone."""
-    return shape._replace(resources=(), queue=queue)
+    return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
 
 
 def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
     """One queue for all: they come one after another, so it would be waited for in between."""
-    alike: dict[Shape, list[LaunchRequest]] = {}
+    alike: dict[LaunchKey, list[LaunchRequest]] = {}
     for request in requests:
-        alike.setdefault(_common(request.shape, None), []).append(request)
+        alike.setdefault(_common(request, None), []).append(request)
     costs = []
     for first, *more in alike.values():
-        cost = estimate(plan_launch(first.program, first.shape.byte_lengths, first.config))
+        cost = estimate(plan_launch(first.program, first.byte_lengths, first.config))
         costs.append((cost, 1 + len(more)))
     if not costs:
         return 0

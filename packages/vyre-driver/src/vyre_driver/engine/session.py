@@ -16,6 +16,7 @@ from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHa
 from vyre_driver.pipeline.store import shared_store
 
 if TYPE_CHECKING:
+    from vyre_driver.engine.pending import WaitLimit
     from vyre_driver.engine.port import OpenPort
     from vyre_driver.observe.metrics import Counters
 
@@ -62,13 +63,23 @@ class DeviceCache(Protocol):
 class Session:
     """The thread that holds `lock` may ask for the device; the first one that does opens it.
 
-    `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy` is a hint that
-    somebody is in a short dispatch, `queued` has an entry for everybody who waits for the lock after some wait_limit.
-    `caches` are all that hold memory of the device.
+    `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy` is a hint that a
+    thread is in a dispatch, `queued` has an entry for each thread that waits for the lock after a backoff. `caches` are
+    all that hold memory of the device.
     """
 
     __slots__ = (
-        *("__weakref__", "_counters", "_open_port", "backend", "device", "caches", "is_busy", "is_shut_down"),
+        *(
+            "__weakref__",
+            "_counters",
+            "_limited",
+            "_open_port",
+            "backend",
+            "device",
+            "caches",
+            "is_busy",
+            "is_shut_down",
+        ),
         *("lock", "lost", "queued"),
     )
 
@@ -81,11 +92,63 @@ class Session:
         self.is_shut_down = False
         self.is_busy = False
         self.queued: list[None] = []
+        self._limited: WaitLimit | None = None
         _sessions.add(self)
 
-    @contextmanager
-    def lock_after_backoff(self) -> Iterator[None]:
-        """The lock for a short dispatch, while others want it too: sleep a little before queueing for it.
+    def enter(self, deadline: Deadline | None, expected: Device | None) -> Device:
+        """Lock the device for one dispatch, until `leave`. A hit in a launch cache costs as little as can be: what only
+        finished work used is released by calls that do more.
+        """
+        if deadline is not None:
+            self._acquire(deadline)
+        elif self.is_busy or self.queued:
+            self._acquire_after_backoff()
+        else:
+            self.lock.acquire()
+        try:
+            device = self.device
+            if (
+                device is None
+                or deadline is not None
+                or device.dropped
+                or device.abandoned
+                or self.lost is not None
+                or self.is_shut_down
+                or (expected is not device and expected is not None)
+            ):
+                device = self.require(expected)
+                self._limit_waits(device, deadline)
+        except BaseException as error:
+            if isinstance(error, DeviceLost):
+                self.lost = error
+            self.leave()
+            raise
+        self.is_busy = True
+        return device
+
+    def leave(self) -> None:
+        """Unlock the device. If another thread has shut the backend down meanwhile, close it."""
+        self.is_busy = False
+        if self._limited is not None:
+            self._limited.deadline = None
+            self._limited = None
+        if self.is_shut_down:
+            self._close()
+        self.lock.release()
+
+    def _limit_waits(self, device: Device, deadline: Deadline | None) -> None:
+        """Let the waits of the device end at the deadline, until `leave`."""
+        self._limited = device.port.wait_limit
+        self._limited.deadline = deadline
+
+    def _acquire(self, deadline: Deadline | None) -> None:
+        remaining = None if deadline is None else deadline.remaining()
+        if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
+            assert deadline is not None
+            raise deadline.passed("waiting for another dispatch")
+
+    def _acquire_after_backoff(self) -> None:
+        """Take the lock for a short dispatch while others want it too: sleep a little before queueing for it.
 
         A thread that queues for a lock is handed it when it is given back, also if it cannot run yet. If all queue,
         every dispatch waits for a switch of threads. A sleeping thread lets the others go on, for `LONGEST_BACKOFF`
@@ -100,10 +163,6 @@ class Session:
             self.lock.acquire()
         finally:
             self.queued.pop()
-        try:
-            yield
-        finally:
-            self.lock.release()
 
     def require(self, expected: Device | None = None, handle: str = "the pipeline") -> Device:
         """The open device, swept. `expected` is the one that `handle` was made for. The caller holds the lock."""
@@ -124,25 +183,16 @@ class Session:
         self, deadline: Deadline | None = None, expected: Device | None = None, handle: str = "the pipeline"
     ) -> Iterator[Device]:
         """The device under the lock, which is waited for no longer than the deadline allows; nor is anything else."""
-        remaining = None if deadline is None else deadline.remaining()
-        if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
-            assert deadline is not None
-            raise deadline.passed("waiting for another dispatch")
-        wait_limit = None
+        self._acquire(deadline)
         try:
             device = self.require(expected, handle)
-            wait_limit = device.port.wait_limit
-            wait_limit.deadline = deadline
+            self._limit_waits(device, deadline)
             yield device
         except DeviceLost as error:
             self.lost = error
             raise
         finally:
-            if wait_limit is not None:
-                wait_limit.deadline = None
-            if self.is_shut_down:  # by a thread that could not wait for this one
-                self._close()
-            self.lock.release()
+            self.leave()
 
     def forget_resource(self, device: Device, number: int) -> None:
         """End every launch over a resident resource that is about to be freed."""
