@@ -139,9 +139,9 @@ def _nothing(right: Right) -> Right:
 def _range_from_start(right: Right) -> Right:
     """What was there before is given from its start, also where the host wants another part."""
 
-    def run(launch: Any, inputs: Sequence[Any], deadline: Any, form: Any) -> list[Any]:
+    def run(launch: Any, inputs: Sequence[Any], *rest: Any) -> list[Any]:
         given: Mapping[str, Any] = dict(zip(launch.plan.inputs, inputs, strict=True))
-        outputs: list[Any] = right(launch, inputs, deadline, form)
+        outputs: list[Any] = right(launch, inputs, *rest)
         for layout, output in zip(launch.plan.outputs, outputs, strict=True):
             if layout.buffer in given and layout.size:
                 memoryview(output).cast("B")[:] = memoryview(given[layout.buffer]).cast("B")[: layout.size]
