@@ -148,7 +148,7 @@ def test_a_binary_that_cannot_be_taken_harms_nothing(engine: Engine, caplog: pyt
     one = engine(double, faults=[InjectedError("binary", DispatchFailed("no", backend="fake"))])
     assert one.backend.dispatch(doubling(), [X]) == DOUBLED
     assert counts(one, "failures", *COUNTS) == (0, 1, 0, 0)
-    assert "code is not kept" in caplog.text
+    assert "code is not stored" in caplog.text
 
 
 def test_a_port_without_binaries_compiles_in_every_process(engine: Engine) -> None:

@@ -108,7 +108,7 @@ def _compiled(device: Device, facts: Facts, config: DispatchConfig, queue: int, 
 
 
 def run_once(device: Device, program: Program, config: DispatchConfig, code: CompiledCode) -> None:
-    """Launch every kernel, whatever the order of a dispatch would be. What they trap or give is nobody's."""
+    """Launch every kernel once, in any order. Traps and outputs are discarded."""
     one = config.replace(grid_override=(1, 1, 1), max_output_bytes=None)
     sizes = least_lengths(program)
     prepared = bind(device, plan_launch(program, sizes, one), code, None)

@@ -120,16 +120,16 @@ class EnginePipeline(CompiledPipeline):
         self._dispatcher.dispatch_borrowed_into(self._program, inputs, pipeline_config(self._config, config), outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
-        """In flight together. A failure, a trap too, is that of the first that failed; those behind it may have run."""
+        """Pending together. A failure, also a trap, is that of the first that failed; later ones may have run."""
         return self._dispatcher.dispatch_batched(self._program, batch, pipeline_config(self._config, config))
 
     def dispatch_batched_into(
         self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
     ) -> None:
         chosen = pipeline_config(self._config, config)
-        slots = [*outputs[: len(batch)], *([] for _ in range(len(batch) - len(outputs)))]
-        self._dispatcher.dispatch_batched_into(self._program, batch, chosen, slots)
-        outputs[:] = slots
+        buffers = [*outputs[: len(batch)], *([] for _ in range(len(batch) - len(outputs)))]
+        self._dispatcher.dispatch_batched_into(self._program, batch, chosen, buffers)
+        outputs[:] = buffers
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
         chosen = pipeline_config(self._config, config)
@@ -152,7 +152,7 @@ class EnginePipeline(CompiledPipeline):
 class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     """A backend from a port. `open_port` is called at the first use that needs a device, and again by `try_recover`.
 
-    Dispatches of several threads take turns. Nothing of a dispatch that failed stays on the device.
+    Dispatches of several threads run one after the other. Nothing of a dispatch that failed stays on the device.
     """
 
     def __init__(self, id: str, open_port: OpenPort, *, version: str = "unspecified") -> None:
@@ -282,7 +282,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             return device.target_for(config)
 
     def session(self) -> AbstractContextManager[Device]:
-        """The open device, for as long as nobody else shall use it. Not part of the contract: for the engine's own."""
+        """Exclusive use of the open device. Not part of the contract: for the engine's own."""
         return self._session.locked()
 
     def spellings(self) -> tuple[TunedVariant, ...]:
@@ -301,7 +301,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             return found
 
     def natives(self, ulp_budget: int = 0) -> dict[str, tuple[Measured | None, NativeVerdict]]:
-        """The device's own elementary functions of f32 by op, what is known of each, and whether a budget takes it.
+        """The device's own elementary functions of f32 by op, what was measured of each, and whether a budget takes it.
 
         Not part of the contract: for people.
         """

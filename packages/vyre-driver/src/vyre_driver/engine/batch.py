@@ -1,4 +1,4 @@
-"""Many dispatches of one program that are in flight together: the host waits once for all that fit on the device."""
+"""Many pending dispatches of one program: the host waits once for all that fit on the device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BYTES_IN_FLIGHT = 16 * 2**20
 
 
 class Submitted(NamedTuple):
-    """One dispatch in flight, or one that ended before the next began: then it has no launch, but outputs."""
+    """One pending dispatch, or one that ended before the next began: then it has no launch, but outputs."""
 
     cached: CachedLaunch
     launch: PreparedLaunch | None
@@ -29,10 +29,10 @@ class Submitted(NamedTuple):
 
 
 class Batch:
-    """See the module. Each dispatch in flight has a launch of its own.
+    """See the module. Each pending dispatch has a launch of its own.
 
-    One by one go those that have a timeout, which counts for each; those that the calling thread runs, unless there are
-    output_buffers to write to; and the first of a launch that is still to be timed.
+    Dispatched alone are those with a timeout, which counts for each; those that the calling thread runs, unless there
+    are output buffers to write to; and the first of a launch that is still to be timed.
     """
 
     def __init__(self, backend: str, launches: LaunchCache, program: Any, config: DispatchConfig) -> None:
@@ -80,7 +80,7 @@ class Batch:
         self._submitted.append(Submitted(cached, launch, event, wanted))
 
     def _completed(self, device: Device) -> list[Any]:
-        """Wait for all that are in flight: their outputs."""
+        """Wait for all pending dispatches: their outputs."""
         self._wait(device)
         results = []
         while self._submitted:
@@ -124,7 +124,7 @@ class Batch:
         self._bytes = 0
 
     def _give_up(self, device: Device) -> None:
-        """Something failed: free what is still in flight, which the port keeps until that has ended."""
+        """Something failed: free what is still pending, which the port keeps until it has completed."""
         self._release()
         for submitted in self._submitted:
             if submitted.launch is submitted.cached.launch:

@@ -68,22 +68,22 @@ def bind(
     device: Device,
     plan: LaunchPlan,
     code: CompiledCode,
-    kept: dict[str, Allocation] | None,
+    persistent: dict[str, Allocation] | None,
     places: Mapping[str, Allocation] | None = None,
     longest: float = math.inf,
 ) -> PreparedLaunch:
-    """`plan` with memory on `device`. `kept` is a pipeline's persistent memory, which grows here; None: no pipeline.
+    """`plan` with memory on `device`. `persistent` is the memory of a pipeline, which grows here; None: no pipeline.
 
     `places` is the memory of the inputs and outputs, if they are on the device and stay there; `longest` bounds the
-    seconds of each launch. Refuses before it allocates, and when the device has no room, what was allocated is freed
+    seconds of each launch. Refuses before it allocates, and when the device is full, what was allocated is freed
     again.
     """
     lengths = _lengths(code, plan)
     buffers = code.executable.buffers
     sizes = {name: lengths[name] * buffer.dtype.size for name, buffer in buffers.items()}
-    _require_kept_sizes(sizes, kept or {})
+    _require_persistent_sizes(sizes, persistent or {})
     placed = _placed(code, plan, places)
-    held = {**(kept or {}), **placed}
+    held = {**(persistent or {}), **placed}
     require_memory(sum(sizes.values()), device.profile, plan.program.name)
     fresh: dict[str, Allocation] = {}
     in_place = device.port.shares_host_memory and places is None
@@ -92,16 +92,16 @@ def bind(
         for name in buffers:
             if name not in held and name not in comes:
                 fresh[name] = device.allocate(sizes[name])
-        persistent = _persistent(device, buffers, sizes, fresh) if kept is not None else {}
-        allocations, lasting = {**held, **fresh}, frozenset((*held, *persistent))
+        created = _persistent(device, buffers, sizes, fresh) if persistent is not None else {}
+        allocations, lasting = {**held, **fresh}, frozenset((*held, *created))
         binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
         prepared = _prepared(binding, transfer, longest)
     except BaseException:
         device.free(tuple(fresh.values()))
         raise
-    if kept is not None:
-        kept.update(persistent)
+    if persistent is not None:
+        persistent.update(created)
     device.counters.prepares += 1
     return prepared
 
@@ -128,7 +128,7 @@ def _lengths(code: CompiledCode, plan: LaunchPlan) -> Mapping[str, int]:
     return known | launch_lengths(code.executable.buffers, known, groups, groups * plan.program.workgroup_volume)
 
 
-def _require_kept_sizes(sizes: Mapping[str, int], held: Mapping[str, Allocation]) -> None:
+def _require_persistent_sizes(sizes: Mapping[str, int], held: Mapping[str, Allocation]) -> None:
     for name, allocation in held.items():
         if max(1, sizes[name]) != allocation.size:
             needed = f"{allocation.size} bytes, as in the pipeline's first dispatch"
@@ -140,10 +140,10 @@ def _persistent(
     device: Device, buffers: Mapping[str, Buffer], sizes: Mapping[str, int], fresh: Mapping[str, Allocation]
 ) -> dict[str, Allocation]:
     """The persistent buffers among `fresh`, zero as they begin."""
-    begun = {name: a for name, a in fresh.items() if buffers[name].memory is Memory.PERSISTENT}
-    for name, allocation in begun.items():
+    zeroed = {name: a for name, a in fresh.items() if buffers[name].memory is Memory.PERSISTENT}
+    for name, allocation in zeroed.items():
         device.fill(allocation, 0, sizes[name])
-    return begun
+    return zeroed
 
 
 def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> PreparedLaunch:

@@ -55,7 +55,7 @@ def staggered(memory: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]
 
 
 MAX_POOLED = 3
-"""How many are kept of one output: a caller who holds the last result while the next is made needs two."""
+"""How many buffers a pool has: a caller who holds the last result while the next is made needs two."""
 
 
 class PooledBuffer:

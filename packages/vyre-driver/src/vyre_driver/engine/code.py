@@ -36,7 +36,7 @@ the dialects that it calls."""
 Emit = Callable[[Facts, DispatchConfig, Deadline | None], tuple[Lowered, SourceUnit]]
 EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit]]
 TOGETHER = 10
-"""Programs in one unit: each binary that is kept has all of them."""
+"""Programs in one unit: each binary that is stored has all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +167,7 @@ class CodeCache:
         try:
             binary = self._port.binary(code.module)
         except BackendError as error:
-            logger().warning("code is not kept: %s", error)
+            logger().warning("code is not stored: %s", error)
             return
         if binary is not None:
             cost = unsaved.cost_ns + time.perf_counter_ns() - started

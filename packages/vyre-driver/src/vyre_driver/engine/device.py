@@ -50,7 +50,7 @@ class Device:
     `abandoned` memory and `dropped` resources wait for a `sweep`.
 
     No reference cycle leads through it: a backend that is dropped gives everything back at once. `reclaim` gives back
-    memory that is only kept for speed; it is asked when the device is full. `store` keeps code for later processes,
+    cached memory; it is called when the device is full. `store` holds code for later processes,
     `open_port` opens the device in another one, for a compiler that is not trusted in this.
     """
 
@@ -97,7 +97,7 @@ class Device:
         return QueueChoice(self.profile.queues, cost, self.rate)
 
     def works_at_once(self, queue: int) -> bool:
-        """Whether the thread that launches does the work: nothing is ever in flight then."""
+        """Whether the thread that launches does the work: nothing is ever pending then."""
         queues = self.profile.queues
         return bool(queues) and not queues[queue].is_interruptible
 
@@ -167,7 +167,7 @@ class Device:
     # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate(self, size: int) -> Allocation:
-        """PooledBuffer for `size` bytes, at least one; when the device is full, what is kept for speed goes first."""
+        """`size` bytes of memory, at least one; when the device is full, caches are freed first."""
         size = max(1, size)
         try:
             memory = self.port.allocate(size)
@@ -183,7 +183,7 @@ class Device:
         return allocation
 
     def host_memory(self, size: int) -> npt.NDArray[np.uint8]:
-        """Host memory with unspecified contents, for `adopt`; when there is none, what is kept for speed goes first."""
+        """Host memory with unspecified contents, for `adopt`; when there is none, caches are freed first."""
         try:
             return np.empty(size, np.uint8)
         except MemoryError:

@@ -1,8 +1,8 @@
 """The one way to run a program on a device.
 
-``admit → plan → code → bind → upload → launch → read back → count``: the first four happen once for each shape and are
-kept, so a warm dispatch looks its launch up and moves bytes. Every way in goes through `LaunchCache`, so none gets past
-the checks.
+``admit → plan → code → bind → upload → launch → read back → count``: the first four happen once for each key of the
+launch cache, so a hit moves bytes and launches. Every entry point goes through `LaunchCache`, so none bypasses the
+checks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SMALL = 2**16
 
 
 class Dispatcher:
-    """Dispatches programs over launches that it keeps.
+    """Dispatches programs through a launch cache of its own.
 
     With `persistent` it belongs to a pipeline for the device `expected`, and persistent memory stays in it from one
     dispatch to the next. Without, persistent memory is zero in every dispatch.
@@ -92,7 +92,7 @@ class Dispatcher:
         fill_output_buffers(output_buffers, outputs)
 
     def dispatch_batched(self, program: Program, batch: Sequence[Inputs], config: DispatchConfig) -> list[Outputs]:
-        """Several dispatches in order, which are in flight together: the host waits once for many."""
+        """Several dispatches in order, which are pending together: the host waits once for many."""
         return self._batched(program, batch, config, None)
 
     def dispatch_batched_into(
@@ -115,7 +115,7 @@ class Dispatcher:
             return run.all(device, batch, output_buffers)
 
     def dispatch_async(self, program: Program, inputs: Inputs, config: DispatchConfig) -> PendingDispatch:
-        """Begin a dispatch, which may look at its inputs until it has landed."""
+        """Submit a dispatch, which may read its inputs until it has completed."""
         return self._submit(program, inputs, config, is_borrowed=False)
 
     def dispatch_borrowed_async(self, program: Program, inputs: Inputs, config: DispatchConfig) -> PendingDispatch:

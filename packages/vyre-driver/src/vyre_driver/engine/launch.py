@@ -167,7 +167,7 @@ class PreparedLaunch:
         return event
 
     def end(self) -> list[Any]:
-        """The outputs as bytes, of what has begun and been waited for."""
+        """The outputs as bytes, of what was submitted and has completed."""
         self.raise_trap()
         return self.transfer.results(BYTES)
 

@@ -126,7 +126,7 @@ class CachedLaunch:
     """A prepared launch and what is known about it. It keeps the program alive, and so its identity its own.
 
     `launch` serves dispatches that end before the next begins; `idle` are more of the same, each with memory of its
-    own, for those that are in flight together. `used` grows with each dispatch. `is_new`: its code has not run yet.
+    own, for those that are pending together. `used` grows with each dispatch. `is_new`: its code has not run yet.
     `is_settled`: it is neither new nor to be timed. No launch takes more than `longest` seconds, whatever its data.
     `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one dispatch holds in
     flight, `output_bytes` the size of its outputs.
@@ -173,7 +173,7 @@ MAX_LAUNCHES = 4096
 MAX_CACHED_BYTES = 256 * 2**20
 """Launches that a dispatcher keeps, and the device memory that they may hold together between dispatches."""
 MAX_IDLE_BYTES = MAX_CACHED_BYTES // 4
-"""Device memory that launches of one shape may hold for being in flight together."""
+"""Device memory that idle launches of one key may hold."""
 
 
 class LaunchCache:
@@ -256,10 +256,10 @@ class LaunchCache:
         with device.counters.timing("bind_ns"):
             return bind(device, plan, code, self._persistent, request.places, longest)
 
-    # ── several in flight ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── several pending ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def another(self, device: Device, cached: CachedLaunch) -> PreparedLaunch:
-        """Another launch with the same key for one dispatch in flight, which gives it back at its end."""
+        """Another launch with the same key for one pending dispatch, which gives it back when it has completed."""
         if cached.idle:
             return cached.idle.pop()
         try:
@@ -376,7 +376,7 @@ class LaunchCache:
                 device.code.ran(cached.launch.code)
 
     def _move(self, device: Device, cached: CachedLaunch, deadline: Deadline | None, queue: int) -> None:
-        """Prepare the launch again, for another queue. Nobody may reclaim it meanwhile."""
+        """Prepare the launch again, for another queue. It is not in the cache meanwhile."""
         del self.entries[cached.request.key]
         device.free(cached.owned)
         cached.idle.clear()
@@ -384,7 +384,7 @@ class LaunchCache:
         cached.launch = self._bound(device, cached.plan, cached.request, deadline, queue, cached.longest)
         self.entries[cached.request.key] = cached
 
-    # ── given up ─────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── dropped ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def failed(
         self, device: Device, cached: CachedLaunch, error: BaseException, launch: Runnable | None = None
@@ -431,7 +431,7 @@ class LaunchCache:
             self.drop(device, cached)
 
     def reclaim(self, device: Device) -> None:
-        """Free what is kept for speed and not about to be used."""
+        """Drop every launch that is not in use."""
         for cached in tuple(self.entries.values()):
             if not cached.holds:
                 self.drop(device, cached)
@@ -445,7 +445,7 @@ class LaunchCache:
             self._persistent.clear()
 
     def abandon(self, device: Device) -> None:
-        """Leave all memory to the device's next sweep: nobody can use this dispatcher any more."""
+        """Leave all memory to the device's next sweep: the dispatcher has no users left."""
         for cached in self.entries.values():
             device.abandon(cached.owned)
         device.abandon(tuple((self._persistent or {}).values()))

@@ -111,7 +111,7 @@ class Ledger(ABC):
 
 
 _unfinished: set[Ledger] = set()
-_cached: list[object] = []
+_abandoned: list[object] = []
 """In a forked process: what is of its parent."""
 _keeper: threading.Thread | None = None
 
@@ -134,7 +134,7 @@ def sweep() -> None:
 
 def keep(thing: object) -> None:
     """Never release this, not even at the end of the interpreter."""
-    _cached.append(thing)
+    _abandoned.append(thing)
     if _keeper is None:
         _start_keeper()
 
@@ -143,7 +143,7 @@ def _start_keeper() -> None:
     global _keeper
     locked = threading.Lock()
     locked.acquire()
-    _keeper = threading.Thread(target=_hold, args=(locked, _unfinished, _cached), name="vyre-in-flight", daemon=True)
+    _keeper = threading.Thread(target=_hold, args=(locked, _unfinished, _abandoned), name="vyre-in-flight", daemon=True)
     with suppress(RuntimeError):  # at the end of the interpreter no thread starts
         _keeper.start()
 
@@ -160,7 +160,7 @@ def _drain() -> None:
     while _unfinished and time.monotonic() < end:
         time.sleep(EXIT_PAUSE)
         sweep()
-    if _unfinished or _cached:
+    if _unfinished or _abandoned:
         _skip_exit_handlers()
 
 
@@ -232,7 +232,7 @@ class Backlog:
             self._add_times(self._untimed.index(event) + 1)
 
     def _add_times(self, events: int) -> None:
-        """Add the times of the oldest launches, which have ended: nothing else is kept of them."""
+        """Add the times of the oldest launches, which have ended: nothing else of them is needed."""
         for event in self._untimed[:events]:
             time = self._device.port.elapsed(event)
             self._ns = None if time is None or self._ns is None else self._ns + time
@@ -243,7 +243,7 @@ class PendingLaunch(PendingDispatch):
     """See the module. It keeps its inputs, which the device may be reading.
 
     A failure ends it: every later wait raises it again. An interrupt, or the end of a caller's time limit, does not.
-    Without a wait, its memory is given up when nobody refers to it any more; the port keeps that until the end of the
+    Without a wait, its memory is freed with the last reference to it; the port keeps that until the end of the
     work which uses it.
     """
 

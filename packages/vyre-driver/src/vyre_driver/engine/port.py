@@ -16,7 +16,7 @@ the memory alive until that work has ended. Nothing else waits.
 
 **Lifetimes.** What work in flight uses (memory, host bytes in place, wrapped arrays, code, queues) lives until the work
 has ended, also if the port itself is dropped, the interpreter ends, or the process is forked: a port keeps it in a
-`Ledger` (see `in_flight`). A wait that ends early, by a timeout or an interrupt, leaves the work in flight.
+`Ledger` (see `pending`). A wait that ends early, by a timeout or an interrupt, leaves the work in flight.
 
 **Waits.** Every call that may wait for the device asks `wait_limit` before each part of the wait, of at most
 `LONGEST_WAIT` seconds, and lets interrupts of the host through. Only work that is known to be short may block the host
@@ -136,7 +136,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     def natives(self) -> Mapping[tuple[str, DType], str]:
         """The device's own elementary functions of one operand, by op of a dialect and operand type, with their texts.
 
-        Nobody knows how far off they are: the engine takes one only where a budget allows what was measured on this
+        Their error is unknown: the engine takes one only where a budget allows what was measured on this
         device. `emit` prints the calls that are left in a program.
         """
         return {}

@@ -44,10 +44,10 @@ class ResidentBackend(VyreBackend, contract=1):
 
     @abstractmethod
     def _residents(self) -> AbstractContextManager[Residents]:
-        """The memory of the open device; nobody else gets at it meanwhile."""
+        """Exclusive use of the memory of the open device."""
 
     def _about_to_free(self, resource: Resource) -> None:
-        """End what is kept for launches over this resource. Called within `_residents`."""
+        """Drop the cached launches over this resource. Called within `_residents`."""
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -93,7 +93,7 @@ class ResidentBackend(VyreBackend, contract=1):
             residents.download_ranges(ranges, residents.targets(ranges, targets))
 
     def free_resident(self, resource: Resource) -> None:
-        """Launches that use it, also those in flight, end well: the memory lives as long as they do."""
+        """Launches that use it, also pending ones, complete: the memory lives as long as they do."""
         with self._residents() as residents:
             residents.find(resource)
             self._about_to_free(resource)

@@ -194,7 +194,7 @@ class Sequences:
         self._drop(device, [key for key, sequence in self._entries.items() if resource in sequence.resources])
 
     def reclaim(self, device: Device) -> None:
-        """Free what is kept for speed and does not run."""
+        """Drop every sequence that does not run."""
         self._drop(device, [key for key, sequence in self._entries.items() if not sequence.is_running])
 
     def release(self, device: Device) -> None:
@@ -317,7 +317,7 @@ class Sequences:
 
 
 class SequenceRun:
-    """One run of a sequence. The `launches` of steps whose grid the steps before them make are not given up before its
+    """One run of a sequence. The `launches` of steps whose grid the steps before them make are not dropped before its
     end, and their records of traps are empty at its beginning."""
 
     def __init__(self, device: Device, launches: LaunchCache, sequence: CachedSequence) -> None:

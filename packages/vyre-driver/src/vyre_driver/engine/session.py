@@ -30,7 +30,7 @@ CLOSING = 2.0
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 _forked: set[str] = set()
 """In a forked process: the backends whose device its parent had opened. The threads and locks of the runtime are not
-here, so nothing may be called, not even to give the device back: it is kept."""
+here, so nothing may be called, not even to give the device back: it is leaked."""
 
 
 def _leave_behind() -> None:
@@ -54,7 +54,7 @@ class DeviceCache(Protocol):
         """Free every launch over a resident resource that is no more."""
 
     def reclaim(self, device: Device) -> None:
-        """Free what is kept for speed and not about to be used."""
+        """Free what is not in use."""
 
     def release(self, device: Device) -> None:
         """Free everything."""
@@ -266,7 +266,7 @@ class Session:
             raise
 
     def _reclaim(self) -> None:
-        """The device is full: free every launch that is kept for speed."""
+        """The device is full: free every cached launch that is not in use."""
         if self.device is not None:
             for cache in tuple(self.caches):
                 cache.reclaim(self.device)

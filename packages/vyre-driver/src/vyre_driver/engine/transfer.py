@@ -1,8 +1,8 @@
 """How the bytes of a dispatch come to the device and back: by copies, or not at all where memory is one.
 
 A transfer gives the kernels their arguments for one dispatch (`bring`), and the outputs after it (`results`).
-Dispatches take turns, so it may remember one in between. Outputs go to memory of the caller where the device may write
-to it.
+Dispatches run one after the other, so it may hold the state of one. Outputs go to memory of the caller where the device
+may write to it.
 """
 
 from __future__ import annotations
