@@ -35,8 +35,8 @@ ArtifactKey = tuple[str, Extent, int, str, tuple[str, ...]]
 the dialects that it calls."""
 Emit = Callable[[Facts, DispatchConfig, Deadline | None], tuple[Lowered, SourceUnit]]
 EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit]]
-TOGETHER = 10
-"""Programs in one unit: each binary that is stored has all of them."""
+MAX_UNIT_PROGRAMS = 10
+"""Programs in one compilation unit: each stored binary has all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +112,8 @@ class CodeCache:
                 self._memory.put(key, code)
             elif not self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
                 missing.append((key, identity, facts))
-        for start in range(0, len(missing), TOGETHER):
-            if len(chunk := missing[start : start + TOGETHER]) > 1:
+        for start in range(0, len(missing), MAX_UNIT_PROGRAMS):
+            if len(chunk := missing[start : start + MAX_UNIT_PROGRAMS]) > 1:
                 self._prepare(chunk, config, emit, queue)
 
     def _prepare(

@@ -145,10 +145,10 @@ class Device:
         """Several programs lowered, and as one unit."""
         with self.counters.timing("lower_ns"):
             parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
-            while not self.port.show(together := joined(parts)):
+            while not self.port.show(unit := joined(parts)):
                 self._ask()
                 parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
-            return parts, engine.lowering.emitted(self.port, together, deadline)
+            return parts, engine.lowering.emitted(self.port, unit, deadline)
 
     def side_by_side(self, code: CompiledCode) -> int:
         """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""

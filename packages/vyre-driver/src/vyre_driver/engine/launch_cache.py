@@ -331,8 +331,8 @@ class LaunchCache:
         counters.dispatches += 1
         cached.used = counters.dispatches
 
-    def ran_together(self, device: Device, launches: Iterable[CachedLaunch], dispatches: int) -> None:
-        """The same for a row of dispatches."""
+    def ran_sequence(self, device: Device, launches: Iterable[CachedLaunch], dispatches: int) -> None:
+        """As `ran`, for the dispatches of a sequence."""
         device.counters.dispatches += dispatches
         for cached in launches:
             cached.used = device.counters.dispatches
@@ -405,8 +405,8 @@ class LaunchCache:
             self._persistent.clear()
             self._poison = f"a dispatch of this pipeline ended with {type(error).__name__}: {error}"
 
-    def failed_together(self, device: Device, launches: Iterable[CachedLaunch], error: BaseException) -> None:
-        """The same for a row of launches over resident memory; after a trap they are as good as before."""
+    def failed_sequence(self, device: Device, launches: Iterable[CachedLaunch], error: BaseException) -> None:
+        """As `failed`, for the launches of a sequence, which stay valid after a trap."""
         device.counters.failures += 1
         if isinstance(error, DeviceLost):
             self._session.lost = error

@@ -108,8 +108,8 @@ class Residents:
             needed = "a handle that allocate_resident gave"
             raise InvalidInput("resource", needed=needed, got=type(resource).__name__, fix="pass the handle itself")
         found = self._live.get(resource.id)
-        said = resource.backend, resource.generation, resource.byte_len
-        if found is None or said != (self._backend, self._device.generation, found[1]):
+        stated = resource.backend, resource.generation, resource.byte_len
+        if found is None or stated != (self._backend, self._device.generation, found[1]):
             raise self._stale(resource)
         return found[2]
 

@@ -304,14 +304,14 @@ class Sequences:
             for launch in (*sequence.trapping, *(cached.prepared for cached in run.launches)):
                 launch.raise_trap()
         except BaseException as error:
-            self._launch_cache.failed_together(device, run.launches, error)
+            self._launch_cache.failed_sequence(device, run.launches, error)
             if not isinstance(error, Trapped):
                 self.release(device)
             raise
         finally:
             run.leave()
             sequence.is_running = False
-        self._launch_cache.ran_together(device, run.launches, steps)
+        self._launch_cache.ran_sequence(device, run.launches, steps)
         for template in sequence.templates:
             self._launch_cache.save(device, template.cached)
 
@@ -371,8 +371,8 @@ def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
     if not costs:
         return 0
     groups, units = max(cost.groups for cost, _ in costs), sum(cost.units * times for cost, times in costs)
-    together = Cost(units, groups, is_certain=all(cost.is_certain for cost, _ in costs))
-    return device.queue_for(together, max((cost for cost, _ in costs), key=lambda cost: cost.units))
+    total = Cost(units, groups, is_certain=all(cost.is_certain for cost, _ in costs))
+    return device.queue_for(total, max((cost for cost, _ in costs), key=lambda cost: cost.units))
 
 
 def _owned(launches: Iterable[PreparedLaunch], templates: Iterable[LaunchTemplate]) -> list[Allocation]:

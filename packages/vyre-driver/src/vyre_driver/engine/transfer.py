@@ -253,7 +253,7 @@ class InPlace:
         return (*self._static, *(allocation for part in parts for allocation in part))
 
     def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
-        values = [*self._begun(inputs, targets), *self._rest]
+        values = [*self._prepared(inputs, targets), *self._rest]
         return [pick(values) for pick in self._picks]
 
     def lasting(self) -> tuple[Args, Sequence[int]]:
@@ -262,10 +262,10 @@ class InPlace:
         return self._picks[0](values), [first.index(place) for place in self._used]
 
     def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
-        values = self._begun(inputs, targets)
+        values = self._prepared(inputs, targets)
         return values if len(values) == len(self._used) else [values[place] for place in self._used]
 
-    def _begun(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:
+    def _prepared(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:
         """Inputs and outputs as they are before the launch."""
         device, in_place = self._device, self._in_place
         values = []
