@@ -29,7 +29,7 @@ def invoke(*arguments: str) -> Result:
 def device() -> Iterator[EngineBackend]:
     backend = innermost(acquire("opencl"))
     assert isinstance(backend, EngineBackend)
-    with backend._gate.session() as opened:
+    with backend.session() as opened:
         natives = opened.natives
     known = natives.measured(("math.exp", f32))
     yield backend
@@ -59,7 +59,7 @@ def test_unknown_functions_are_refused() -> None:
 def test_a_budget_takes_what_fits_and_holds(device: EngineBackend) -> None:
     x = np.linspace(-80, 80, 2**16, dtype=np.float32)
     measured = device.measure_native("math.exp", stride=STRIDE)
-    with device._gate.session() as opened:
+    with device.session() as opened:
         opened.natives.keep(("math.exp", f32), _as_if_complete(measured))
 
     def result(budget: int) -> np.ndarray:

@@ -106,7 +106,7 @@ def test_evaluators_that_end_are_undecided_and_others_take_over(monkeypatch: pyt
             return super().ask(spec, seed, seconds)
 
     monkeypatch.setattr(pool, "_Opinions", Kills)
-    monkeypatch.setattr(pool, "AHEAD", 0)
+    monkeypatch.setattr(pool, "QUEUED_PER_PROCESS", 0)
     found = {str(one.address): verdict for one, verdict in settled(specs * 2, 0, 60.0, 2)}
     assert found["traps:one"].is_settled
     assert found["ops:add:dtype=u8"].is_settled

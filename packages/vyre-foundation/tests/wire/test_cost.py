@@ -95,7 +95,8 @@ operands, its key and its places in lists and tables."""
 @SHAPES
 def test_memory_is_in_proportion_to_the_bytes(shape: Callable[[int], Program]) -> None:
     data = encode(shape(20_000))
-    assert peak(data) < PER_BYTE * len(data)
+    # The table of expressions, which other tests have filled, may be copied into a larger one in one of the decodings.
+    assert min(peak(data) for _ in range(3)) < PER_BYTE * len(data)
 
 
 START = b"\x01\x01p\x00\x01\x01\x01\x00\x00\x00"
