@@ -43,17 +43,21 @@ class Fields:
         self._fields: dict[str, object] = value
 
     def names(self) -> Iterable[str]:
+        """The names of all fields, in the order of the text."""
         return self._fields.keys()
 
     def text(self, name: str) -> str:
+        """A string, which may be empty."""
         found = self._get(name)
         return found if isinstance(found, str) else self._refuse(name, found, "a string")
 
     def flag(self, name: str) -> bool:
+        """True or false; 0 and 1 are refused."""
         found = self._get(name)
         return found if isinstance(found, bool) else self._refuse(name, found, "true or false")
 
     def number(self, name: str) -> int | float:
+        """A number, whole or not; true and false are refused."""
         found = self._get(name)
         if isinstance(found, bool) or not isinstance(found, (int, float)):
             self._refuse(name, found, "a number")
@@ -67,6 +71,7 @@ class Fields:
         return found
 
     def items(self, name: str) -> list[Any]:
+        """A list, whose items may be of any type."""
         found = self._get(name)
         return found if isinstance(found, list) else self._refuse(name, found, "a list")
 
@@ -75,6 +80,7 @@ class Fields:
         return texts(self.items(name), name)
 
     def fields(self, name: str) -> Fields:
+        """An object, whose own fields are asked for in the same way."""
         found = self._get(name)
         return Fields(found) if isinstance(found, dict) else self._refuse(name, found, "an object")
 

@@ -87,10 +87,12 @@ class KernelCompileFailed(BackendError):
 
     @property
     def log(self) -> str:
+        """The compiler's output as it was; empty if it gave no message."""
         return str(self.fields["log"])
 
     @property
     def source(self) -> str:
+        """The text that the compiler refused; empty if the backend did not record it."""
         return str(self.fields["source"])
 
 
@@ -130,14 +132,17 @@ class InvalidInput(BackendError, ValueError):
 
     @property
     def buffer(self) -> str:
+        """The buffer's name in the program, or its role and position, such as ``input 0``."""
         return str(self.fields["buffer"])
 
     @property
     def needed(self) -> str:
+        """What would fit, in the words of the message."""
         return str(self.fields["needed"])
 
     @property
     def got(self) -> str:
+        """What the caller passed, in the words of the message."""
         return str(self.fields["got"])
 
 
@@ -153,8 +158,11 @@ class OutputLimitExceeded(BackendError):
 
 
 class DispatchTimeout(BackendError):
-    """The timeout of the configuration has passed, so the dispatch has no outputs. A kernel that runs cannot be killed:
-    it ends on its own, and the backend stays usable; `try_recover` gives up a device whose work does not end."""
+    """The timeout of the configuration has passed, so the dispatch has no outputs.
+
+    A kernel that runs cannot be killed: it ends on its own, and the backend stays usable; `try_recover` gives up a
+    device whose work does not end.
+    """
 
     number = 1009
     remedy = "raise the timeout, or dispatch less at once"
@@ -204,6 +212,7 @@ class Trapped(BackendError):
 
     @property
     def tag(self) -> str:
+        """The text by which the program tells its traps apart; several may share one."""
         return str(self.fields["tag"])
 
     @property

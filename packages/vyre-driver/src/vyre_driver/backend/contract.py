@@ -107,8 +107,10 @@ class VyreBackend(TypedDispatchExt):
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_resident(self, byte_len: int) -> Resource:
-        """Memory on the device, zero at first. It lives until `free_resident`, the end of the handle's ``with`` block,
-        or its last reference."""
+        """Memory on the device, zero at first.
+
+        It lives until `free_resident`, the end of the handle's ``with`` block, or its last reference.
+        """
         raise self._unsupported("resident buffer allocation")
 
     def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
@@ -229,8 +231,10 @@ class VyreBackend(TypedDispatchExt):
         outputs: Sequence[DeviceBuffer],
         config: DispatchConfig = DEFAULT_CONFIG,
     ) -> None:
-        """Run `program` over buffers of this backend: one for each input, and one for each output. What is both is one
-        buffer, and changes in place. There is no detour through the host: it would hide the cost."""
+        """Run `program` over buffers of this backend: one for each input, and one for each output.
+
+        What is both is one buffer, and changes in place. There is no detour through the host: it would hide the cost.
+        """
         default_dispatch_with_device_buffers(self.id(), program, inputs, outputs, config)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,8 +250,10 @@ class VyreBackend(TypedDispatchExt):
         return self.compile_native(program, config)
 
     def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
-        """Compile programs that are known together: a compiler may start once for several. `compile_native` and
-        `dispatch` find the code."""
+        """Compile programs that are known together: a compiler may start once for several.
+
+        `compile_native` and `dispatch` find the code.
+        """
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot | None:
         """Hits and misses of the cache of compiled code; None for a backend that does not count them."""
@@ -262,8 +268,10 @@ class VyreBackend(TypedDispatchExt):
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends: the handle is ready, and
-        failures come from this call."""
+        """Begin a dispatch; `inputs` may not change before it has ended.
+
+        By default it also ends in this call: the handle is ready, and failures are raised here.
+        """
         return ReadyPending(self.dispatch(program, inputs, config))
 
     def dispatch_borrowed_async(
@@ -376,8 +384,10 @@ class VyreBackend(TypedDispatchExt):
         """
 
     def shutdown(self) -> None:
-        """Give back the device; the backend must not be used afterwards. Work that does not end is not waited for: it
-        keeps the memory that it uses until then."""
+        """Give back the device; the backend must not be used afterwards.
+
+        Work that does not end is not waited for: it keeps the memory that it uses until then.
+        """
 
     def device_lost(self) -> bool:
         """Whether the device went away since the last dispatch that succeeded."""
@@ -385,7 +395,9 @@ class VyreBackend(TypedDispatchExt):
 
     def try_recover(self) -> None:
         """Close the device, as `shutdown` does, and open it again; every pipeline and handle made before is stale.
-        Never done silently."""
+
+        It happens only by this call, never silently.
+        """
         raise self._unsupported("device recovery")
 
     def _unsupported(self, name: str) -> UnsupportedFeature:

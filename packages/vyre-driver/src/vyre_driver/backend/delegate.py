@@ -24,9 +24,11 @@ class DelegatingBackend(VyreBackend, contract=1):
         self.inner = inner
 
     def id(self) -> str:
+        """The id of `inner`."""
         return self.inner.id()
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        """Dispatch on `inner`; a subclass that overrides this changes `dispatch_arrays` too."""
         return self.inner.dispatch(program, inputs, config)
 
 
@@ -37,9 +39,11 @@ class DelegatingPipeline(CompiledPipeline):
         self.inner = inner
 
     def id(self) -> str:
+        """The id of `inner`."""
         return self.inner.id()
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        """See `CompiledPipeline.dispatch`."""
         return self.inner.dispatch(inputs, config)
 
 

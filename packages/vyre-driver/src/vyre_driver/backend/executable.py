@@ -12,4 +12,5 @@ from vyre_driver.backend.results import Inputs, Outputs
 class Executable(Protocol):
     """From borrowed host bytes in binding order to host bytes that are the caller's. Every compiled pipeline is one."""
 
-    def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs: ...
+    def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        """Run the program over `inputs`; a `config` of None is the one that the program was prepared with."""

@@ -21,8 +21,9 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 2e-5, 2e-3
 
 
 class PendingDispatch(ABC):
-    """A dispatch in flight. It keeps what it needs of the caller's inputs alive; failures on the device come from the
-    await.
+    """A dispatch in flight.
+
+    It keeps what it needs of the caller's inputs alive; failures on the device are raised by the await.
 
     `await_result` may be called again: it gives the same outputs, or raises the same error. Handles may be awaited in
     any order, from any thread, or not at all. An interrupt, or the end of `timeout`, leaves the dispatch in flight.
@@ -56,7 +57,9 @@ class ReadyPending(PendingDispatch):
         self._outputs = outputs
 
     def is_ready(self) -> bool:
+        """Always true."""
         return True
 
     def await_result(self, timeout: float | None = None) -> Outputs:
+        """The outputs, at once; `timeout` has no effect."""
         return self._outputs

@@ -98,12 +98,15 @@ class HostShimBuffer(DeviceBuffer):
         self._backend, self._contents, self._label = backend, bytearray(contents), label
 
     def backend_id(self) -> str:
+        """See `DeviceBuffer.backend_id`."""
         return self._backend
 
     def byte_len(self) -> int:
+        """See `DeviceBuffer.byte_len`."""
         return len(self._contents)
 
     def debug_label(self) -> str | None:
+        """The label that it was made with; None without one."""
         return self._label
 
     def as_slice(self) -> memoryview:

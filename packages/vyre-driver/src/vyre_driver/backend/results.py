@@ -80,8 +80,10 @@ def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memo
 
 
 def is_plain(view: memoryview) -> bool:
-    """Whether bytes are all that is in `view`: references to Python objects mean nothing to a device, and only the
-    interpreter may replace them."""
+    """Whether bytes are all that is in `view`.
+
+    References to Python objects mean nothing to a device, and only the interpreter may replace them.
+    """
     return "O" not in view.format or "O" not in _FIELD_NAMES.sub("", view.format)
 
 

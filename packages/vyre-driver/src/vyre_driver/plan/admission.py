@@ -26,12 +26,12 @@ from vyre_foundation.validate.facts import Facts, Feature
 def validate_program_for_backend(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG
 ) -> Facts:
-    """The facts of a program that `backend` can run with this configuration: what a dispatch refuses before it looks at
-    its inputs is refused here.
+    """The facts of a program that `backend` can run with this configuration.
 
-    `InvalidProgram` with every finding; `InvalidLaunch` for a grid with more invocations than there are ids;
-    `UnsupportedFeature` with every op that it does not execute, also in what calls expand to, every feature that the
-    program needs or the configuration demands, and every limit that the declarations and an overridden grid exceed.
+    What a dispatch refuses before it looks at its inputs is refused here: `InvalidProgram` with every finding;
+    `InvalidLaunch` for a grid with more invocations than there are ids; `UnsupportedFeature` with every op that the
+    backend does not execute, also in what calls expand to, every feature that the program needs or the configuration
+    demands, and every limit that the declarations and an overridden grid exceed.
     """
     facts = validated(with_workgroup_size(program, config.workgroup_override))
     missing = [f"the op {id}" for id in sorted(used_ops(facts.program) - backend.supported_ops())]
@@ -43,8 +43,10 @@ def validate_program_for_backend(
 
 
 def admit_program(facts: Facts, config: DispatchConfig, profile: DeviceProfile) -> None:
-    """Raise `UnsupportedFeature` with every missing feature and every exceeded limit of a program that is compiled
-    before its inputs are known."""
+    """Raise `UnsupportedFeature` for a program that is compiled before its inputs are known.
+
+    The error lists every missing feature and every exceeded limit.
+    """
     _refuse(missing_features(facts, config, profile), _declared_limits(facts.program, config, profile), profile)
 
 
@@ -63,8 +65,10 @@ def missing_features(
     speculates: bool = False,
     keeps_threads: bool = False,
 ) -> list[str]:
-    """What a program needs, or its configuration demands, and the device has not. f16, bf16, subgroups, traps and grid
-    barriers are none of that: they are legalized."""
+    """What a program needs, or its configuration demands, and the device does not have.
+
+    f16, bf16, subgroups, traps and grid barriers are never missing: they are legalized.
+    """
     wanted = {
         "f64": (Feature.F64 in facts.features, profile.supports_f64),
         "64-bit integers": (Feature.INT64 in facts.features, profile.supports_int64),

@@ -93,10 +93,12 @@ class Binding:
 
     @property
     def byte_len(self) -> int | None:
+        """The buffer's size in bytes; None while the element count is open."""
         return None if self.element_count is None else self.element_count * self.element_size
 
     @property
     def alignment(self) -> int:
+        """In bytes: the size of one element, at least 1."""
         return max(1, self.element_size)
 
 
@@ -135,14 +137,17 @@ class BindingPlan:
 
     @property
     def inputs(self) -> tuple[Binding, ...]:
+        """What the host passes, in order of binding number; a buffer that is read and written is also an output."""
         return tuple(b for b in self.bindings if b.input is not None)
 
     @property
     def outputs(self) -> tuple[Binding, ...]:
+        """What the host gets back, in order of binding number."""
         return tuple(b for b in self.bindings if b.output is not None)
 
     @property
     def shared(self) -> tuple[Binding, ...]:
+        """Memory of the workgroup, which the host neither passes nor gets back."""
         return tuple(b for b in self.bindings if b.role is BindingRole.SHARED)
 
     def fingerprint(self) -> BindingSetFingerprint:

@@ -58,12 +58,15 @@ class LaunchPlan:
 
     @property
     def num_workgroups(self) -> int:
+        """The product of the grid's three axes; 0 if nothing runs."""
         x, y, z = self.grid
         return x * y * z
 
     def workgroups_per_item(self, most: int, workers: int) -> int:
-        """How many workgroups on x, `most` at most, one of `workers` should run without a break: rows of one launch
-        are about as long as each other, and there are enough of them."""
+        """How many workgroups on x, `most` at most, one of `workers` should run without a break.
+
+        The rows of one launch are about as long as each other, and there are enough of them for all workers.
+        """
         x, longest = self.grid[0], max(1, min(most, self.num_workgroups // (workers * ROWS)))
         return -(-x // -(-x // longest)) if x else 1
 

@@ -21,6 +21,7 @@ class OutputLayout:
 
     @property
     def size(self) -> int:
+        """The length of the range in bytes."""
         return self.stop - self.start
 
 

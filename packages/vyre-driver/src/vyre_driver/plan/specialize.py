@@ -46,6 +46,7 @@ class SpecValue:
 
     @property
     def literal(self) -> Literal:
+        """The expression that stands for the value in a program."""
         return Literal(self.dtype, self.bits)
 
     def __str__(self) -> str:
@@ -114,6 +115,7 @@ class SpecCacheKey:
 
     @classmethod
     def of(cls, program: Program, values: SpecMap) -> SpecCacheKey:
+        """The key of the general `program` with `values`; the lengths of inputs have no part in it."""
         words, layout = program_vsa_fingerprint_words(program), BindingPlan.of(program).fingerprint()
         return cls(words, program.name, layout, program.workgroup_size, values.digest())
 

@@ -40,10 +40,12 @@ class EnforceVerdict:
 
     @classmethod
     def allow(cls) -> EnforceVerdict:
+        """The verdict that the program may run; it names no policy."""
         return cls(True)
 
     @classmethod
     def deny(cls, policy: str, detail: str, fix: str) -> EnforceVerdict:
+        """The verdict that the program may not run; the arguments become those of `PolicyDenied`."""
         return cls(False, policy, detail, fix)
 
 
@@ -59,8 +61,10 @@ class EnforceGate(ABC):
         """Whether the program with these facts may run. Pure: equal facts give equal verdicts."""
 
     def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
-        """Whether one launch over `inputs` may run, which is asked where its program may not: unless a gate knows
-        better, it may not either."""
+        """Whether one launch over `inputs` may run, which is asked only where its program may not.
+
+        By default the answer is the same as for the program; a gate that looks at the grid or at bytes overrides this.
+        """
         return self.evaluate(plan.facts)
 
 
@@ -71,9 +75,11 @@ class Chain(EnforceGate):
         self.gates = gates
 
     def name(self) -> str:
+        """The names of all gates, separated by commas."""
         return ", ".join(gate.name() for gate in self.gates)
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
+        """The verdict of the first gate that denies; the gates behind it are not asked."""
         for gate in self.gates:
             verdict = gate.evaluate(facts)
             if not verdict.is_allowed:
@@ -81,6 +87,7 @@ class Chain(EnforceGate):
         return EnforceVerdict.allow()
 
     def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
+        """As `evaluate`, of the gates' verdicts on the launch."""
         verdicts = (gate.evaluate_launch(plan, inputs) for gate in self.gates)
         return next((verdict for verdict in verdicts if not verdict.is_allowed), EnforceVerdict.allow())
 
@@ -92,9 +99,11 @@ class AllowedOps(EnforceGate):
         self._ops = frozenset(ops)
 
     def name(self) -> str:
+        """See `EnforceGate.name`."""
         return "allowed ops"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
+        """Deny a program that uses another op; `detail` lists all such ops."""
         nodes = program_expressions(facts.program)
         used = {node.op.id for node in nodes if isinstance(node, Apply)}
         called = {node.callee for node in nodes if isinstance(node, Call)}
@@ -111,9 +120,11 @@ class DeniedFeatures(EnforceGate):
         self._features = frozenset(features)
 
     def name(self) -> str:
+        """See `EnforceGate.name`."""
         return "denied features"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
+        """Deny a program that needs one of the features; `detail` lists all that it needs."""
         refused = sorted(feature.value for feature in facts.features & self._features)
         if not refused:
             return EnforceVerdict.allow()
@@ -121,16 +132,21 @@ class DeniedFeatures(EnforceGate):
 
 
 class ProvenDeterminism(EnforceGate):
-    """Only programs of which validation proves that the order of execution cannot show, and launches of other programs
-    of which that is proven with their grid, lengths and uniform values."""
+    """Only programs of which validation proves that the order of execution cannot show.
+
+    Of other programs, launches of which that is proven with their grid, lengths and uniform values.
+    """
 
     def name(self) -> str:
+        """See `EnforceGate.name`."""
         return "proven determinism"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
+        """Deny a program without the proof; `detail` and `fix` are of the first reason that speaks against it."""
         return self._verdict(facts.determinism)
 
     def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
+        """As `evaluate`, with a proof that knows the grid, the lengths and the uniform values."""
         return self._verdict(launch_determinism(plan, inputs))
 
     def _verdict(self, determinism: Determinism) -> EnforceVerdict:
@@ -147,9 +163,11 @@ class MaxDeclaredBytes(EnforceGate):
         self._most = most
 
     def name(self) -> str:
+        """See `EnforceGate.name`."""
         return "declared memory"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
+        """Deny a program whose declarations take more bytes; constant memory is not counted."""
         buffers = (b for b in facts.program.buffers if b.memory is not Memory.CONSTANT)
         total = sum(b.count * b.dtype.size for b in buffers if isinstance(b.count, int))
         if total <= self._most:
@@ -165,8 +183,10 @@ class GatedBackend(DelegatingBackend, contract=1):
         self.gate = gate
 
     def ask(self, program: Program, inputs: Inputs | None = None, config: DispatchConfig = DEFAULT_CONFIG) -> None:
-        """Raise `PolicyDenied` if the gate denies `program`, and its launch over `inputs` if these are given;
-        `InvalidProgram` if it is not valid."""
+        """Raise `PolicyDenied` if the gate denies `program`, and its launch over `inputs` if these are given.
+
+        `InvalidProgram` if it is not valid. `inputs` that make no launch leave the program denied.
+        """
         verdict = self.gate.evaluate(validated(program))
         if not verdict.is_allowed and inputs is not None:
             with suppress(InvalidInput, InvalidLaunch, OutputLimitExceeded):  # no launch: then it stays denied

@@ -40,8 +40,11 @@ def arrange(facts: Facts, groups: Groups) -> Arrangement:
 
 
 def _is_mostly_loops(facts: Facts) -> bool:
-    """Whether nearly all work is in loops of arithmetic with the same bounds for all. Vectors of work items go through
-    such a loop one after the other, each step waiting for the one before; as loops all of them do a step together."""
+    """Whether nearly all work is in loops of arithmetic with the same bounds for all.
+
+    Vectors of work items go through such a loop one after the other, each step waiting for the one before; as loops all
+    of them do a step together.
+    """
     body = facts.program.body
     inside, in_loops = 0, set[int]()
     for stmt in statements(body):

@@ -68,8 +68,10 @@ def at_best_ns(here: Queue, there: Queue, groups: int, measured: float) -> float
 
 
 def longest_seconds(cost: Cost) -> float:
-    """A bound of what a launch takes, whatever the data: an estimate counts each loop at its greatest number of
-    rounds."""
+    """A bound of the seconds that a launch takes, whatever the data.
+
+    An estimate counts each loop at its greatest number of rounds.
+    """
     return 1e-9 * WORST_NS_PER_UNIT * cost.units
 
 
