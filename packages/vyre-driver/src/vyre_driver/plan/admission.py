@@ -43,9 +43,9 @@ def validate_program_for_backend(
 
 
 def admit_program(facts: Facts, config: DispatchConfig, profile: DeviceProfile) -> None:
-    """Raise `UnsupportedFeature` for a program that is compiled before its inputs are known.
+    """Refuse a program that the device cannot run, before its inputs are known.
 
-    The error lists every missing feature and every exceeded limit.
+    `UnsupportedFeature` lists every missing feature and every limit that the declarations exceed.
     """
     _refuse(missing_features(facts, config, profile), _declared_limits(facts.program, config, profile), profile)
 

@@ -137,17 +137,17 @@ class BindingPlan:
 
     @property
     def inputs(self) -> tuple[Binding, ...]:
-        """What the host passes, in order of binding number; a buffer that is read and written is also an output."""
+        """The buffers that the host provides, in binding order; one that is also written is among `outputs` too."""
         return tuple(b for b in self.bindings if b.input is not None)
 
     @property
     def outputs(self) -> tuple[Binding, ...]:
-        """What the host gets back, in order of binding number."""
+        """The buffers that the host receives, in binding order."""
         return tuple(b for b in self.bindings if b.output is not None)
 
     @property
     def shared(self) -> tuple[Binding, ...]:
-        """Memory of the workgroup, which the host neither passes nor gets back."""
+        """Memory of the workgroup, which the host neither provides nor receives."""
         return tuple(b for b in self.bindings if b.role is BindingRole.SHARED)
 
     def fingerprint(self) -> BindingSetFingerprint:
