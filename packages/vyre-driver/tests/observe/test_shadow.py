@@ -13,7 +13,7 @@ from vyre_driver.backend.delegate import contract_methods
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.errors import DeviceLost, DispatchFailed, ShadowDiverged, Trapped
 from vyre_driver.observe.shadow import DivergenceEvent, OnDivergence, ShadowPolicy
-from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline
+from vyre_driver.observe.shadowed import ShadowedBackend, ShadowedPipeline, _passed_by
 from vyre_driver.pipeline.compile import compile
 from vyre_driver.testing.full import FullBackend
 from vyre_driver.testing.mock import MockBackend
@@ -88,6 +88,8 @@ def test_no_form_of_dispatch_is_forgotten() -> None:
     for shadow, contract in ((ShadowedBackend, VyreBackend), (ShadowedPipeline, CompiledPipeline)):
         forms = {name for name in contract_methods(contract) if name.startswith("dispatch")}
         assert forms <= set(vars(shadow))
+        passed_by = {name for name in forms if vars(shadow)[name].__code__ is _passed_by("any").__code__}
+        assert all("resident" in name or "device_buffers" in name for name in passed_by)
 
 
 @pytest.mark.parametrize(("every", "compared"), [(1, 7), (3, 3), (7, 1), (0, 0)])
@@ -197,6 +199,27 @@ def test_a_shadowed_pipeline_of_two_pipelines(doubling, words) -> None:
     pipeline.dispatch([words])
     assert pipeline.id() == "a:passthrough"
     assert [event.reference for event in pipeline.shadow.events] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda pipeline, words: pipeline.dispatch([words]),
+        lambda pipeline, words: pipeline.dispatch_arrays({"a": np.frombuffer(words, np.uint32)}),
+        lambda pipeline, words: pipeline.dispatch_timed([words]),
+        lambda pipeline, words: pipeline.dispatch_into([words], None, [bytearray(24)]),
+        lambda pipeline, words: pipeline.dispatch_batched([[words]]),
+        lambda pipeline, words: pipeline.dispatch_batched_into([[words]], None, [[bytearray(24)]]),
+        lambda pipeline, words: pipeline.dispatch_async([words]).await_result(),
+    ],
+    ids=["dispatch", "arrays", "timed", "into", "batched", "batched into", "async"],
+)
+def test_every_form_of_dispatch_of_a_pipeline_is_compared(call, doubling, words) -> None:
+    primary, reference = (compile(FullBackend(f, id), doubling) for f, id in ((flipped, "a"), (double, "b")))
+    pipeline = ShadowedPipeline(primary, reference, doubling)
+    with pytest.raises(ShadowDiverged):
+        call(pipeline, words)
+    assert (pipeline.shadow.counts.diverged, pipeline.shadow.counts.unwatched) == (1, 0)
 
 
 class Remembering(CompiledPipeline):

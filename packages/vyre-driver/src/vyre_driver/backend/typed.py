@@ -50,9 +50,15 @@ class TypedDispatchExt(ABC):
         Raises:
             InvalidInput: A buffer, which the error names, is missing, unknown, or of another type.
         """
-        require_whole_elements(program)
-        outputs = as_arrays(program, self.dispatch(program, ordered_inputs(program, arrays), config))
-        return shaped(program, arrays, outputs)
+        return dispatch_named(program, arrays, lambda inputs: self.dispatch(program, inputs, config))
+
+
+def dispatch_named(
+    program: Program, arrays: Mapping[str, object], dispatch: Callable[[Inputs], Outputs]
+) -> dict[str, Array]:
+    """Run `program` over arrays by name with `dispatch`, which takes and returns bytes in binding order."""
+    require_whole_elements(program)
+    return shaped(program, arrays, as_arrays(program, dispatch(ordered_inputs(program, arrays))))
 
 
 def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array]:

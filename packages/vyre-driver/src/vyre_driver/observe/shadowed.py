@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
@@ -11,10 +11,14 @@ from vyre_driver.backend.delegate import DelegatingBackend, DelegatingPipeline, 
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult
+from vyre_driver.backend.typed import dispatch_named
 from vyre_driver.errors import Trapped
 from vyre_driver.observe.shadow import Ended, ResultT, Shadow, Shadowed, ShadowPolicy
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
 
 
 class ShadowedPipeline(DelegatingPipeline):
@@ -48,6 +52,13 @@ class ShadowedPipeline(DelegatingPipeline):
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         return self._watch(inputs, config, lambda: self.inner.dispatch(inputs, config), _themselves)
+
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        return dispatch_named(self.program, arrays, lambda inputs: self.dispatch(inputs, config))
+
+    def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        judge = self.shadow.begin(self._what, inputs, self.config if config is None else config)
+        return ShadowedPending(self.inner.dispatch_async(inputs, config), judge)
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         return self._watch(inputs, config, lambda: self.inner.dispatch_timed(inputs, config), _outputs_of)
