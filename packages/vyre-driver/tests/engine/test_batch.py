@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import batch, dispatcher
+from vyre_driver.engine import dispatcher
 from vyre_driver.errors import (
     DeviceOutOfMemory,
     DispatchFailed,
@@ -46,14 +46,14 @@ def test_a_batch_waits_once(lazy: SimpleNamespace) -> None:
 
 
 def test_a_long_batch_waits_seldom(lazy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MAX_IN_FLIGHT", 4)
+    monkeypatch.setattr(dispatcher, "MAX_IN_FLIGHT", 4)
     assert firsts(lazy.pipeline.dispatch_batched(inputs(*range(10)))) == list(range(0, 20, 2))
     counts = lazy.backend.backend_metric_snapshot()
     assert (counts["waits"], counts["prepares"]) == (3, 4)
 
 
 def test_a_large_batch_waits_before_it_fills_the_device(lazy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MAX_BYTES_IN_FLIGHT", 3 * 40 - 1)
+    monkeypatch.setattr(dispatcher, "MAX_BYTES_IN_FLIGHT", 3 * 40 - 1)
     assert firsts(lazy.pipeline.dispatch_batched(inputs(*range(7)))) == list(range(0, 14, 2))
     assert lazy.backend.backend_metric_snapshot()["waits"] == 3
 

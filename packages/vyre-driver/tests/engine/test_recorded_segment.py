@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from vyre_driver.engine.pending import Backlog
-from vyre_driver.engine.recorded_segment import Segments
+from vyre_driver.engine.sequence import Segments
 
 
 class Launched:

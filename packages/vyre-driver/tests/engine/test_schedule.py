@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.launch import raise_trap
-from vyre_driver.engine.schedule import LaunchValues, SetCounter, counters_of, evaluate, straight, walk
+from vyre_driver.engine.launch import LaunchValues, SetCounter, counters_of, evaluate, raise_trap, straight, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, KernelLaunch, Lowered, Repeat
 from vyre_foundation.build import program

@@ -20,7 +20,7 @@ from vyre_driver.codegen.c.unit import print_unit
 from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.codegen.lower import legalize
 from vyre_driver.codegen.operators import c_casts, c_operators
-from vyre_driver.engine.schedule import LaunchValues, SetCounter, counters_of, evaluate as bound, walk
+from vyre_driver.engine.launch import LaunchValues, SetCounter, counters_of, evaluate as bound, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS, Kernel, Lowered
 from vyre_driver.legalization.target import Groups, Target

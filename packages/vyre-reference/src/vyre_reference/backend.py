@@ -15,7 +15,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
 from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.resident_backend import HostMemoryBackend
+from vyre_driver.engine.resident import HostMemoryBackend
 from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.bind import bind
-from vyre_driver.engine.code import CompiledCode
+from vyre_driver.engine.code import ANSWER, ORDER, CompiledCode, CompileOrder
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.guard import ANSWER, ORDER, CompileOrder
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import BackendError, BadArtifact, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.legalization.lowered import RUNS, Lowered

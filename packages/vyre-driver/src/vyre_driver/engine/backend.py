@@ -16,12 +16,12 @@ from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.engine.bind import before_its_grid_is_known
 from vyre_driver.engine.buffer_pool import Allocation
-from vyre_driver.engine.device import Device, before_its_grid_is_known
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
-from vyre_driver.engine.resident import Residents
-from vyre_driver.engine.resident_backend import ResidentBackend
+from vyre_driver.engine.resident import ResidentBackend, Residents
 from vyre_driver.engine.sequence import Sequences
 from vyre_driver.engine.session import Session
 from vyre_driver.errors import UnsupportedFeature

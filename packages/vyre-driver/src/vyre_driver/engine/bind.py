@@ -1,21 +1,23 @@
-"""From a plan and its code to a launch with memory and arguments: what each buffer gets, and who owns it."""
+"""From a plan to a launch: which code it runs, what memory and arguments each buffer gets, and who owns them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.buffer_pool import Allocation, BufferPool
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import PreparedLaunch
-from vyre_driver.engine.schedule import straight
+from vyre_driver.engine.launch import PreparedLaunch, straight
+from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS
 from vyre_driver.pipeline.executable import KernelEntry
 from vyre_driver.plan.coverage import written_everywhere
@@ -24,6 +26,48 @@ from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_memory
 from vyre_driver.plan.params import dispatch_param_words
 from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.validate.facts import Facts, Feature
+
+
+def code_for(
+    device: Device, plan: LaunchPlan, config: DispatchConfig, queue: int, deadline: Deadline | None = None
+) -> CompiledCode:
+    """Code for a planned dispatch: with grid barriers inside where the grid fits on the device, else split at them.
+
+    `UnsupportedFeature` if the configuration demands the first and the grid does not fit.
+    """
+    if config.cooperative or _may_fit(device, plan):
+        code = device.compile(plan.facts, config.replace(cooperative=True), queue, deadline)
+        limit = device.side_by_side(code) if straight(code.executable.schedule) == (0,) else 0
+        if plan.num_workgroups <= limit:
+            return code
+        if config.cooperative:
+            what = f"a cooperative launch of {plan.num_workgroups} workgroups (at most {limit})"
+            fix = "use fewer workgroups, or leave `cooperative` to the backend"
+            raise UnsupportedFeature(what, backend=device.profile.backend, fix=fix)
+    return device.compile(plan.facts, config, queue, deadline)
+
+
+def before_its_grid_is_known(device: Device, facts: Facts, config: DispatchConfig) -> DispatchConfig:
+    """The configuration to compile a program with when no dispatch has said how large its grid is.
+
+    A dispatch whose grid may fit asks for the first kind of code anyway, so that is the one to have.
+    """
+    grid = config.grid_override
+    may_fit = _may_be_resident(device, facts, prod(grid) if grid is not None else 1)
+    return config.replace(cooperative=True) if may_fit else config
+
+
+def _may_fit(device: Device, plan: LaunchPlan) -> bool:
+    return _may_be_resident(device, plan.facts, plan.num_workgroups)
+
+
+def _may_be_resident(device: Device, facts: Facts, workgroups: int) -> bool:
+    """Whether it is worth to compile for it: how much fits of a kernel is known only of its code."""
+    if Feature.GRID_BARRIER not in facts.features or not device.target.grid_barrier:
+        return False
+    most = device.profile.max_resident_invocations
+    return most is None or workgroups * facts.program.workgroup_volume <= most
 
 
 @dataclass(frozen=True, slots=True)

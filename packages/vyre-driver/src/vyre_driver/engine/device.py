@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from vyre_driver.engine.code import CodeCache, CompiledCode
 from vyre_driver.engine.pending import Deadline, sweep
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
-from vyre_driver.engine.schedule import straight
-from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
+from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.observe.metrics import Counters
@@ -38,7 +36,7 @@ from vyre_driver.tune.natives import Natives
 from vyre_driver.tune.queue import QueueChoice, Rate
 from vyre_foundation.dtype import f64, i64, u64
 from vyre_foundation.ir.stmt import AtomicOp
-from vyre_foundation.validate.facts import Facts, Feature
+from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -281,44 +279,3 @@ def _with_what_is_spelled(profile: DeviceProfile, target: Target) -> DeviceProfi
         supports_atomic64=profile.supports_atomic64 and target.has_atomic(AtomicOp.ADD, u64),
         supports_grid_sync=profile.supports_grid_sync and target.grid_barrier,
     )
-
-
-def code_for(
-    device: Device, plan: LaunchPlan, config: DispatchConfig, queue: int, deadline: Deadline | None = None
-) -> CompiledCode:
-    """Code for a planned dispatch: with grid barriers inside where the grid fits on the device, else split at them.
-
-    `UnsupportedFeature` if the configuration demands the first and the grid does not fit.
-    """
-    if config.cooperative or _may_fit(device, plan):
-        code = device.compile(plan.facts, config.replace(cooperative=True), queue, deadline)
-        limit = device.side_by_side(code) if straight(code.executable.schedule) == (0,) else 0
-        if plan.num_workgroups <= limit:
-            return code
-        if config.cooperative:
-            what = f"a cooperative launch of {plan.num_workgroups} workgroups (at most {limit})"
-            fix = "use fewer workgroups, or leave `cooperative` to the backend"
-            raise UnsupportedFeature(what, backend=device.profile.backend, fix=fix)
-    return device.compile(plan.facts, config, queue, deadline)
-
-
-def before_its_grid_is_known(device: Device, facts: Facts, config: DispatchConfig) -> DispatchConfig:
-    """The configuration to compile a program with when no dispatch has said how large its grid is.
-
-    A dispatch whose grid may fit asks for the first kind of code anyway, so that is the one to have.
-    """
-    grid = config.grid_override
-    may_fit = _may_be_resident(device, facts, prod(grid) if grid is not None else 1)
-    return config.replace(cooperative=True) if may_fit else config
-
-
-def _may_fit(device: Device, plan: LaunchPlan) -> bool:
-    return _may_be_resident(device, plan.facts, plan.num_workgroups)
-
-
-def _may_be_resident(device: Device, facts: Facts, workgroups: int) -> bool:
-    """Whether it is worth to compile for it: how much fits of a kernel is known only of its code."""
-    if Feature.GRID_BARRIER not in facts.features or not device.target.grid_barrier:
-        return False
-    most = device.profile.max_resident_invocations
-    return most is None or workgroups * facts.program.workgroup_volume <= most

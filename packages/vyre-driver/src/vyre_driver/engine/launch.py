@@ -1,10 +1,14 @@
-"""A dispatch with everything bound: code, memory, arguments, order. Running it decides nothing."""
+"""A dispatch with everything bound: code, memory, arguments, order. Running it decides nothing.
+
+The order of the kernels is the schedule of the code. The host evaluates the bounds of its loops, each of which has one
+value for a whole launch.
+"""
 
 from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,17 +21,20 @@ from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import Backlog, Deadline
-from vyre_driver.engine.schedule import LaunchValues, SetCounter, counters_of, evaluate, walk
 from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
 from vyre_driver.errors import Trapped
-from vyre_driver.legalization.lowered import KernelLaunch
+from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat, Step
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Literal, Load, Select
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Trap
+from vyre_foundation.ir.walk import postorder
+from vyre_foundation.ops.scalar import Scalar, bitcast, cast
 
 if TYPE_CHECKING:
     from vyre_driver.engine.bind import LaunchBinding
+
 
 QUIET = 2**64 - 1
 
@@ -265,3 +272,84 @@ class PreparedLaunch:
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
             raise_trap(tags, sidecar, self.plan.program)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchValues:
+    """What the host knows: element counts by name, the grid, the subgroup size, the counters of open loops as u64."""
+
+    lengths: Mapping[str, int]
+    grid: Extent
+    subgroup_size: int
+    counters: list[int]
+
+
+def evaluate(bound: Expr, values: LaunchValues) -> int:
+    """The value of an integer expression of launch uniformity, by the exact meaning of every op."""
+    known: dict[Expr, Scalar] = {}
+    for node in postorder((bound,)):
+        known[node] = _value(node, [known[arg] for arg in node.args], values)
+    return int(known[bound])
+
+
+def _value(node: Expr, args: list[Scalar], values: LaunchValues) -> Scalar:
+    match node:
+        case Literal():
+            return node.value
+        case Length(buffer):
+            return values.lengths[buffer.name]
+        case Id(IdKind.NUM_WORKGROUPS, axis):
+            return values.grid[axis]
+        case Id(IdKind.SUBGROUP_SIZE):
+            return values.subgroup_size
+        case Load(buffer) if buffer.name == COUNTERS:
+            return values.counters[int(args[0])]
+        case Apply(op):
+            return op.evaluate(node.args[0].dtype, *args)
+        case Select():
+            return args[1] if args[0] else args[2]
+        case Cast(dtype, value):
+            return cast(value.dtype, dtype, args[0])
+        case Bitcast(dtype, value):
+            return bitcast(value.dtype, dtype, args[0])
+        case _:
+            raise AssertionError(f"{type(node).__name__} has no value before the launch")
+
+
+@dataclass(frozen=True, slots=True)
+class SetCounter:
+    """Give the loop counter of a `Repeat` its value for the next iteration."""
+
+    counter: int
+    value: int
+
+
+def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[KernelLaunch | SetCounter]:
+    """The launches of `schedule` in order, each iteration of a loop preceded by its counter.
+
+    `evaluate` gives the bounds of a loop when it is entered; it may depend on the counters of the loops around it.
+    Counters are unbounded integers here: a loop never wraps around.
+    """
+    for step in schedule:
+        match step:
+            case KernelLaunch():
+                yield step
+            case Repeat():
+                for value in range(evaluate(step.start), evaluate(step.stop), step.step):
+                    yield SetCounter(step.counter, value)
+                    yield from walk(step.body, evaluate)
+
+
+def straight(schedule: Sequence[Step]) -> tuple[int, ...] | None:
+    """The kernels of a schedule in order, or None if a loop decides how many there are."""
+    launches = [step.kernel for step in schedule if isinstance(step, KernelLaunch)]
+    return tuple(launches) if len(launches) == len(schedule) else None
+
+
+def counters_of(schedule: Sequence[Step]) -> int:
+    """How many counters the loops of a schedule use."""
+    most = 0
+    for step in schedule:
+        if isinstance(step, Repeat):
+            most = max(most, step.counter + 1, counters_of(step.body))
+    return most

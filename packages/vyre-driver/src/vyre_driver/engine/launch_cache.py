@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
 from vyre_driver.device.profile import Extent
-from vyre_driver.engine.bind import bind
+from vyre_driver.engine.bind import bind, code_for
 from vyre_driver.engine.buffer_pool import Allocation
-from vyre_driver.engine.device import Device, code_for
+from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch, Runnable
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes

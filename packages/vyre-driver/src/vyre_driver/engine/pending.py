@@ -195,11 +195,11 @@ class Backlog:
     deadline and the end of the device end such a wait. With `is_timed` the launches' times on the device add up.
     """
 
-    __slots__ = ("_deadline", "_device", "_launch_cache", "_ns", "_older", "_untimed", "is_timed", "last")
+    __slots__ = ("_deadline", "_device", "_launches", "_ns", "_older", "_untimed", "is_timed", "last")
 
     def __init__(self, device: Device, deadline: Deadline | None = None, *, is_timed: bool = False) -> None:
         self._device, self._deadline, self.is_timed = device, deadline, is_timed
-        self._launch_cache = 0
+        self._launches = 0
         self._older: Any = None
         self._untimed: list[Any] = []
         self._ns: int | None = 0
@@ -209,12 +209,12 @@ class Backlog:
     def add(self, event: Any, launches: int = 1) -> None:
         """Enter launches of which the last has this event, right after it was enqueued."""
         self.last = event
-        self._launch_cache += launches
+        self._launches += launches
         if self.is_timed:
             self._untimed.append(event)
-        if self._launch_cache >= MOST_LAUNCHES // 2:
+        if self._launches >= MOST_LAUNCHES // 2:
             self._device.port.submit(event)
-            older, self._older, self._launch_cache = self._older, event, 0
+            older, self._older, self._launches = self._older, event, 0
             if older is not None:
                 self._wait(older)
 
@@ -240,7 +240,7 @@ class Backlog:
 
 
 class PendingLaunch(PendingDispatch):
-    """See the module. It keeps its inputs, which the device may be reading.
+    """A dispatch that was submitted. It keeps its inputs, which the device may be reading.
 
     A failure ends it: every later wait raises it again. An interrupt, or the end of a caller's time limit, does not.
     Without a wait, its memory is freed with the last reference to it; the port keeps that until the end of the

@@ -43,7 +43,7 @@ BYTES, ARRAYS = Form
 
 
 class Transfer(Protocol):
-    """See the module."""
+    """The way of one launch's bytes to the device and back."""
 
     @property
     def owned(self) -> tuple[Allocation, ...]:

@@ -24,7 +24,7 @@ from vyre_driver.backend.results import (
     replace_output_buffers_preserving_slots,
 )
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
-from vyre_driver.engine.resident_backend import HostMemoryBackend
+from vyre_driver.engine.resident import HostMemoryBackend
 from vyre_driver.errors import DeviceLost
 from vyre_driver.pipeline.compile import PassthroughPipeline
 from vyre_driver.plan.launch import validated
