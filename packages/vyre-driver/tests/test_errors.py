@@ -67,6 +67,8 @@ CATALOGUE = [
      "Fix: compile the program again for this device, with `vyre compile`")),
     (1023, errors.ResidentGraphReuseTelemetryError("warm_reuses", -1),
      "warm_reuses would be -1. Fix: compare counts of one backend, the earlier ones on the right"),
+    (1024, errors.InvalidGraph("g", [FINDING]),
+     "graph 'g': not valid, 1 finding\nV001 body[0]: the name is taken. Fix: rename it"),
 ]
 # fmt: on
 

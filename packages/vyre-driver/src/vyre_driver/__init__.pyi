@@ -66,6 +66,7 @@ from .errors import (
     DispatchFailed as DispatchFailed,
     DispatchTimeout as DispatchTimeout,
     DuplicateBackend as DuplicateBackend,
+    InvalidGraph as InvalidGraph,
     InvalidInput as InvalidInput,
     InvalidLaunch as InvalidLaunch,
     InvalidProgram as InvalidProgram,
@@ -81,6 +82,8 @@ from .errors import (
     UnknownBackend as UnknownBackend,
     UnsupportedFeature as UnsupportedFeature,
 )
+from .graph.nodes import Graph as Graph
+from .graph.record import GraphRecorder as GraphRecorder
 from .legalization.lowered import Lowered as Lowered
 from .legalization.target import (
     Arrangement as Arrangement,
@@ -253,5 +256,7 @@ from .registry.dialects import (
     intern_string as intern_string,
 )
 from .registry.discovery import BackendProblem as BackendProblem
+from .schedule.compiled import CompiledGraph as CompiledGraph, compile_graph as compile_graph
+from .schedule.pending import PendingGraph as PendingGraph
 
 __version__: str

@@ -30,6 +30,17 @@ class BackendError(VyreError):
         super().__init_subclass__(**rest)
         cls.code = f"E{cls.number}"
 
+    @property
+    def step(self) -> int | None:
+        """The position of the step that failed, in a sequence of resident dispatches; None where it is not known."""
+        step: int | None = self.fields.get("step")
+        return step
+
+    def at_step(self, step: int) -> BackendError:
+        """This error, as that of a step of a sequence."""
+        self.fields = {**self.fields, "step": step}
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.message, self.fix, self.where, dict(self.fields))
 
@@ -367,3 +378,23 @@ class ResidentGraphReuseTelemetryError(BackendError, ValueError):
 
     def __init__(self, count: str, value: int, *, fix: str = "", where: str = "") -> None:
         super().__init__(f"{count} would be {value}", fix=fix, where=where, count=count, value=value)
+
+
+class InvalidGraph(BackendError, ValueError):
+    """A graph breaks rules; nothing has run. Its text lists all `findings`, in recorded order."""
+
+    number = 1024
+    remedy = "repair what the findings name"
+
+    def __init__(self, graph: str, findings: Sequence[facts.Finding], *, fix: str = "", where: str = "") -> None:
+        found = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+        place = where or f"graph {graph!r}"
+        super().__init__(f"not valid, {found}", fix=fix, where=place, graph=graph, findings=tuple(findings))
+
+    def __str__(self) -> str:
+        return "\n".join((f"{self.where}: {self.message}", *map(str, self.findings)))
+
+    @property
+    def findings(self) -> tuple[facts.Finding, ...]:
+        """All that is wrong with the graph, in recorded order."""
+        return tuple(self.fields["findings"])

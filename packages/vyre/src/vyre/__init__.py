@@ -29,6 +29,7 @@ _running = [
     "VyreBackend",
     "backend_for",
     "check",
+    "graph",
     "grid_for",
     "registered_backends_by_precedence",
     "run",
@@ -37,7 +38,9 @@ _running = [
 __all__ = [*_running, *_language, *_functions, *_elementary]
 
 # The names that run programs are imported on first use: neither recording a program nor `vyre --help` needs them.
-_load, _, _ = lazy_loader.attach(__name__, submod_attrs={"execution": _running})
+_load, _, _ = lazy_loader.attach(
+    __name__, submod_attrs={"execution": [name for name in _running if name != "graph"], "graphs": ["graph"]}
+)
 
 
 def __getattr__(name: str) -> object:

@@ -8,5 +8,6 @@ from vyre_foundation.functions import *  # noqa: F403
 from vyre_math import *  # noqa: F403
 
 from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run
+from .graphs import graph as graph
 
 __version__: str

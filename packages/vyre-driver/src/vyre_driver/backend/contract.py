@@ -40,7 +40,7 @@ from vyre_driver.backend.results import (
 )
 from vyre_driver.backend.typed import TypedDispatchExt
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.errors import ContractMismatch, InvalidInput, UnsupportedFeature
+from vyre_driver.errors import BackendError, ContractMismatch, InvalidInput, UnsupportedFeature
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -178,10 +178,7 @@ class VyreBackend(TypedDispatchExt):
     ) -> ResidentSequenceTiming:
         """As above, with the sums of the steps' times."""
         started = time.perf_counter_ns()
-        timings = [
-            self.dispatch_resident_timed(s.program, s.resources, DispatchConfig(grid_override=s.grid_override))
-            for s in steps
-        ]
+        timings = [self._dispatch_step(number, step) for number, step in enumerate(steps)]
         self.download_resident_ranges_into(ranges, targets)
         return ResidentSequenceTiming(
             wall_ns=time.perf_counter_ns() - started,
@@ -399,6 +396,13 @@ class VyreBackend(TypedDispatchExt):
         It happens only by this call, never silently.
         """
         raise self._unsupported("device recovery")
+
+    def _dispatch_step(self, number: int, step: ResidentDispatchStep) -> TimedDispatchResult:
+        config = DEFAULT_CONFIG if step.grid_override is None else DispatchConfig(grid_override=step.grid_override)
+        try:
+            return self.dispatch_resident_timed(step.program, step.resources, config)
+        except BackendError as error:
+            raise error.at_step(number) from None
 
     def _unsupported(self, name: str) -> UnsupportedFeature:
         return UnsupportedFeature(name, backend=self.id())

@@ -74,7 +74,7 @@ def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array
         if name not in arrays:
             fix = "pass an array for every input of the program"
             raise InvalidInput(name, needed=f"an array of {declared[name].dtype}", got="nothing", fix=fix)
-    return [_bytes_of(buffer, arrays[name]) for name, buffer in declared.items()]
+    return [array_bytes(buffer, arrays[name]) for name, buffer in declared.items()]
 
 
 def _require_mapping(given: object) -> None:
@@ -87,7 +87,8 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
     return ", ".join(declared) or "no names: the program has no inputs"
 
 
-def _bytes_of(buffer: Buffer, value: object) -> Array:
+def array_bytes(buffer: Buffer, value: object) -> Array:
+    """The contiguous bytes of an array for `buffer`, checked by type; the number of elements is the plan's to judge."""
     expected = np.dtype(buffer.dtype.numpy)
     if isinstance(value, (bool, int, float)) and buffer.memory is Memory.UNIFORM and buffer.count == 1:
         return _number(buffer, value)

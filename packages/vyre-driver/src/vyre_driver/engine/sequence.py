@@ -134,6 +134,11 @@ class Segments:
         self._segments = [RecordedSegment(start, some) for start, some in _cut(launches)]
         self._runs = 0
 
+    @property
+    def launches(self) -> tuple[PreparedLaunch | None, ...]:
+        """The launch of each step in order; None for one that is found when it is reached."""
+        return tuple([launch for segment in self._segments for launch in segment.launches])
+
     def play(
         self, device: Device, steps: Steps, times: int, resolve: Resolve, backlog: Backlog, *, is_new: bool
     ) -> None:
@@ -254,6 +259,15 @@ class CachedSequence:
     def is_for(self, steps: Iterable[ResidentDispatchStep]) -> bool:
         """Whether it was made for these."""
         return all(known() is step for known, step in zip(self.known_by, steps, strict=True))
+
+    def raise_trap(self) -> None:
+        """Raise the trap of the first launch that trapped, with the position of its step."""
+        for launch in self.trapping:
+            try:
+                launch.raise_trap()
+            except Trapped as error:
+                order = (*self.prefix.launches, *self.repeated.launches)
+                raise error.at_step(next(n for n, known in enumerate(order) if known is launch)) from None
 
     @property
     def steps(self) -> int:
@@ -422,8 +436,9 @@ class Sequences:
             for launch in sequence.trapping:
                 launch.arm()
             yield run
-            for launch in (*sequence.trapping, *(cached.prepared for cached in run.launches)):
-                launch.raise_trap()
+            sequence.raise_trap()
+            for cached in run.launches:
+                cached.prepared.raise_trap()
         except BaseException as error:
             self._launch_cache.failed_sequence(device, run.launches, error)
             if not isinstance(error, Trapped):

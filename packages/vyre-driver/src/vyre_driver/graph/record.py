@@ -1,0 +1,406 @@
+"""The recorder of graphs: every call appends a node, with the line of Python that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import index
+from types import TracebackType
+from typing import Any, Self, SupportsIndex
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.typed import array_bytes
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.graph.nodes import (
+    BufferKind,
+    BufferRange,
+    CallNode,
+    CopyNode,
+    DispatchNode,
+    DownloadNode,
+    FillNode,
+    Graph,
+    GraphBuffer,
+    Node,
+    RepeatNode,
+    UploadNode,
+)
+from vyre_driver.graph.ranges import declaration, plan_dispatch
+from vyre_driver.plan.launch import grid_of_invocations
+from vyre_foundation.build.caller import caller
+from vyre_foundation.dtype import DType
+from vyre_foundation.errors import BuildError, VyreError
+from vyre_foundation.ir.expr import literal
+from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ir.program import Program
+
+
+class RecordedRange:
+    """Some elements of a buffer of a graph that is being recorded. Slices of it are ranges too."""
+
+    __slots__ = ("_recorder", "dtype", "range")
+
+    def __init__(self, recorder: GraphRecorder, dtype: DType, part: BufferRange) -> None:
+        self._recorder, self.dtype, self.range = recorder, dtype, part
+
+    def __len__(self) -> int:
+        return self.range.count
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} range {self.range} of graph {self._recorder.name!r}>"
+
+    def __getitem__(self, chosen: slice) -> RecordedRange:
+        """A part of it, with a step of 1: ``x[16:32]``."""
+        given: object = chosen
+        if not isinstance(given, slice) or given.step not in (None, 1):
+            fix = "write x[start:stop]; for one element x[i:i + 1]"
+            raise BuildError(f"got the index {chosen!r}, expected a slice with a step of 1", fix=fix, where=repr(self))
+        start, stop, _ = chosen.indices(len(self))
+        for end in (chosen.start, chosen.stop):
+            if end is not None and not -len(self) <= index(end) <= len(self):
+                message = f"got the slice [{chosen.start}:{chosen.stop}], expected one within {len(self)} elements"
+                raise BuildError(message, fix="slice within the range, or declare a longer buffer", where=repr(self))
+        part = self.range
+        return RecordedRange(
+            self._recorder, self.dtype, BufferRange(part.buffer, part.start + start, max(0, stop - start))
+        )
+
+    def of(self, recorder: GraphRecorder, where: str) -> BufferRange:
+        """The range, for the recorder that made it; `BuildError` for another."""
+        if recorder is not self._recorder:
+            message = f"got a range of graph {self._recorder.name!r}, expected one of graph {recorder.name!r}"
+            fix = "declare the buffer in this graph, or call the other graph with `call`"
+            raise BuildError(message, fix=fix, where=where)
+        return self.range
+
+
+class RepeatBlock:
+    """The ``with`` block of a loop: nodes recorded in it become the body of the loop."""
+
+    def __init__(self, bodies: list[list[Node]], node: RepeatNode) -> None:
+        self._bodies, self._node = bodies, node
+
+    def __enter__(self) -> None:
+        self._bodies.append([])
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        body = self._bodies.pop()
+        if kind is None:
+            self._bodies[-1].append(replace(self._node, body=tuple(body)))
+
+
+class GraphRecorder:
+    """Records a `Graph`. Used in a ``with`` block, it validates the graph at the end of the block.
+
+    Arguments of wrong types are refused by the call; `build` refuses what only the whole graph shows, all at once.
+    """
+
+    def __init__(self, name: str, origin: Origin | None = None) -> None:
+        self.name = _text(name, "the name of a graph")
+        self._origin = Origin(*caller()) if origin is None else origin
+        self._buffers: dict[str, GraphBuffer] = {}
+        self._bodies: list[list[Node]] = [[]]
+        self._names: dict[str, int] = {}
+        self._doubled: list[GraphBuffer] = []
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {len(self._buffers)} buffers, {len(self._bodies[0])} nodes>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.build()
+
+    # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def input(self, name: str, dtype: DType, count: int) -> RecordedRange:
+        """Declare an array that each launch passes by this name.
+
+        Args:
+            name: The keyword of `CompiledGraph.launch`.
+            dtype: The type of its elements.
+            count: The number of its elements.
+
+        Returns:
+            The whole buffer as a range.
+        """
+        return self._declare(name, BufferKind.INPUT, dtype, count, Origin(*caller()))
+
+    def temporary(self, dtype: DType, count: int, name: str | None = None) -> RecordedRange:
+        """Declare memory of one launch. A node has to write to it before another reads it.
+
+        Args:
+            dtype: The type of its elements.
+            count: The number of its elements.
+            name: What messages call it.
+
+        Returns:
+            The whole buffer as a range.
+        """
+        return self._declare(self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, count, Origin(*caller()))
+
+    def resident(self, name: str, dtype: DType, count: int) -> RecordedRange:
+        """Declare device memory of the caller, whose handle each launch passes by this name.
+
+        Args:
+            name: The keyword of `CompiledGraph.launch`.
+            dtype: The type of its elements.
+            count: The number of its elements.
+
+        Returns:
+            The whole buffer as a range.
+        """
+        return self._declare(name, BufferKind.RESIDENT, dtype, count, Origin(*caller()))
+
+    # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def dispatch(
+        self,
+        program: Program,
+        ranges: Mapping[str, object] | None = None,
+        /,
+        *,
+        config: DispatchConfig | None = None,
+        invocations: int | Sequence[int] | None = None,
+        name: str | None = None,
+        **named: object,
+    ) -> dict[str, RecordedRange]:
+        """Record a dispatch of a program.
+
+        Args:
+            program: What `build()` of a program returned.
+            ranges: The ranges by buffer name, for names that keywords cannot have.
+            config: The options of the dispatch.
+            invocations: The least number of invocations on x, (x, y) or (x, y, z), as for `vyre.run`.
+            name: What messages call the node; the name of the program by default.
+            **named: The ranges by buffer name. An input may also be a NumPy array, or a number for a uniform of one
+                element: it becomes a part of the graph. An output that is only written may be left out: it becomes a
+                temporary of the length that the program's rules give.
+
+        Returns:
+            The range of each output by buffer name.
+
+        Raises:
+            BuildError: A range belongs to another graph, or an argument is of another kind.
+            InvalidInput: An array does not fit the program's declaration.
+        """
+        origin = Origin(*caller())
+        if not isinstance(program, Program):
+            raise _unexpected("the program", program, "what build() of a program returned")
+        options = DEFAULT_CONFIG if config is None else config
+        if not isinstance(options, DispatchConfig):
+            raise _unexpected("config", config, "a DispatchConfig")
+        if invocations is not None:
+            if options.grid_override is not None:
+                raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
+            options = options.replace(grid_override=grid_of_invocations(program, invocations, options))
+        where = self._fresh_node(name or program.name)
+        given = {**({} if ranges is None else ranges), **named}
+        bound = {key: self._argument(program, key, value, where, origin) for key, value in given.items()}
+        self._add_outputs(program, bound, options, where, origin)
+        self._append(DispatchNode(where, program, tuple(bound.items()), options, origin))
+        return {b.name: self._recorded(bound[b.name]) for b in program.outputs if b.name in bound}
+
+    def upload(self, target: RecordedRange, data: object, name: str | None = None) -> None:
+        """Record that an array, which becomes a part of the graph, is written to a range.
+
+        Args:
+            target: The range.
+            data: An array of the type of the range, with as many elements.
+            name: What messages call the node.
+        """
+        origin, where = Origin(*caller()), self._fresh_node(name or "upload")
+        part = self._range(target, where)
+        contents = array_bytes(declaration(GraphBuffer(part.buffer, BufferKind.INPUT, target.dtype, part.count)), data)
+        self._append(UploadNode(where, contents.tobytes(), part, origin))
+
+    def copy(self, source: RecordedRange, target: RecordedRange, name: str | None = None) -> None:
+        """Record a copy of one range to another of equal size and type.
+
+        Args:
+            source: Where it is read.
+            target: Where it is written; it may not overlap the source.
+            name: What messages call the node.
+        """
+        origin, where = Origin(*caller()), self._fresh_node(name or "copy")
+        self._append(CopyNode(where, self._range(source, where), self._range(target, where), origin))
+
+    def fill(self, target: RecordedRange, value: bool | int | float = 0, name: str | None = None) -> None:
+        """Record that every element of a range is set to a number.
+
+        Args:
+            target: The range.
+            value: A number of its type.
+            name: What messages call the node.
+        """
+        origin, where = Origin(*caller()), self._fresh_node(name or "fill")
+        part = self._range(target, where)
+        try:
+            element = literal(target.dtype, value).bits.to_bytes(target.dtype.size, "little")
+        except VyreError as error:
+            needed = f"a value of {target.dtype}"
+            raise InvalidInput(part.buffer, needed=needed, got=repr(value), fix=error.fix) from None
+        self._append(FillNode(where, element, part, origin))
+
+    def output(self, name: str, source: RecordedRange) -> None:
+        """Record that each launch returns what a range holds now, by this name.
+
+        Args:
+            name: The key in the result of a launch.
+            source: The range.
+        """
+        origin = Origin(*caller())
+        text = _text(name, "the name of an output")
+        where = self._fresh_node(f"output {text}")
+        self._append(DownloadNode(where, text, self._range(source, where), origin))
+
+    def repeat(self, limit: int, *, until_zero: RecordedRange | None = None, name: str | None = None) -> RepeatBlock:
+        """Record a loop over the nodes of a ``with`` block, which run at least once.
+
+        Args:
+            limit: The most iterations; without `until_zero` the number of iterations.
+            until_zero: A range of one integer or bool. The loop ends after an iteration that leaves 0 there.
+            name: What messages call the node.
+
+        Returns:
+            A context manager for the block.
+        """
+        origin, where = Origin(*caller()), self._fresh_node(name or "repeat")
+        given: object = limit
+        if not isinstance(given, SupportsIndex) or isinstance(given, bool):
+            raise _unexpected("limit", limit, "an integer of at least 1")
+        flag = None if until_zero is None else self._range(until_zero, where)
+        return RepeatBlock(self._bodies, RepeatNode(where, index(limit), flag, (), origin))
+
+    def call(
+        self,
+        graph: Graph,
+        ranges: Mapping[str, RecordedRange] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        **named: Any,
+    ) -> dict[str, RecordedRange]:
+        """Record the execution of another graph.
+
+        Args:
+            graph: What `build()` of a graph returned.
+            ranges: The ranges by name, for names that keywords cannot have.
+            name: What messages call the node; the name of the graph by default.
+            **named: A range for each input and each resident buffer of the graph, and optionally for outputs.
+
+        Returns:
+            The range of each output by name: the one that was passed, or a new temporary.
+        """
+        origin = Origin(*caller())
+        if not isinstance(graph, Graph):
+            raise _unexpected("the graph", graph, "what build() of a graph returned")
+        where = self._fresh_node(name or graph.name)
+        given = {
+            key: self._range(value, where) for key, value in {**({} if ranges is None else ranges), **named}.items()
+        }
+        outputs = {node.output: given.pop(node.output, None) for node in graph.outputs}
+        for node in graph.outputs:
+            if outputs[node.output] is None:
+                dtype = graph.buffer(node.source.buffer).dtype
+                made = self._declare(self._fresh(node.output), BufferKind.TEMPORARY, dtype, node.source.count, origin)
+                outputs[node.output] = made.range
+        results = {key: part for key, part in outputs.items() if part is not None}
+        self._append(CallNode(where, graph, tuple(given.items()), tuple(results.items()), origin))
+        return {key: self._recorded(part) for key, part in results.items()}
+
+    def build(self) -> Graph:
+        """Return the graph that was recorded so far.
+
+        Raises:
+            InvalidGraph: With all findings, each with the line that recorded the node.
+        """
+        if len(self._bodies) != 1:
+            raise BuildError("a loop is still open", fix="leave every `with g.repeat(…)` block first", where=repr(self))
+        buffers = (*self._buffers.values(), *self._doubled)
+        graph = Graph(self.name, buffers, tuple(self._bodies[0]), self._origin)
+        graph.validate()
+        return graph
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _declare(self, name: str, kind: BufferKind, dtype: DType, count: int, origin: Origin) -> RecordedRange:
+        _text(name, "the name of a buffer")
+        dtype_given: object = dtype
+        count_given: object = count
+        if not isinstance(dtype_given, DType):
+            raise _unexpected(f"the type of buffer {name!r}", dtype_given, "a type, such as vyre.f32")
+        if not isinstance(count_given, SupportsIndex) or isinstance(count_given, bool) or index(count_given) < 0:
+            raise _unexpected(f"the count of buffer {name!r}", count, "an integer of at least 0")
+        made = GraphBuffer(name, kind, dtype, index(count), origin)
+        if name in self._buffers:
+            self._doubled.append(made)
+        else:
+            self._buffers[name] = made
+        return RecordedRange(self, dtype, BufferRange(name, 0, made.count))
+
+    def _argument(self, program: Program, name: str, value: object, where: str, origin: Origin) -> BufferRange:
+        """A range, or a part of the graph that holds an array."""
+        if isinstance(value, RecordedRange):
+            return value.of(self, where)
+        declared = next((b for b in program.inputs if b.name == name and not b.is_output), None)
+        if declared is None:
+            raise _unexpected(f"{where}, buffer {name!r}", value, "a range of this graph")
+        contents = array_bytes(declared, value)
+        count, own = contents.size // declared.dtype.size, self._fresh(f"{where}.{name}")
+        made = self._declare(own, BufferKind.TEMPORARY, declared.dtype, count, origin)
+        self._append(UploadNode(self._fresh_node(f"{where}.{name}"), contents.tobytes(), made.range, origin))
+        return made.range
+
+    def _add_outputs(
+        self, program: Program, bound: dict[str, BufferRange], config: DispatchConfig, where: str, origin: Origin
+    ) -> None:
+        """Declare a temporary for each output that is left out and only written."""
+        missing = [b for b in program.outputs if b.name not in bound and not b.is_input]
+        if not missing or any(b.name not in bound for b in program.inputs):
+            return
+        plan = plan_dispatch(program, bound, config)
+        for buffer in missing:
+            name = self._fresh(f"{where}.{buffer.name}")
+            made = self._declare(name, BufferKind.TEMPORARY, buffer.dtype, plan.lengths[buffer.name], origin)
+            bound[buffer.name] = made.range
+
+    def _range(self, given: object, where: str) -> BufferRange:
+        if not isinstance(given, RecordedRange):
+            raise _unexpected(where, given, "a range of this graph")
+        return given.of(self, where)
+
+    def _recorded(self, part: BufferRange) -> RecordedRange:
+        return RecordedRange(self, self._buffers[part.buffer].dtype, part)
+
+    def _append(self, node: Node) -> None:
+        self._bodies[-1].append(node)
+
+    def _fresh(self, stem: str) -> str:
+        """A name that no buffer has."""
+        name, number = stem, 1
+        while name in self._buffers:
+            number += 1
+            name = f"{stem}#{number}"
+        return name
+
+    def _fresh_node(self, stem: str) -> str:
+        """A name that no node has."""
+        number = self._names[stem] = self._names.get(stem, 0) + 1
+        return stem if number == 1 else f"{stem}#{number}"
+
+
+def _text(given: object, what: str) -> str:
+    if not isinstance(given, str) or not given:
+        raise _unexpected(what, given, "a string of at least one character")
+    return given
+
+
+def _unexpected(where: str, got: object, needed: str) -> BuildError:
+    return BuildError(f"got {got!r}, expected {needed}", fix=f"pass {needed}", where=where)

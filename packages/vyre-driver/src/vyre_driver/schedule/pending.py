@@ -1,0 +1,113 @@
+"""Launches of graphs that have begun."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from vyre_driver.backend.pending import LONGEST_PAUSE, SHORTEST_PAUSE
+from vyre_driver.errors import DispatchTimeout
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from vyre_driver.backend.typed import Array
+else:
+    # Its import takes longer than the rest of this package, and only callers who await need it.
+    import lazy_loader
+
+    asyncio = lazy_loader.load("asyncio")
+
+Arrays: TypeAlias = "dict[str, Array]"
+
+
+class PendingGraph:
+    """A launch of a graph. Its inputs may not change before it has ended.
+
+    `result` may be called again: it gives the same arrays, or raises the same error. Handles may be waited for in any
+    order, from any thread, or not at all. An interrupt, or the end of a wait's timeout, leaves the launch pending.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self._backend = backend
+        self._ended = threading.Event()
+        self._arrays: Arrays = {}
+        self._error: BaseException | None = None
+
+    def is_ready(self) -> bool:
+        """Whether `result` would return at once."""
+        return self._ended.is_set()
+
+    def result(self, timeout: float | None = None) -> Arrays:
+        """Wait for the launch.
+
+        Args:
+            timeout: The most seconds to wait; None for no limit.
+
+        Returns:
+            The outputs by name.
+
+        Raises:
+            DispatchTimeout: The time has passed; the launch is still pending.
+            BackendError: A node failed; the error names it.
+        """
+        if not self._ended.wait(timeout):
+            assert timeout is not None
+            raise DispatchTimeout(timeout, "the launch of a graph", backend=self._backend)
+        if self._error is not None:
+            raise self._error
+        return self._arrays
+
+    def wait(self) -> None:
+        """Wait for the launch, and leave its outcome to `result`."""
+        self._ended.wait()
+
+    def __await__(self) -> Generator[None, None, Arrays]:
+        """Let the event loop of asyncio run other tasks until the launch has ended."""
+        pause = 0.0
+        while not self.is_ready():
+            yield from asyncio.sleep(pause).__await__()
+            pause = min(2 * pause + SHORTEST_PAUSE, LONGEST_PAUSE)
+        return self.result()
+
+    def settle(self, run: Callable[[], Arrays]) -> None:
+        """Take what `run` returns or raises as the outcome. For the thread that runs the launch."""
+        try:
+            self._arrays = run()
+        except BaseException as error:  # every wait raises it
+            self._error = error
+        self._ended.set()
+
+
+class LaunchThread:
+    """Runs launches one after another, on a thread that is started by the first.
+
+    It is a daemon: at the end of the interpreter the engine decides how long work in flight is waited for.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._work: SimpleQueue[tuple[PendingGraph, Callable[[], Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, pending: PendingGraph, run: Callable[[], Arrays]) -> None:
+        """Run it after all that were submitted before."""
+        with self._lock:
+            self._work.put((pending, run))
+            if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
+                self._thread = threading.Thread(target=_serve, args=(self._work,), name=self._name, daemon=True)
+                self._thread.start()
+
+    def end(self) -> None:
+        """End the thread after all that was submitted."""
+        self._work.put(None)
+
+
+def _serve(work: SimpleQueue[tuple[PendingGraph, Callable[[], Arrays]] | None]) -> None:
+    while (entry := work.get()) is not None:
+        pending, run = entry
+        pending.settle(run)
+        del entry, pending, run

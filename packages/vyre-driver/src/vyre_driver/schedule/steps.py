@@ -1,0 +1,148 @@
+"""A flat graph over memory: calls of resident sequences, and the loops that the host decides.
+
+A call is what the contract runs with one wait: steps that run once, then steps that are repeated. Steps are frozen and
+kept, so a backend that prepares sequences finds them again at the next launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.resources import ResidentDispatchStep, Resource
+from vyre_driver.graph.nodes import BufferRange, CopyNode, DispatchNode, FillNode, Graph, Node, RepeatNode
+from vyre_driver.schedule import moves
+from vyre_foundation.ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStep:
+    """A step, and the node that it came from."""
+
+    step: ResidentDispatchStep
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceCall:
+    """`once`, then `repeated` that many `times`: one call of the backend."""
+
+    once: tuple[NodeStep, ...]
+    repeated: tuple[NodeStep, ...] = ()
+    times: int = 0
+
+    def failed(self, step: int) -> Node:
+        """The node of a step, by its position among the steps that are run."""
+        if step < len(self.once):
+            return self.once[step].node
+        return self.repeated[(step - len(self.once)) % len(self.repeated)].node
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchCall:
+    """A dispatch with options that a sequence has no room for: a call of its own."""
+
+    node: DispatchNode
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    """A loop that the host looks after: it reads the flag, where there is one, after each iteration."""
+
+    node: RepeatNode
+    flag: tuple[Resource, int, int] | None
+    """The resource, and the byte range of the flag."""
+    body: tuple[ExecutableCall, ...]
+
+
+ExecutableCall: TypeAlias = SequenceCall | DispatchCall | HostLoop
+
+WordsOf = Callable[[bytes], Resource]
+"""Finds or makes the resident memory with these contents."""
+
+
+class StepBuilder:
+    """Makes the calls of one graph over the resources of its buffers."""
+
+    def __init__(self, graph: Graph, resources: Mapping[str, Resource], words_of: WordsOf) -> None:
+        self._graph, self._resources, self._words_of = graph, resources, words_of
+
+    def calls(self, nodes: Sequence[Node]) -> tuple[ExecutableCall, ...]:
+        """The calls of one body, as few as possible."""
+        found: list[ExecutableCall] = []
+        once: list[NodeStep] = []
+
+        def flush() -> None:
+            if once:
+                found.append(SequenceCall(tuple(once)))
+                once.clear()
+
+        for node in nodes:
+            match node:
+                case RepeatNode():
+                    inner = self.calls(node.body)
+                    match inner:
+                        case (SequenceCall(steps, (), 0),) if node.until_zero is None:
+                            found.append(SequenceCall(tuple(once), steps, node.limit))
+                            once.clear()
+                        case () if node.until_zero is None:
+                            pass
+                        case _:
+                            flush()
+                            found.append(HostLoop(node, self._flag(node.until_zero), inner))
+                case DispatchNode() if _options(node.config) != DEFAULT_CONFIG:
+                    flush()
+                    found.append(DispatchCall(node, self._bound(node)))
+                case DispatchNode():
+                    step = ResidentDispatchStep(
+                        program=node.program, resources=self._bound(node), grid_override=node.config.grid_override
+                    )
+                    once.append(NodeStep(step, node))
+                case CopyNode(source=source, target=target) if source.count:
+                    once.append(NodeStep(self._copy(source, target), node))
+                case FillNode(element=element, target=target) if target.count:
+                    once.append(NodeStep(self._fill(element, target), node))
+                case _:  # moves of no elements
+                    pass
+        flush()
+        return tuple(found)
+
+    def _bound(self, node: DispatchNode) -> tuple[Resource, ...]:
+        ranges = dict(node.ranges)
+        visible = [buffer.name for buffer in node.program.buffers if buffer.memory.is_host_visible]
+        return tuple([self._resources[ranges[name].buffer] for name in visible])
+
+    def _copy(self, source: BufferRange, target: BufferRange) -> ResidentDispatchStep:
+        size = self._graph.buffer(source.buffer).dtype.size
+        given, made = self._resources[source.buffer], self._resources[target.buffer]
+        if self._graph.is_whole(source) and self._graph.is_whole(target):
+            return self._step(moves.copy_all(size), (given, made), source.count)
+        at = self._words(source.start, target.start, source.count)
+        if source.buffer == target.buffer:
+            return self._step(moves.copy_within(size), (at, made), source.count)
+        return self._step(moves.copy_range(size), (given, at, made), source.count)
+
+    def _fill(self, element: bytes, target: BufferRange) -> ResidentDispatchStep:
+        at = self._words(target.start, target.count)
+        resources = (self._words_of(element), at, self._resources[target.buffer])
+        return self._step(moves.fill_range(len(element)), resources, target.count)
+
+    def _step(self, program: Program, resources: tuple[Resource, ...], count: int) -> ResidentDispatchStep:
+        return ResidentDispatchStep(program=program, resources=resources, grid_override=moves.grid_of(count))
+
+    def _words(self, *values: int) -> Resource:
+        return self._words_of(b"".join(value.to_bytes(4, "little") for value in values))
+
+    def _flag(self, part: BufferRange | None) -> tuple[Resource, int, int] | None:
+        if part is None:
+            return None
+        size = self._graph.buffer(part.buffer).dtype.size
+        return self._resources[part.buffer], part.start * size, size
+
+
+def _options(config: DispatchConfig) -> DispatchConfig:
+    """What a configuration asks for beside a grid and a name."""
+    return config.replace(grid_override=None, label=None)

@@ -1,0 +1,248 @@
+"""Launches of graphs: outputs, counts of calls, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vyre_driver.errors import (
+    DeviceOutOfMemory,
+    DispatchTimeout,
+    InvalidInput,
+    StaleHandle,
+    Trapped,
+    UnsupportedFeature,
+)
+from vyre_driver.graph.evaluate import evaluate as evaluate_graph
+from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.schedule.compiled import compile_graph
+from vyre_driver.testing.graphs import programs, random_graph
+from vyre_driver.testing.mock import MockBackend
+from vyre_foundation.dtype import u32
+
+from .conftest import ArrayBackend, evaluate
+
+AFFINE, ADD, MIX, DOWN = (programs()[name] for name in ("affine", "add", "mix", "count_down"))
+X = np.arange(100, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_executor_gives_what_numpy_gives(seed: int, backend: ArrayBackend) -> None:
+    made = random_graph(seed)
+    definition = evaluate_graph(made.graph, backend, {name: x.view(np.uint8) for name, x in made.inputs.items()})
+    on_queue = compile_graph(made.graph, backend)
+    on_host = compile_graph(made.graph, MockBackend(evaluate))
+    assert (on_queue.executor, on_host.executor) == ("queue", "host")
+    assert on_host.reason == "mock does not support resident buffer allocation"
+    results = [definition, on_queue.run(made.inputs), on_queue.launch(made.inputs).result(), on_host.run(made.inputs)]
+    for result in results:
+        assert result.keys() == made.outputs.keys()
+        for name, expected in made.outputs.items():
+            np.testing.assert_array_equal(result[name].view(np.uint32), expected)
+
+
+def test_a_hundred_dependent_steps_are_two_calls(backend: ArrayBackend) -> None:
+    g = GraphRecorder("chain")
+    part, expected = g.input("x", u32, 100), X
+    for _ in range(100):
+        part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
+    g.output("y", part)
+    run = compile_graph(g.build(), backend)
+    backend.log.clear()
+    np.testing.assert_array_equal(run.run(x=X)["y"], expected)
+    assert [call for call in backend.log if call != "dispatch"] == ["upload", "sequence", "download"]
+    assert backend.log.count("dispatch") == 100
+
+
+def test_a_loop_with_a_flag_is_one_call_for_an_iteration(backend: ArrayBackend) -> None:
+    g = GraphRecorder("loop")
+    left = g.input("left", u32, 1)
+    with g.repeat(1000, until_zero=left):
+        g.dispatch(DOWN, left=left)
+    g.output("left", left)
+    run = compile_graph(g.build(), backend)
+    backend.log.clear()
+    assert run.run(left=np.array([3], np.uint32))["left"] == [0]
+    assert backend.log.count("dispatch") == 3
+
+
+def test_a_loop_without_a_flag_is_a_part_of_the_call(backend: ArrayBackend) -> None:
+    g = GraphRecorder("loop")
+    x = g.input("x", u32, 100)
+    g.dispatch(MIX, y=x)
+    with g.repeat(50):
+        g.dispatch(MIX, y=x)
+    g.output("x", x)
+    run = compile_graph(g.build(), backend)
+    backend.log.clear()
+    run.run(x=X)
+    assert [call for call in backend.log if call != "dispatch"] == ["upload", "sequence", "download"]
+
+
+def test_a_launch_allocates_nothing(backend: ArrayBackend) -> None:
+    made = random_graph(3)
+    run = compile_graph(made.graph, backend)
+    run.run(made.inputs)
+    backend.log.clear()
+    run.run(made.inputs)
+    assert "allocate" not in backend.log
+
+
+def test_resident_memory_is_used_in_place(backend: ArrayBackend) -> None:
+    g = GraphRecorder("g")
+    y = g.resident("y", u32, 100)
+    g.dispatch(MIX, y=y)
+    run = compile_graph(g.build(), backend)
+    for _ in range(2):
+        with backend.allocate_resident(400) as handle:
+            backend.upload_resident(handle, X)
+            assert run.run(y=handle) == {}
+            np.testing.assert_array_equal(
+                np.frombuffer(backend.download_resident(handle), np.uint32), X ^ (X >> np.uint32(3))
+            )
+
+
+# ── pending launches ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def affine() -> GraphRecorder:
+    g = GraphRecorder("affine")
+    g.output("y", g.dispatch(AFFINE, x=g.input("x", u32, 100))["out"])
+    return g
+
+
+def test_launches_run_in_order_and_can_be_awaited_in_any(backend: ArrayBackend) -> None:
+    with compile_graph(affine().build(), backend) as run:
+        pending = [run.launch(x=X + np.uint32(n)) for n in range(5)]
+
+        async def last() -> dict[str, Any]:
+            return await pending[4]
+
+        np.testing.assert_array_equal(asyncio.run(last())["y"], (X + np.uint32(4)) * np.uint32(3) + np.uint32(1))
+        np.testing.assert_array_equal(run.run(x=X)["y"], X * np.uint32(3) + np.uint32(1))
+        assert pending[0].is_ready()
+        assert pending[0].result()["y"] is pending[0].result(timeout=0)["y"]
+
+
+def test_a_wait_ends_at_its_timeout(backend: ArrayBackend) -> None:
+    run = compile_graph(affine().build(), backend)
+    with backend._lock:
+        pending = run.launch(x=X)
+        with pytest.raises(DispatchTimeout, match="the launch of a graph on arrays"):
+            pending.result(timeout=0.01)
+        assert not pending.is_ready()
+    assert len(pending.result()["y"]) == 100
+
+
+# ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, "buffer 'x': got nothing, expected an array of 100 u32"),
+        ({"x": X, "z": X}, "buffer 'z': got a name that the graph has no input of, expected one of x"),
+        ({"x": X.astype(np.int32)}, "buffer 'x': got one of int32, expected an array of uint32"),
+        ({"x": X[:99]}, "buffer 'x': got 99 elements, expected 100 elements of u32"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_by_the_call(
+    arrays: dict[str, object], message: str, backend: ArrayBackend
+) -> None:
+    run = compile_graph(affine().build(), backend)
+    for start in (run.run, run.launch):
+        with pytest.raises(InvalidInput) as caught:
+            start(arrays)
+        assert str(caught.value).startswith(message)
+        assert ". Fix: " in str(caught.value)
+
+
+def test_handles_of_another_device_are_refused(
+    backend: ArrayBackend, make_backend: Callable[..., ArrayBackend]
+) -> None:
+    g = GraphRecorder("g")
+    a, b = g.resident("a", u32, 4), g.resident("b", u32, 4)
+    g.dispatch(AFFINE, x=a, out=b)
+    run = compile_graph(g.build(), backend)
+    own, small, foreign = (
+        backend.allocate_resident(16),
+        backend.allocate_resident(8),
+        make_backend("other").allocate_resident(16),
+    )
+    with pytest.raises(
+        StaleHandle, match="buffer 'b' cannot be used: it belongs to backend 'other', the graph runs on"
+    ):
+        run.run(a=own, b=foreign)
+    with pytest.raises(InvalidInput, match=r"'b': got 8 bytes, expected 16 bytes \(4 elements of u32\)"):
+        run.run(a=own, b=small)
+    with pytest.raises(InvalidInput, match="got the handle of 'a', expected memory apart from 'a'"):
+        run.run(a=own, b=own)
+    with pytest.raises(InvalidInput, match="'b': got ndarray, expected a handle of resident memory"):
+        run.run(a=own, b=X)
+
+
+def test_too_little_memory_is_refused_with_numbers(make_backend: Callable[..., ArrayBackend]) -> None:
+    graph = affine().build()
+    assert compile_graph(graph, make_backend(memory=800)).run(x=X)["y"].size == 100
+    with pytest.raises(DeviceOutOfMemory) as caught:
+        compile_graph(graph, make_backend(memory=799))
+    assert str(caught.value) == (
+        "graph 'affine': the device is out of memory: 800 bytes are needed, 799 are available. "
+        "Fix: use smaller buffers, or split the graph (400 of inputs, 400 of temporaries, 0 of constants)"
+    )
+
+
+def test_resident_buffers_need_a_backend_that_has_them() -> None:
+    g = GraphRecorder("g")
+    g.dispatch(MIX, y=g.resident("y", u32, 4))
+    with pytest.raises(UnsupportedFeature, match="resident buffer allocation"):
+        compile_graph(g.build(), MockBackend(evaluate))
+
+
+def test_a_node_that_the_device_cannot_run_is_named_with_its_line(backend: ArrayBackend) -> None:
+    g = GraphRecorder("g")
+    x = g.input("x", u32, 100)
+    g.dispatch(MIX, y=x)
+    g.dispatch(AFFINE, x=x, invocations=2**31, name="wide")
+    run = g.build()
+    profile = backend.device_profile()
+    backend.device_profile = lambda: profile.__class__(  # type: ignore[method-assign]
+        backend="arrays",
+        max_workgroup_size=(1024,) * 3,
+        max_invocations_per_workgroup=1024,
+        max_workgroups=(65535,) * 3,
+    )
+    with pytest.raises(UnsupportedFeature) as caught:
+        compile_graph(run, backend)
+    assert str(caught.value).startswith(f"node 'wide' ({__file__}:")
+    assert "workgroups on x (at most 65535)" in str(caught.value)
+
+
+def test_a_node_that_fails_ends_the_launch_with_its_name(
+    backend: ArrayBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    g = GraphRecorder("g")
+    x = g.input("x", u32, 100)
+    g.dispatch(MIX, y=x, name="first")
+    with g.repeat(5, name="loop"):
+        g.fill(x)
+        g.dispatch(MIX, y=x, name="second")
+    g.output("x", x)
+    run, dispatch, count = compile_graph(g.build(), backend), backend.dispatch, 0
+
+    def failing(*given: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 7:
+            raise Trapped("too large", 7, 3, where="program 'mix'")
+        return dispatch(*given)
+
+    monkeypatch.setattr(backend, "dispatch", failing)
+    with pytest.raises(Trapped) as caught:
+        run.launch(x=X).result()
+    assert str(caught.value).startswith(f"node 'loop.second' ({__file__}:")
+    assert "program 'mix': invocation 3 trapped with 'too large', code 7" in str(caught.value)

@@ -1,0 +1,127 @@
+"""Recording: what becomes a node, which line it has, and what is refused at once."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.graph.nodes import BufferRange, DispatchNode, RepeatNode, UploadNode
+from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.testing.graphs import programs
+from vyre_foundation.build import program
+from vyre_foundation.dtype import f32, u32
+from vyre_foundation.errors import BuildError
+
+AFFINE, ADD, MIX = (programs()[name] for name in ("affine", "add", "mix"))
+
+
+def line() -> int:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def test_a_node_knows_the_line_that_recorded_it() -> None:
+    g, made = GraphRecorder("g"), line()
+    x = g.input("x", u32, 4)
+    g.dispatch(AFFINE, x=x)
+    with g.repeat(2):
+        g.fill(x)
+    graph = g.build()
+    assert [node.origin.line - made for node in graph.nodes if node.origin] == [2, 3]
+    assert graph.nodes[1].body[0].origin.line - made == 4
+    assert graph.buffers[0].origin.line - made == 1
+    assert graph.origin.line == made
+    assert {node.origin.file for node in graph.nodes} == {__file__}
+
+
+def test_outputs_that_are_left_out_are_temporaries_of_the_length_of_the_rule() -> None:
+    g = GraphRecorder("g")
+    out = g.dispatch(AFFINE, x=g.input("x", u32, 9))["out"]
+    assert len(out) == 9
+    assert [(b.name, b.kind.value, b.count) for b in g.build().buffers] == [
+        ("x", "input", 9),
+        ("affine.out", "temporary", 9),
+    ]
+
+
+def test_arrays_and_numbers_become_parts_of_the_graph() -> None:
+    with program("scale", workgroup_size=1) as p:
+        x, by = p.read("x", f32), p.uniform("by", f32, 1)
+        out = p.write("out", f32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * by[0]
+    g = GraphRecorder("g")
+    g.dispatch(p.build(), x=np.ones(3, np.float32), by=2.5)
+    uploads = [node for node in g.build().nodes if isinstance(node, UploadNode)]
+    assert [upload.data for upload in uploads] == [np.ones(3, np.float32).tobytes(), np.float32(2.5).tobytes()]
+
+
+def test_slices_are_ranges() -> None:
+    x = GraphRecorder("g").input("x", u32, 10)
+    assert x[2:5].range == BufferRange("x", 2, 3)
+    assert x[2:5][1:].range == BufferRange("x", 3, 2)
+    assert x[-3:].range == BufferRange("x", 7, 3)
+    for wrong in (slice(0, 11), slice(0, 5, 2), 3):
+        with pytest.raises(BuildError, match="Fix: "):
+            x[wrong]
+
+
+def test_the_configuration_of_a_node() -> None:
+    g = GraphRecorder("g")
+    x = g.input("x", u32, 100)
+    g.dispatch(AFFINE, x=x, invocations=50)
+    node = g.build().nodes[0]
+    assert isinstance(node, DispatchNode)
+    assert node.config == DispatchConfig(grid_override=(1, 1, 1))
+    with pytest.raises(InvalidLaunch, match="got both"):
+        g.dispatch(AFFINE, x=x, invocations=5, config=DispatchConfig(grid_override=(1, 1, 1)))
+
+
+def test_names_are_told_apart() -> None:
+    g = GraphRecorder("g")
+    x = g.input("x", u32, 4)
+    for _ in range(3):
+        g.dispatch(AFFINE, x=x)
+    assert [node.name for node in g.build().nodes] == ["affine", "affine#2", "affine#3"]
+
+
+def test_a_range_of_another_graph_is_refused_at_once() -> None:
+    one, other = GraphRecorder("one"), GraphRecorder("other")
+    x = other.input("x", u32, 4)
+    with pytest.raises(BuildError, match="a range of graph 'other', expected one of graph 'one'") as caught:
+        one.dispatch(AFFINE, x=x)
+    assert str(caught.value).endswith("call the other graph with `call`")
+
+
+def test_what_is_no_range_is_refused_at_once() -> None:
+    g = GraphRecorder("g")
+    y = g.input("y", u32, 4)
+    with pytest.raises(BuildError, match="expected a range of this graph"):
+        g.dispatch(MIX, y=np.zeros(4, np.uint32))  # written, so a constant has no meaning
+    with pytest.raises(InvalidInput, match=r"expected an array of uint32"):
+        g.dispatch(AFFINE, x=np.zeros(4, np.int8))
+    with pytest.raises(InvalidInput, match="expected a value of u32"):
+        g.fill(y, -1)
+    with pytest.raises(BuildError, match="expected what build"):
+        g.dispatch("affine")  # type: ignore[arg-type]
+    with pytest.raises(BuildError, match="expected an integer of at least 0"):
+        g.temporary(u32, -1)
+    with pytest.raises(BuildError, match="expected a type"):
+        g.temporary("u32", 1)  # type: ignore[arg-type]
+
+
+def test_a_loop_that_is_open_and_one_that_failed() -> None:
+    g = GraphRecorder("g")
+    x = g.input("x", u32, 4)
+    with g.repeat(2), pytest.raises(BuildError, match="a loop is still open"):
+        g.build()
+    with pytest.raises(ZeroDivisionError), g.repeat(2):
+        g.fill(x, 1 // 0)
+    (loop,) = g.build().nodes
+    assert isinstance(loop, RepeatNode)
+    assert loop.body == ()

@@ -1,0 +1,42 @@
+"""Recording a graph and compiling it for a backend by its id."""
+
+from __future__ import annotations
+
+from vyre.execution import backend_for
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.schedule.compiled import CompiledGraph, compile_graph
+from vyre_foundation.build.caller import caller
+from vyre_foundation.ir.origin import Origin
+
+
+class GraphBuilder(GraphRecorder):
+    """Records a graph and compiles it. Made by `graph(…)`."""
+
+    def compile(self, backend: str | VyreBackend | None = None) -> CompiledGraph:
+        """Prepare the recorded graph for a backend.
+
+        Args:
+            backend: As for `vyre.backend_for`.
+
+        Returns:
+            The graph with its memory allocated, ready for `launch`.
+
+        Raises:
+            InvalidGraph: With all findings, each with the line that recorded the node.
+            UnsupportedFeature: The backend cannot run a node, which the error names.
+            DeviceOutOfMemory: The buffers do not fit.
+        """
+        return compile_graph(self.build(), backend_for(backend))
+
+
+def graph(name: str) -> GraphBuilder:
+    """Begin to record a graph: dispatches, copies and loops that are validated and run as one.
+
+    Args:
+        name: What messages call it.
+
+    Returns:
+        A recorder. In a ``with`` block, it validates the graph at the end of the block.
+    """
+    return GraphBuilder(name, Origin(*caller()))

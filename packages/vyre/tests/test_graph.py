@@ -1,0 +1,170 @@
+"""`vyre.graph` on the reference and on a device: NumPy is the oracle, and what a launch costs is counted exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vyre as vy
+from vyre_driver import GraphRecorder, Trapped, compile_graph
+from vyre_driver.testing.graphs import programs, random_graph
+
+AFFINE, MIX, DOWN = (programs()[name] for name in ("affine", "mix", "count_down"))
+X = np.arange(1000, dtype=np.uint32)
+
+
+def costs(backend: vy.VyreBackend, before: dict[str, int]) -> dict[str, int]:
+    after = backend.backend_metric_snapshot()
+    names = ("prepares", "compiles", "plans", "launches", "fills", "waits", "copies_in", "copies_out", "allocations")
+    return {name: after[name] - before[name] for name in names if after[name] != before[name]}
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("seed", range(25))
+def test_random_graphs_give_what_numpy_gives(seed: int, backend: str) -> None:
+    made = random_graph(1000 + seed, steps=16)
+    with compile_graph(made.graph, vy.backend_for(backend)) as run:
+        for _ in range(2):
+            outputs = run.run(made.inputs)
+            assert outputs.keys() == made.outputs.keys()
+            for name, expected in made.outputs.items():
+                np.testing.assert_array_equal(outputs[name], expected)
+
+
+def test_a_hundred_dependent_steps_are_two_calls_and_one_wait() -> None:
+    g, expected = vy.graph("chain"), X
+    part = g.input("x", vy.u32, len(X))
+    for _ in range(100):
+        part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
+    g.output("y", part)
+    run = g.compile("opencl")
+    for _ in range(3):
+        before = run.backend.backend_metric_snapshot()
+        np.testing.assert_array_equal(run.run(x=X)["y"], expected)
+    assert costs(run.backend, before) == {"launches": 100, "waits": 1, "copies_in": 1, "copies_out": 1}
+
+
+def test_a_loop_with_a_flag() -> None:
+    g = vy.graph("loop")
+    left = g.input("left", vy.u32, 1)
+    with g.repeat(1000, until_zero=left):
+        g.dispatch(DOWN, left=left)
+    g.output("left", left)
+    run = g.compile("opencl")
+    for start in (3, 5, 3):
+        before = run.backend.backend_metric_snapshot()
+        assert run.run(left=np.array([start], np.uint32))["left"] == [0]
+        assert costs(run.backend, before)["launches"] == start
+
+
+def test_types_of_outputs() -> None:
+    g = vy.graph("types")
+    for dtype in (vy.f16, vy.bf16, vy.f64, vy.i8, vy.bool_):
+        t = g.temporary(dtype, 3)
+        g.fill(t, 1)
+        g.output(dtype.name, t[1:])
+    for backend in ("reference", "opencl"):
+        outputs = g.compile(backend).run()
+        assert {name: (array.dtype.name, array.tolist()) for name, array in outputs.items()} == {
+            "f16": ("float16", [1, 1]),
+            "bf16": ("bfloat16", [1, 1]),
+            "f64": ("float64", [1, 1]),
+            "i8": ("int8", [1, 1]),
+            "bool": ("bool", [True, True]),
+        }
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_copies_keep_every_bit(backend: str) -> None:
+    """Also of NaNs, which a store of a float would make canonical."""
+    g = vy.graph("bits")
+    x = g.input("x", vy.f32, 4)
+    whole, part = g.temporary(vy.f32, 4), g.temporary(vy.f32, 2)
+    g.copy(x, whole)
+    g.copy(x[1:3], part)
+    g.output("whole", whole)
+    g.output("part", part)
+    bits = np.array([0x7FC00001, 0xFF800001, 0x80000000, 0x7F800000], np.uint32)
+    outputs = g.compile(backend).run(x=bits.view(np.float32))
+    assert outputs["whole"].tobytes() == bits.tobytes()
+    assert outputs["part"].tobytes() == bits[1:3].tobytes()
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_a_grid_that_an_earlier_node_writes(backend: str) -> None:
+    with vy.program("choose", workgroup_size=1) as p:
+        n, grid = p.read("n", vy.u32, 1), p.write("grid", vy.u32, 3)
+        grid[0] = n[0]
+        grid[1] = 1
+        grid[2] = 1
+    choose = p.build()
+    with vy.program("mark", workgroup_size=4) as p:
+        grid, out = p.read("grid", vy.u32, 3), p.write("out", vy.u32, 16)
+        p.indirect_dispatch(grid)
+        out[p.global_id(0)] = 1
+    g = vy.graph("indirect")
+    marked = g.dispatch(p.build(), grid=g.dispatch(choose, n=g.input("n", vy.u32, 1))["grid"])["out"]
+    g.output("marked", marked)
+    run = g.compile(backend)
+    for groups in (3, 0, 4):
+        assert run.run(n=np.array([groups], np.uint32))["marked"].sum() == 4 * groups
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_empty_ranges(backend: str) -> None:
+    g = vy.graph("empty")
+    x = g.input("x", vy.u32, 0)
+    y = g.dispatch(AFFINE, x=x)["out"]
+    t = g.temporary(vy.u32, 0)
+    g.copy(y, t)
+    g.fill(t, 1)
+    g.output("t", t)
+    assert g.compile(backend).run(x=np.empty(0, np.uint32))["t"].size == 0
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_a_trap_names_its_node(backend: str) -> None:
+    with vy.program("check", workgroup_size=64) as p:
+        x = p.read("x", vy.u32)
+        out = p.write("out", vy.u32, like=x)
+        i = p.global_id(0)
+        with p.if_(x[i] == 7):
+            p.trap(3, "seven")
+        out[i] = x[i] + 1
+    check = p.build()
+    g = vy.graph("trapping")
+    part = g.dispatch(check, x=g.input("x", vy.u32, 8), name="first")["out"]
+    with g.repeat(2, name="loop"):
+        g.copy(g.dispatch(check, x=part, name="second")["out"], part)
+    g.output("y", part)
+    run = g.compile(backend)
+    start = np.zeros(8, np.uint32)
+    assert run.run(x=start)["y"].tolist() == [3] * 8
+    for value, name in ((7, "first"), (6, "loop.second"), (5, "loop.second")):
+        start[2] = value
+        with pytest.raises(Trapped) as caught:
+            run.run(x=start)
+        assert str(caught.value).startswith(f"node '{name}' ({__file__}:")
+        assert (caught.value.tag, caught.value.trap_code, caught.value.invocation) == ("seven", 3, 2)
+    start[2] = 0
+    assert run.run(x=start)["y"].tolist() == [3] * 8
+
+
+def test_options_of_a_node_that_sequences_do_not_have() -> None:
+    g = vy.graph("options")
+    x = g.input("x", vy.u32, 1000)
+    g.dispatch(MIX, y=x)
+    g.dispatch(MIX, y=x, config=vy.DispatchConfig(workgroup_override=(32, 1, 1), fixpoint_iterations=2))
+    g.output("x", x)
+    expected = X
+    for _ in range(3):
+        expected = expected ^ (expected >> np.uint32(3))
+    for backend in ("reference", "opencl"):
+        np.testing.assert_array_equal(g.compile(backend).run(x=X)["x"], expected)
+
+
+def test_the_recorder_of_the_driver_is_the_same() -> None:
+    assert issubclass(type(vy.graph("g")), GraphRecorder)
+    origin = vy.graph("g").build().origin
+    assert origin is not None
+    assert origin.file == __file__
