@@ -84,6 +84,7 @@ from .errors import (
 )
 from .graph.nodes import Graph as Graph
 from .graph.record import GraphRecorder as GraphRecorder
+from .graph.wire import decode_graph as decode_graph
 from .legalization.lowered import Lowered as Lowered
 from .legalization.target import (
     Arrangement as Arrangement,

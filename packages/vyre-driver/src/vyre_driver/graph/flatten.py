@@ -21,9 +21,8 @@ from vyre_driver.graph.nodes import (
     RepeatNode,
     UploadNode,
     leaves,
-    walk,
 )
-from vyre_driver.graph.ranges import accesses
+from vyre_driver.graph.ranges import accesses, written_buffers
 from vyre_foundation.ir.origin import Origin
 
 
@@ -109,7 +108,7 @@ class _Flattener:
     def _called(self, node: CallNode, *, in_loop: bool) -> Iterator[Node]:
         """The nodes of a nested graph over the ranges of the call."""
         called, places = node.graph, dict(node.inputs)
-        written = {part.buffer for n in walk(called.nodes) for part in accesses(called, n).writes}
+        written = written_buffers(called)
         for buffer in called.of(BufferKind.INPUT):
             if buffer.name in written:
                 snapshot = self._temporary(f"{node.name}.{buffer.name}", places[buffer.name], node.origin)

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from vyre_driver.graph.validate import GraphFacts
 
 
+MAX_NESTING = 32
+"""Loops within loops, and graphs within graphs, in the validator and in the decoder alike."""
+MAX_NODES = 2**20
+"""Of a graph, with those of the graphs that it calls."""
+
+
 class BufferKind(Enum):
     """Where the contents of a buffer of a graph come from, and how long they live."""
 

@@ -62,10 +62,19 @@ def accesses(graph: Graph, node: Node) -> NodeAccesses:
             reads = [part for a in inner for part in a.reads] + ([] if flag is None else [flag])
             return NodeAccesses(tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(p for a in inner for p in a.writes)))
         case CallNode(graph=called, inputs=inputs, outputs=outputs):
-            written = {part.buffer for n in walk(called.nodes) for part in accesses(called, n).writes}
+            written = written_buffers(called)
             resident = {buffer.name for buffer in called.of(BufferKind.RESIDENT)}
             changed = [part for name, part in inputs if name in resident and name in written]
             return NodeAccesses(tuple([part for _, part in inputs]), (*changed, *[part for _, part in outputs]))
+
+
+def written_buffers(graph: Graph) -> frozenset[str]:
+    """The names of the buffers that a graph writes to. Computed once for each graph."""
+    return graph.memoised(_written_buffers)
+
+
+def _written_buffers(graph: Graph) -> frozenset[str]:
+    return frozenset(part.buffer for node in walk(graph.nodes) for part in accesses(graph, node).writes)
 
 
 def declaration(buffer: GraphBuffer) -> Buffer:

@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 from vyre_driver.errors import BackendError, InvalidGraph
 from vyre_driver.graph.nodes import (
+    MAX_NESTING,
+    MAX_NODES,
     BufferKind,
     BufferRange,
     CallNode,
@@ -40,6 +42,7 @@ RULES = MappingProxyType(
         "G007": "A temporary is written before it is read.",
         "G008": "A loop has at least one iteration, and its flag is one integer or bool.",
         "G009": "A dispatch in a graph uses what resident memory supports.",
+        "G010": f"Loops, and calls, nest {MAX_NESTING} deep at most, and a graph has {MAX_NODES} nodes at most.",
     }
 )
 """The rules of graphs by the code of their findings."""
@@ -47,8 +50,13 @@ RULES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """What is known about a valid graph: its nodes by kind, and the bytes of its buffers by kind."""
+    """What is known about a valid graph: its nodes by kind, and the bytes of its buffers by kind.
 
+    `nodes` counts those of the graphs that it calls too, and `depth` is how deep calls nest; 0 without any.
+    """
+
+    nodes: int
+    depth: int
     dispatches: int
     copies: int
     loops: int
@@ -71,7 +79,10 @@ def validate(graph: Graph) -> GraphFacts:
     if findings:
         raise InvalidGraph(graph.name, findings)
     nodes = list(walk(graph.nodes))
+    called = [node.graph.validate() for node in nodes if isinstance(node, CallNode)]
     return GraphFacts(
+        nodes=len(nodes) + sum(facts.nodes for facts in called),
+        depth=max((1 + facts.depth for facts in called), default=0),
         dispatches=sum(isinstance(node, DispatchNode) for node in nodes),
         copies=sum(isinstance(node, CopyNode | FillNode | UploadNode) for node in nodes),
         loops=sum(isinstance(node, RepeatNode) for node in nodes),
@@ -89,7 +100,21 @@ class _Validation:
         self._reported: set[str] = set()
 
     def findings(self) -> tuple[Finding, ...]:
-        return (*self._of_names(), *self._of_nodes(self._graph.nodes, ""))
+        if _is_deeper(self._graph.nodes, MAX_NESTING):
+            return (Finding("G010", "nodes", f"loops nest deeper than {MAX_NESTING}", "nest less", self._graph.origin),)
+        found = (*self._of_names(), *self._of_nodes(self._graph.nodes, ""))
+        return found or tuple(self._of_size())
+
+    def _of_size(self) -> Iterator[Finding]:
+        """Of a graph without other findings, whose calls have been validated."""
+        nodes = list(walk(self._graph.nodes))
+        called = [node.graph.validate() for node in nodes if isinstance(node, CallNode)]
+        total = len(nodes) + sum(facts.nodes for facts in called)
+        if total > MAX_NODES:
+            message = f"the graph has {total} nodes with those of its calls, at most {MAX_NODES} are allowed"
+            yield Finding("G010", "nodes", message, "use loops, or several graphs", self._graph.origin)
+        if any(facts.depth >= MAX_NESTING for facts in called):
+            yield Finding("G010", "nodes", f"calls nest deeper than {MAX_NESTING}", "nest less", self._graph.origin)
 
     def _of_names(self) -> Iterator[Finding]:
         seen: set[str] = set()
@@ -283,6 +308,14 @@ class _Validation:
     def _write(self, part: BufferRange) -> None:
         if part.buffer in self._written:
             self._written[part.buffer].add(part.start, part.stop)
+
+
+def _is_deeper(nodes: tuple[Node, ...], levels: int) -> bool:
+    """Whether loops nest deeper than so many levels."""
+    bodies: list[tuple[Node, ...]] = [nodes]
+    for _ in range(levels + 1):
+        bodies = [node.body for body in bodies for node in body if isinstance(node, RepeatNode)]
+    return bool(bodies)
 
 
 def _named_ranges(node: Node) -> list[tuple[str, BufferRange]]:

@@ -18,7 +18,7 @@ from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, St
 from vyre_driver.graph.evaluate import evaluate, failed_at
 from vyre_driver.graph.flatten import flatten
 from vyre_driver.graph.nodes import BufferKind, DispatchNode, Graph, GraphBuffer, walk
-from vyre_driver.graph.ranges import accesses, declaration, plan_dispatch
+from vyre_driver.graph.ranges import declaration, plan_dispatch, written_buffers
 from vyre_driver.plan.admission import admit, validate_program_for_backend
 from vyre_driver.schedule.memory import MemoryPlan, plan_memory
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
@@ -64,7 +64,7 @@ class CompiledGraph:
         self._pending: weakref.WeakSet[PendingGraph] = weakref.WeakSet()
         self._ended = weakref.finalize(self, self._thread.end)
         self._ended.atexit = False
-        self._written = {part.buffer for node in walk(graph.nodes) for part in accesses(graph, node).writes}
+        self._written = written_buffers(graph)
 
     def __repr__(self) -> str:
         return f"<CompiledGraph {self.graph.name!r} on {self.backend.id()!r} by {self.executor!r}>"
