@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import pending
+from vyre_driver.engine import launch
 from vyre_driver.errors import DispatchTimeout
 from vyre_driver.testing.fake_port import ELAPSED_NS, InjectedError
 
@@ -18,7 +18,7 @@ WITHOUT_END = DispatchConfig(fixpoint_iterations=2**40)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending, "MOST_LAUNCHES", MOST)
+    monkeypatch.setattr(launch, "MOST_LAUNCHES", MOST)
 
 
 @pytest.mark.parametrize("call", ["dispatch", "dispatch_borrowed_timed", "dispatch_async"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine import dispatcher
+from vyre_driver.engine import dispatcher, launch
 from vyre_driver.errors import (
     DeviceOutOfMemory,
     DispatchFailed,
@@ -149,7 +149,7 @@ def test_slots_of_a_batch(lazy: SimpleNamespace) -> None:
 @pytest.fixture
 def large(lazy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Has dispatched into a slot twice, so the next is a hit; no output is too small for a slot."""
-    monkeypatch.setattr(dispatcher, "SMALL", 0)
+    monkeypatch.setattr(launch, "SMALL", 0)
     for _ in range(2):
         lazy.pipeline.dispatch_into([A], None, [np.empty(5, np.uint32)])
     return lazy
@@ -223,7 +223,7 @@ def test_what_was_freed_or_closed_is_prepared_or_refused(large: SimpleNamespace)
 def test_a_program_that_traps_leaves_its_slot(
     engine: Engine, lowering: UseLowering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "SMALL", 0)
+    monkeypatch.setattr(launch, "SMALL", 0)
     lowering(with_traps)
     e = engine(trap_if_odd)
     even, odd = np.zeros(5, np.uint32), np.ones(5, np.uint32)

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from vyre_driver.engine.pending import Backlog
+from vyre_driver.engine.launch import Backlog
 from vyre_driver.engine.sequence import Segments
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
-from vyre_driver.engine import pending, sequence
+from vyre_driver.engine import launch, sequence
 from vyre_driver.errors import DeviceLost, DispatchFailed, InvalidInput, InvalidLaunch, StaleHandle, Trapped
 from vyre_driver.testing.fake_port import InjectedError
 from vyre_foundation.build import program
@@ -88,7 +88,7 @@ def test_a_repeated_sequence(engine: Engine, records: bool) -> None:
 @RECORDS
 def test_a_long_one_is_waited_for_in_between(engine: Engine, records: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is older than the last few launches has ended when more are enqueued, however the steps come."""
-    monkeypatch.setattr(pending, "MOST_LAUNCHES", 8)
+    monkeypatch.setattr(launch, "MOST_LAUNCHES", 8)
     monkeypatch.setattr(sequence, "MOST_RECORDED", 4)
     monkeypatch.setattr(sequence, "WORTHWHILE", 4)
     for repetitions, steps in ((10, 2), (1, 20), (3, 7)):

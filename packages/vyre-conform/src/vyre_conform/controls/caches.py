@@ -10,6 +10,7 @@ from typing import Any
 from vyre_conform.controls.engine import on_engine
 from vyre_conform.controls.evaluated import in_expressions
 from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.engine.launch_cache import HostCall
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
@@ -69,11 +70,12 @@ def _remembered(right: Right) -> Right:
     """What a program gave is given again, if the inputs have the same lengths."""
     results: dict[tuple[Any, ...], Any] = {}
 
-    def dispatch(dispatcher: Any, program: Program, inputs: Any, config: Any, form: Any, *rest: Any) -> Any:
+    def dispatch(launches: Any, device: Any, deadline: Any, call: HostCall) -> Any:
+        program, inputs, config, form, views = call
         lengths = tuple(given.nbytes for given in inputs)
-        key = (program.fingerprint(), lengths, config.launch_shape, form, len(rest))
+        key = (program.fingerprint(), lengths, config.launch_shape, form, views is None)
         if key not in results:
-            results[key] = right(dispatcher, program, inputs, config, form, *rest)
+            results[key] = right(launches, device, deadline, call)
         return results[key]
 
     return dispatch
@@ -102,7 +104,7 @@ FAULTS = (
     _fault("shape-indirect", "a prepared launch is used for any indirect grid",
            on_engine(f"{KEY}.with_grid", _first_grid), "indirect:*"),
     _fault("results-kept", "results are remembered by the lengths of inputs",
-           on_engine("vyre_driver.engine.dispatcher:Dispatcher._dispatch", _remembered),
+           on_engine("vyre_driver.engine.launch_cache:LaunchCache.dispatch", _remembered),
            "traps:* memory:sizes literals:cached"),
 )
 # fmt: on

@@ -59,23 +59,23 @@ def _nothing(right: Right) -> Right:
 def _uploaded_once(right: Right) -> Right:
     """Inputs are taken to the device by the first dispatch of a launch alone."""
 
-    def begin(transfer: Any, *given: Any) -> Any:
+    def upload(transfer: Any, *given: Any) -> Any:
         result = right(transfer, *given)
         transfer._uploads = ()
         return result
 
-    return begin
+    return upload
 
 
 def _filled_once(right: Right) -> Right:
     """Memory is cleared for the first dispatch of a launch alone."""
 
-    def begin(transfer: Any, *given: Any) -> Any:
+    def upload(transfer: Any, *given: Any) -> Any:
         result = right(transfer, *given)
         transfer.fills = ()
         return result
 
-    return begin
+    return upload
 
 
 def _reversed_order(right: Right) -> Right:
@@ -144,7 +144,7 @@ _fault = partial(Fault, Layer.ENGINE)
 PREPARED = "vyre_driver.engine.launch"
 RAISE_TRAP = "vyre_driver.engine.launch:raise_trap"
 BINDING = "vyre_driver.engine.bind:LaunchBinding"
-COPIES = "vyre_driver.engine.transfer:Copies.begin"
+COPIES = "vyre_driver.engine.transfer:Copies.upload"
 
 # fmt: off
 FAULTS = (

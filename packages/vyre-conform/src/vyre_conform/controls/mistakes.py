@@ -14,7 +14,7 @@ from vyre_conform.controls.expressions import op
 from vyre_conform.controls.fault import Fault, Layer
 from vyre_conform.controls.rewrites import substituted
 from vyre_driver.backend.config import Extent
-from vyre_driver.engine import dispatcher
+from vyre_driver.engine import launch as launching
 from vyre_driver.engine.transfer import Targets
 from vyre_driver.plan.launch import infer_dispatch_grid_for_count
 from vyre_foundation.dtype import f32, u32
@@ -277,7 +277,7 @@ def _traps_of_the_last(right: Right) -> Right:
 
 def _slots_over_inputs(right: Right) -> Right:
     """Outputs are made in the slots of the caller, wherever these lie."""
-    dispatcher.SMALL = 0  # cases are small, and small outputs are copied
+    launching.SMALL = 0  # cases are small, and small outputs are copied
 
     def targets(launch: Any, inputs: Any, slots: Any) -> Targets:
         layouts = launch.plan.outputs
@@ -386,7 +386,7 @@ FAULTS = (
             on_engine("vyre_driver.engine.launch:PreparedLaunch._launches", _traps_of_the_last),
             "traps:first_of_three"),
     _engine("slots-over-inputs", "outputs are made in the slots of the caller, also where inputs still lie there",
-            on_engine("vyre_driver.engine.dispatcher:targets", _slots_over_inputs, port=SharingPort),
+            on_engine("vyre_driver.engine.launch:PreparedLaunch.targets", _slots_over_inputs, port=SharingPort),
             "sessions:*:entry=calls_into_inputs"),
     _cache("key-tables", "the key of compiled code leaves out what is in tables",
            on_engine(OF, keyed(_without(_no_data))), "sessions:alike:*"),

@@ -22,7 +22,13 @@ Right = Callable[..., Any]
 
 def _one_buffer(right: Right) -> Right:
     """There is one buffer for each output, also while a result in it is held."""
-    return lambda pool: pool._buffers[0] if pool._buffers else right(pool)
+
+    def take(pool: Any) -> Any:
+        for buffer in pool._buffers:
+            buffer.result = None
+        return right(pool)
+
+    return take
 
 
 class UploadsOncePort(FakePort):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from functools import cached_property
 from types import NoneType
 from typing import Any
 
@@ -21,7 +22,7 @@ class Preference(Enum):
     __hash__ = object.__hash__  # members are single objects, and every dispatch hashes two of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DispatchConfig:
     """Options of a dispatch; every field is honoured by every path or refused with a typed error.
 
@@ -68,7 +69,7 @@ class DispatchConfig:
         """This configuration with some fields changed."""
         return replace(self, **changes)
 
-    @property
+    @cached_property
     def launch_shape(self) -> tuple[object, ...]:
         """What a launch plan depends on: two configurations with equal shapes share plans and pipelines."""
         return (

@@ -112,7 +112,7 @@ def run_once(device: Device, program: Program, config: DispatchConfig, code: Com
     sizes = least_lengths(program)
     prepared = bind(device, plan_launch(program, sizes, one), code, None)
     try:
-        args = prepared.transfer.bring([memoryview(bytearray(size)) for size in sizes])
+        args = prepared.transfer.upload([memoryview(bytearray(size)) for size in sizes])
         for (name, grid, workgroup_size), given in zip(prepared.kernels, args, strict=True):
             device.port.wait(device.port.launch(code.module, name, grid, workgroup_size, given))
     finally:

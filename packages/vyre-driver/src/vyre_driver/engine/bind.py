@@ -209,9 +209,10 @@ def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> Pre
         kernels=kernels,
         straight=order,
         longest=longest,
-        once=device.port.runner(code.module, *kernels[0], *transfer.lasting(), longest) if is_one else None,
+        once=device.port.runner(code.module, *kernels[0], *transfer.constant_args(), longest) if is_one else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
+        output_bytes=sum(layout.size for layout in plan.outputs),
     )
 
 

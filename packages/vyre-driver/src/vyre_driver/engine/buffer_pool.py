@@ -59,25 +59,19 @@ MAX_POOLED = 3
 
 
 class PooledBuffer:
-    """`size` bytes of host memory that a device works in: `bytes` for the engine, `result` for the caller."""
+    """`size` bytes of host memory that a device works in: `memory` for its kernels, `bytes` for the engine."""
 
-    __slots__ = ("_dtype", "_memory", "allocation", "bytes", "last", "memory")
+    __slots__ = ("allocation", "bytes", "contents", "memory", "result")
 
-    def __init__(self, device: Device, size: int, dtype: np.dtype[Any]) -> None:
+    def __init__(self, device: Device, size: int) -> None:
         whole = max(1, size)
         contents = staggered(device.host_memory(padded_size(whole)), whole)
         self.bytes = contents[:size]
+        self.contents = self.bytes.data
         self.allocation: Allocation = device.adopt(contents)
         self.memory = self.allocation.memory
-        self._memory, self._dtype = self.bytes.data, dtype
-        self.last: ref[npt.NDArray[Any]] | None = None
+        self.result: ref[npt.NDArray[Any]] | None = None
         """The last result, alive for as long as it or a view of it is."""
-
-    def result(self) -> npt.NDArray[Any]:
-        """The contents, of the output's type. Views of the array refer to it, since another object owns its memory."""
-        array = np.frombuffer(self._memory, self._dtype)
-        self.last = ref(array)
-        return array
 
 
 class BufferPool:
@@ -93,12 +87,19 @@ class BufferPool:
     def owned(self) -> tuple[Allocation, ...]:
         return tuple(buffer.allocation for buffer in self._buffers)
 
-    def take(self) -> PooledBuffer:
-        """A buffer without a live result, its contents unspecified."""
+    def take(self) -> tuple[PooledBuffer, npt.NDArray[Any]]:
+        """A buffer without a live result, its contents unspecified, and the array of them that is its next result.
+
+        Views of the array refer to it, since another object owns its memory: while one is alive, so is the array.
+        """
         for buffer in self._buffers:
-            if buffer.last is None or buffer.last() is None:
-                return buffer
-        while len(self._buffers) >= MAX_POOLED:
-            self._device.free((self._buffers.pop(0).allocation,))
-        self._buffers.append(PooledBuffer(self._device, self.size, self._dtype))
-        return self._buffers[-1]
+            if buffer.result is None or buffer.result() is None:
+                break
+        else:
+            while len(self._buffers) >= MAX_POOLED:
+                self._device.free((self._buffers.pop(0).allocation,))
+            buffer = PooledBuffer(self._device, self.size)
+            self._buffers.append(buffer)
+        array = np.frombuffer(buffer.contents, self._dtype)
+        buffer.result = ref(array)
+        return buffer, array

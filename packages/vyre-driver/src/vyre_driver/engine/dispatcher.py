@@ -1,12 +1,14 @@
-"""The one way to run a program on a device.
+"""The ways to dispatch a program from host memory: once, pending, or in a batch that is pending together.
 
-``admit → plan → code → bind → upload → launch → read back → count``: the first four happen once for each key of the
-launch cache, so a hit moves bytes and launches. Every entry point goes through `LaunchCache`, so none bypasses the
-checks.
+A `Dispatcher` checks what the caller passes; `Session.run` locks the device around `LaunchCache.dispatch`, which finds
+or prepares the launch and runs it. Each of these files calls the next, and is entered once in a warm dispatch:
+``backend → dispatcher → session → launch_cache → launch → transfer → buffer_pool``.
 """
 
 from __future__ import annotations
 
+import time
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,37 +16,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.backend.pending import ReadyPending
+from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch
-from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache, LaunchKey, deadline_of, resident_request
-from vyre_driver.engine.pending import PendingLaunch
+from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache
+from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
 from vyre_driver.engine.session import Session
-from vyre_driver.engine.transfer import (
-    ARRAYS,
-    BYTES,
-    Form,
-    OutputViews,
-    Targets,
-    fill_output_buffers,
-    targets,
-    writable_outputs,
-)
-from vyre_driver.errors import DeviceLost, StaleHandle
+from vyre_driver.engine.transfer import ARRAYS, BYTES, OutputViews, Targets, fill_output_buffers, writable_outputs
+from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
-    from vyre_driver.backend.pending import PendingDispatch
     from vyre_driver.backend.typed import Array
-
-
-SMALL = 2**16
-"""Bytes of all outputs of a dispatch."""
 
 
 class Dispatcher:
@@ -62,42 +50,49 @@ class Dispatcher:
         persistent: dict[str, Allocation] | None = None,
     ) -> None:
         self._backend, self._session, self._expected = backend, session, expected
-        self.launch_cache = LaunchCache(backend, session, persistent)
+        self.launch_cache = LaunchCache(backend, persistent)
 
     # ── from host memory to host memory ──────────────────────────────────────────────────────────────────────────────
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig) -> Outputs:
         """One dispatch from bytes to bytes; whatever fails, nothing of it stays on the device."""
-        outputs: Outputs = self._dispatch(program, _contiguous(program, inputs), config, BYTES)
-        return outputs
+        given = _contiguous(program, inputs)
+        return self._session.run(
+            self.launch_cache.dispatch, (program, given, config, BYTES, None), config, self._expected
+        )
+
+    dispatch_borrowed = dispatch
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig
     ) -> dict[str, Array]:
         """The same from arrays by name to arrays by name."""
         require_whole_elements(program)
-        outputs = self._dispatch(program, _typed(program, arrays), config, ARRAYS)
+        given, is_flat = _typed(program, arrays)
+        outputs = self._session.run(
+            self.launch_cache.dispatch, (program, given, config, ARRAYS, None), config, self._expected
+        )
         named = {}
         for buffer, array in zip(program.outputs, outputs, strict=True):
             named[buffer.name] = array
-        return shaped(program, arrays, named)
-
-    dispatch_borrowed = dispatch
+        return named if is_flat else shaped(program, arrays, named)
 
     def dispatch_borrowed_timed(self, program: Program, inputs: Inputs, config: DispatchConfig) -> TimedDispatchResult:
         """The same from bytes to bytes, with times, also the device's."""
-        result: TimedDispatchResult = self._dispatch(program, _contiguous(program, inputs), config, BYTES, timed=True)
-        return result
+        given = _contiguous(program, inputs)
+        return self._session.run(
+            self.launch_cache.dispatch_timed, (program, given, config, BYTES, None), config, self._expected
+        )
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, output_buffers: OutputBuffers
     ) -> None:
-        """The same into output buffers of the caller: where one fits, the kernels or the copies write to it.
-
-        Outputs that are small are copied: that takes less than finding out whether a buffer can be used.
-        """
+        """The same into output buffers of the caller: where one fits, the kernels or the copies write to it."""
         views = writable_outputs(output_buffers)
-        outputs = self._dispatch(program, _contiguous(program, inputs), config, BYTES, views)
+        given = _contiguous(program, inputs)
+        outputs = self._session.run(
+            self.launch_cache.dispatch, (program, given, config, BYTES, views), config, self._expected
+        )
         fill_output_buffers(output_buffers, outputs)
 
     def dispatch_batched(self, program: Program, batch: Sequence[Inputs], config: DispatchConfig) -> list[Outputs]:
@@ -120,7 +115,7 @@ class Dispatcher:
         output_buffers: Sequence[OutputViews] | None,
     ) -> list[Any]:
         run = Batch(self._backend, self.launch_cache, program, config)
-        with self._session.locked(deadline_of(config, self._backend), self._expected) as device:
+        with self._session.locked(Deadline.of(config, self._backend), self._expected) as device:
             return run.all(device, batch, output_buffers)
 
     def dispatch_async(self, program: Program, inputs: Inputs, config: DispatchConfig) -> PendingDispatch:
@@ -135,7 +130,7 @@ class Dispatcher:
         self, program: Program, inputs: Inputs, config: DispatchConfig, *, is_borrowed: bool
     ) -> PendingDispatch:
         given: Sequence[Any] = bind_inputs(program, inputs)
-        deadline = deadline_of(config, self._backend)
+        deadline = Deadline.of(config, self._backend)
         with self._session.locked(deadline, self._expected) as device:
             cached = self.launch_cache.find(device, program, given, config, deadline)
             if isinstance(cached.launch, EmptyLaunch):
@@ -150,31 +145,15 @@ class Dispatcher:
 
     def dispatch_resident(self, program: Program, resources: Sequence[Resource], config: DispatchConfig) -> None:
         """One dispatch over memory that stays on the device."""
-        self._over_residents(program, resources, config)
+        self._session.run(self.launch_cache.dispatch_resident, (program, resources, config), config, self._expected)
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig
     ) -> TimedDispatchResult:
         """The same with times."""
-        result: TimedDispatchResult = self._over_residents(program, resources, config, True)
-        return result
-
-    def _over_residents(
-        self, program: Program, resources: Sequence[Resource], config: DispatchConfig, timed: bool = False
-    ) -> Any:
-        deadline = None if config.timeout is None else deadline_of(config, self._backend)
-        session, cache = self._session, self.launch_cache
-        device = session.enter(deadline, self._expected)
-        try:
-            cached = cache.entries.get(LaunchKey.over(program, resources, config))
-            if cached is None:
-                cached = cache.get(device, resident_request(device, program, resources, config, deadline))
-            return cache.run(device, cached, (), deadline, BYTES, None, timed)
-        except DeviceLost as error:
-            session.lost = error
-            raise
-        finally:
-            session.leave()
+        return self._session.run(
+            self.launch_cache.dispatch_resident_timed, (program, resources, config), config, self._expected
+        )
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -183,35 +162,6 @@ class Dispatcher:
         self.launch_cache.is_closed = True
         with suppress(StaleHandle, DeviceLost), self._session.locked(expected=self._expected) as device:
             self.launch_cache.release(device)
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _dispatch(
-        self,
-        program: Program,
-        inputs: Sequence[Any],
-        config: DispatchConfig,
-        form: Form,
-        output_buffers: OutputViews | None = None,
-        timed: bool = False,
-    ) -> Any:
-        """One dispatch over contiguous inputs; with `output_buffers`, None for each output that is in its buffer."""
-        deadline = None if config.timeout is None else deadline_of(config, self._backend)
-        session, cache = self._session, self.launch_cache
-        device = session.enter(deadline, self._expected)
-        try:
-            cached = cache.entries.get(LaunchKey.of(program, inputs, config))
-            if cached is None:
-                cached = cache.find(device, program, inputs, config, deadline)
-            wanted = None
-            if output_buffers is not None and cached.output_bytes > SMALL and isinstance(cached.launch, PreparedLaunch):
-                wanted = targets(cached.launch, inputs, output_buffers)
-            return cache.run(device, cached, inputs, deadline, form, wanted, timed)
-        except DeviceLost as error:
-            session.lost = error
-            raise
-        finally:
-            session.leave()
 
 
 def _contiguous(program: Program, inputs: Inputs) -> Sequence[Any]:
@@ -228,11 +178,15 @@ def _contiguous(program: Program, inputs: Inputs) -> Sequence[Any]:
     return inputs if len(inputs) == len(program.inputs) else bind_inputs(program, inputs)
 
 
-def _typed(program: Program, arrays: Mapping[str, object]) -> Sequence[Any]:
-    """The inputs in binding order as contiguous arrays: those of the declared types as they are, others as bytes."""
+def _typed(program: Program, arrays: Mapping[str, object]) -> tuple[Sequence[Any], bool]:
+    """The inputs in binding order as contiguous arrays: those of the declared types as they are, others as bytes.
+
+    Also whether all are known to have one dimension.
+    """
     if type(arrays) is not dict:
-        return ordered_inputs(program, arrays)
+        return ordered_inputs(program, arrays), False
     found = []
+    is_flat = True
     for buffer in program.inputs:
         array = arrays.get(buffer.name)
         if (
@@ -241,9 +195,111 @@ def _typed(program: Program, arrays: Mapping[str, object]) -> Sequence[Any]:
             or not array.nbytes
             or not array.flags.c_contiguous
         ):
-            return ordered_inputs(program, arrays)
+            return ordered_inputs(program, arrays), False
+        if array.ndim != 1:
+            is_flat = False
         found.append(array)
-    return found if len(found) == len(arrays) else ordered_inputs(program, arrays)
+    return (found, is_flat) if len(found) == len(arrays) else (ordered_inputs(program, arrays), False)
+
+
+class PendingLaunch(PendingDispatch):
+    """A dispatch that was submitted. It keeps its inputs, which the device may be reading.
+
+    A failure ends it: every later wait raises it again. An interrupt, or the end of a caller's time limit, does not.
+    Without a wait, its memory is freed with the last reference to it; the port keeps that until the end of the
+    work which uses it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        launches: LaunchCache,
+        cached: CachedLaunch,
+        launch: PreparedLaunch,
+        event: Any,
+        inputs: Sequence[Any],
+        deadline: Deadline | None,
+    ) -> None:
+        self._session, self._launch_cache, self._cached = session, launches, cached
+        self._launch, self._event = launch, event
+        self._inputs, self._deadline = inputs, deadline
+        self._outcome: Outputs | BackendError | None = None
+        self._dropped = weakref.finalize(self, cached.device.abandon, launch.owned)
+        self._dropped.atexit = False
+
+    def is_ready(self) -> bool:
+        if self._outcome is not None:
+            return True
+        if not self._session.lock.acquire(blocking=False):
+            return False
+        try:
+            device = self._cached.device
+            if self._session.device is not device or self._session.lost is not None:
+                return True
+            return self._event is None or device.port.query(self._event)
+        except BackendError:  # the wait will raise it
+            return True
+        finally:
+            self._session.lock.release()
+
+    def await_result(self, timeout: float | None = None) -> Outputs:
+        limit = None if timeout is None else Deadline(timeout, self._session.backend)
+        while self._outcome is None:
+            self._wait(limit)
+        if isinstance(self._outcome, BackendError):
+            raise self._outcome
+        return self._outcome
+
+    def _wait(self, limit: Deadline | None) -> None:
+        """Wait a little, and take the results if they are there."""
+        with self._session.locked(limit, self._cached.device, "the pending dispatch") as device:
+            if self._outcome is not None:
+                return
+            try:
+                if self._has_completed(device, limit):
+                    self._outcome = self._complete(device)
+            except BackendError as error:
+                self._failed(device, error)
+            if self._outcome is not None:
+                return
+        if limit is not None:
+            limit.check("the kernels")
+        time.sleep(PAUSE)
+
+    def _has_completed(self, device: Device, limit: Deadline | None) -> bool:
+        device.counters.waits += 1
+        ends = [deadline.remaining() for deadline in (limit, self._deadline) if deadline is not None]
+        longest = min([SLICE, *(seconds for seconds in ends if seconds is not None)])
+        if self._event is None or device.port.wait(self._event, longest):
+            return True
+        if self._deadline is not None and not self._deadline.remaining():
+            raise self._deadline.passed("the kernels")
+        return False
+
+    def _complete(self, device: Device) -> Outputs:
+        self._launch_cache.require_trust()
+        try:
+            outputs = self._launch.end()
+        except BackendError:
+            raise
+        except BaseException as error:  # some of the outputs may be taken
+            self._failed(
+                device, DispatchFailed(f"{type(error).__name__} during readback", backend=self._session.backend)
+            )
+            raise
+        self._dropped.detach()
+        self._launch_cache.ran(device, self._cached)
+        self._launch_cache.settle(device, self._cached)
+        self._launch_cache.give_back(device, self._cached, self._launch)
+        self._inputs = ()
+        return outputs
+
+    def _failed(self, device: Device, error: BackendError) -> None:
+        self._dropped.detach()
+        if isinstance(error, DeviceLost):
+            self._session.lost = error
+        self._launch_cache.failed(device, self._cached, error, self._launch)
+        self._outcome, self._inputs = error, ()
 
 
 MAX_IN_FLIGHT = 64
@@ -293,14 +349,14 @@ class Batch:
     def _begin(self, device: Device, inputs: Inputs, output_buffers: OutputViews | None) -> None:
         launches = self._launch_cache
         views = bind_inputs(self._program, inputs)
-        deadline = deadline_of(self._config, self._backend)
+        deadline = Deadline.of(self._config, self._backend)
         cached = launches.find(device, self._program, views, self._config, deadline)
         is_to_be_timed = cached.choice is not None and not cached.is_settled and cached not in self._timed
         is_never_in_flight = output_buffers is None and device.works_at_once(cached.queue)
         goes_alone = deadline is not None or is_to_be_timed or is_never_in_flight
         if goes_alone or not isinstance(cached.launch, PreparedLaunch):
             self._timed.add(cached)
-            outputs = launches.run(device, cached, views, deadline, Form.BYTES)
+            outputs = launches.run(device, cached, views, deadline, BYTES)
             self._submitted.append(Submitted(cached, None, outputs=outputs))
             return
         if cached in self._held:
@@ -309,7 +365,7 @@ class Batch:
             launch = cached.launch
             self._held.add(cached)
             cached.holds += 1
-        wanted = None if output_buffers is None else targets(launch, views, output_buffers)
+        wanted = None if output_buffers is None else launch.targets(views, output_buffers)
         event = launches.begin(device, cached, launch, views, None, wanted)
         self._bytes += cached.bytes_each
         self._submitted.append(Submitted(cached, launch, event, wanted))
@@ -341,7 +397,7 @@ class Batch:
         if launch is None:
             return submitted.outputs
         try:
-            outputs = launch.end() if submitted.targets is None else launch.end_into(submitted.targets)
+            outputs = launch.end(BYTES, submitted.targets)
         except BaseException as error:
             del self._submitted[0]
             self._launch_cache.failed(device, cached, error, launch)

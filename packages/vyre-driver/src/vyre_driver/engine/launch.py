@@ -20,8 +20,8 @@ from vyre_driver.device.profile import Extent
 from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.pending import Backlog, Deadline
-from vyre_driver.engine.transfer import BYTES, Args, Form, Targets, Transfer
+from vyre_driver.engine.pending import Deadline
+from vyre_driver.engine.transfer import BYTES, Args, Form, OutputViews, Targets, Transfer
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat, Step
 from vyre_driver.plan.launch import LaunchPlan
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 
 QUIET = 2**64 - 1
+SMALL = 2**16
+"""Bytes of all outputs of a dispatch."""
 
 
 def raise_trap(tags: Sequence[str], sidecar: memoryview, program: Program) -> None:
@@ -63,20 +65,75 @@ def _origins(program: Program, tag: str) -> tuple[Origin, ...]:
     return tuple(dict.fromkeys(lines))
 
 
+MOST_LAUNCHES = 8192
+
+
+class Backlog:
+    """Launches that follow each other, entered as they are enqueued. At most `MOST_LAUNCHES` are in flight,
+    or little more where some were recorded together.
+
+    The host waits for the older half while the newer is in flight, so the device never runs dry. Interrupts, the
+    deadline and the end of the device end such a wait. With `is_timed` the launches' times on the device add up.
+    """
+
+    __slots__ = ("_deadline", "_device", "_launches", "_ns", "_older", "_untimed", "is_timed", "last")
+
+    def __init__(self, device: Device, deadline: Deadline | None = None, *, is_timed: bool = False) -> None:
+        self._device, self._deadline, self.is_timed = device, deadline, is_timed
+        self._launches = 0
+        self._older: Any = None
+        self._untimed: list[Any] = []
+        self._ns: int | None = 0
+        self.last: Any = None
+        """The event of the last launch, None before the first."""
+
+    def add(self, event: Any, launches: int = 1) -> None:
+        """Enter launches of which the last has this event, right after it was enqueued."""
+        self.last = event
+        self._launches += launches
+        if self.is_timed:
+            self._untimed.append(event)
+        if self._launches >= MOST_LAUNCHES // 2:
+            self._device.port.submit(event)
+            older, self._older, self._launches = self._older, event, 0
+            if older is not None:
+                self._wait(older)
+
+    def elapsed(self) -> int | None:
+        """Nanoseconds of all launches together, None if the device does not know one of them. All have ended."""
+        self._add_times(len(self._untimed))
+        return self._ns
+
+    def _wait(self, event: Any) -> None:
+        self._device.counters.waits += 1
+        if not self._device.port.wait(event, None if self._deadline is None else self._deadline.remaining()):
+            assert self._deadline is not None
+            raise self._deadline.passed("the kernels")
+        if self.is_timed:
+            self._add_times(self._untimed.index(event) + 1)
+
+    def _add_times(self, events: int) -> None:
+        """Add the times of the oldest launches, which have ended: nothing else of them is needed."""
+        for event in self._untimed[:events]:
+            time = self._device.port.elapsed(event)
+            self._ns = None if time is None or self._ns is None else self._ns + time
+        del self._untimed[:events]
+
+
 class Runnable(Protocol):
-    """What the dispatcher keeps for one shape of one program. `deadline` is None without a timeout."""
+    """What the cache keeps for one key. `deadline` is None without a timeout."""
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
         """Device memory that it holds between dispatches."""
 
     def run(
-        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, targets: Targets | None = None
+        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, views: OutputViews | None = None
     ) -> list[Any]:
-        """One dispatch: the outputs; None for those that are in their target."""
+        """One dispatch: the outputs; None for those that are made in `views`."""
 
-    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
-        """The same with times, also the device's."""
+    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> TimedDispatchResult:
+        """The same with times, also the device's; the outputs are bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +147,7 @@ class EmptyLaunch:
         return ()
 
     def run(
-        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, targets: Targets | None = None
+        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, views: OutputViews | None = None
     ) -> list[Any]:
         given = dict(zip(self.plan.inputs, inputs, strict=True))
         outputs: list[Any] = []
@@ -102,9 +159,9 @@ class EmptyLaunch:
             outputs.append(part.data if form is BYTES else part.view(buffer.dtype.numpy))
         return outputs
 
-    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
+    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> TimedDispatchResult:
         started = time.perf_counter_ns()
-        outputs = self.run(inputs, deadline, form)
+        outputs = self.run(inputs, deadline, BYTES)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
 
 
@@ -114,7 +171,8 @@ class PreparedLaunch:
 
     `kernels` are the entry points with their grids and workgroup sizes. `straight` is the order of the kernels where no
     loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `once`
-    launches and waits, where there is one launch and reading the outputs does not wait.
+    launches and waits, where there is one launch and reading the outputs does not wait. `output_bytes` is the size of
+    all outputs.
     """
 
     binding: LaunchBinding
@@ -128,30 +186,63 @@ class PreparedLaunch:
     once: Callable[[Sequence[Any]], None] | None
     traps: Allocation | None
     counters: Allocation | None
+    output_bytes: int
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
         return self.transfer.owned
 
     def run(
-        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, targets: Targets | None = None
+        self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, views: OutputViews | None = None
     ) -> list[Any]:
+        """Small outputs are copied: that takes less than finding out whether the device can work in a view."""
         transfer, once = self.transfer, self.once
-        if once is not None and deadline is None:
-            values = transfer.begin(inputs, targets) if transfer.moves else ()
-            if self.traps is not None:
-                self.arm()
-            once(values)
-            counters = self.device.counters
-            counters.launches += 1
-            counters.waits += 1
-        else:
+        targets = None if views is None or self.output_bytes <= SMALL else self.targets(inputs, views)
+        if once is None or deadline is not None:
             self._wait(self.begin(inputs, deadline, targets), deadline)
+            return self.end(form, targets)
         if self.traps is not None:
-            self.raise_trap()
-        if targets is not None:
-            return transfer.results_into(targets)
-        return transfer.results(form) if transfer.moves else []
+            self.arm()
+            return transfer.run(inputs, self._once_checked, form, targets)
+        outputs: list[Any] = []
+        if transfer.moves:
+            outputs = transfer.run(inputs, once, form, targets)
+        else:
+            once(())
+        counters = self.device.counters
+        counters.launches += 1
+        counters.waits += 1
+        return outputs
+
+    def _once_checked(self, values: Sequence[Any]) -> None:
+        """Launch, wait, and raise what the kernel has recorded."""
+        assert self.once is not None
+        self.once(values)
+        counters = self.device.counters
+        counters.launches += 1
+        counters.waits += 1
+        self.raise_trap()
+
+    def targets(self, inputs: Sequence[Any], views: OutputViews) -> list[memoryview | None]:
+        """For each output the view for it, if that has its size and is apart from the `inputs`, which are contiguous.
+
+        None where it is not; for all outputs of a program that may trap, because a dispatch that traps has no outputs.
+        """
+        layouts = self.plan.outputs
+        if self.traps is not None:
+            return [None] * len(layouts)
+        found: list[memoryview | None] = []
+        taken = [_span(view) for view in inputs]
+        for n, layout in enumerate(layouts):
+            view = views[n] if n < len(views) and views[n].nbytes == layout.size > 0 else None
+            if view is not None:
+                start, stop = _span(view)
+                if any(start < other_stop and other_start < stop for other_start, other_stop in taken):
+                    view = None
+                else:
+                    taken.append((start, stop))
+            found.append(view)
+        return found
 
     def begin(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
         """Enqueue everything without waiting: the last event, None if there was nothing to launch."""
@@ -168,22 +259,17 @@ class PreparedLaunch:
         """The same with a record of traps that is what the dispatches before have left. Without a `backlog`, which may
         wait for launches before, it is for recordings alone."""
         event, timed = None, backlog is not None and backlog.is_timed
-        for event in self._launches(self.transfer.bring(inputs, targets), deadline, timed=timed):
+        for event in self._launches(self.transfer.upload(inputs, targets), deadline, timed=timed):
             if backlog is not None:
                 backlog.add(event)
         return event
 
-    def end(self) -> list[Any]:
-        """The outputs as bytes, of what was submitted and has completed."""
+    def end(self, form: Form = BYTES, targets: Targets | None = None) -> list[Any]:
+        """The outputs of what was submitted and has completed; None for those that are in their target."""
         self.raise_trap()
-        return self.transfer.results(BYTES)
+        return self.transfer.readback(form, targets)
 
-    def end_into(self, targets: Targets) -> list[memoryview | None]:
-        """The same; None for those that are in their target."""
-        self.raise_trap()
-        return self.transfer.results_into(targets)
-
-    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None, form: Form) -> TimedDispatchResult:
+    def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> TimedDispatchResult:
         started = time.perf_counter_ns()
         self.arm()
         backlog = Backlog(self.device, deadline, is_timed=True)
@@ -191,8 +277,7 @@ class PreparedLaunch:
         enqueued = time.perf_counter_ns()
         if event is not None:
             self._await(event, deadline)
-        self.raise_trap()
-        outputs = self.transfer.results(form)
+        outputs = self.end()
         ended = time.perf_counter_ns()
         return TimedDispatchResult(
             outputs=outputs,
@@ -272,6 +357,12 @@ class PreparedLaunch:
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
             raise_trap(tags, sidecar, self.plan.program)
+
+
+def _span(view: Any) -> tuple[int, int]:
+    """The addresses from which and up to which it goes."""
+    start = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if view.nbytes else 0
+    return start, start + view.nbytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind, code_for
 from vyre_driver.engine.buffer_pool import Allocation
@@ -22,9 +24,8 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch, Runnable
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
-from vyre_driver.engine.session import Session
-from vyre_driver.engine.transfer import Form, Targets
-from vyre_driver.errors import DeviceLost, PoisonedState, StaleHandle, Trapped
+from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
+from vyre_driver.errors import PoisonedState, StaleHandle, Trapped
 from vyre_driver.plan.admission import admit
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
@@ -78,11 +79,6 @@ class LaunchRequest(NamedTuple):
     resources: tuple[int, ...] = ()
 
 
-def deadline_of(config: DispatchConfig, backend: str) -> Deadline | None:
-    """The timeout of a dispatch that begins now."""
-    return None if config.timeout is None else Deadline(config.timeout, backend, config.label)
-
-
 def resident_request(
     device: Device,
     program: Program,
@@ -129,7 +125,7 @@ class CachedLaunch:
     own, for those that are pending together. `used` grows with each dispatch. `is_new`: its code has not run yet.
     `is_settled`: it is neither new nor to be timed. No launch takes more than `longest` seconds, whatever its data.
     `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one dispatch holds in
-    flight, `output_bytes` the size of its outputs.
+    flight.
     """
 
     device: Device
@@ -145,12 +141,10 @@ class CachedLaunch:
     holds: int = 0
     idle: list[PreparedLaunch] = field(default_factory=list)
     bytes_each: int = field(init=False)
-    output_bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
         bound = [buffer.name for buffer in self.plan.program.buffers if buffer.memory.is_bound]
         self.bytes_each = sum(map(self.plan.byte_length, bound))
-        self.output_bytes = sum(layout.size for layout in self.plan.outputs)
 
     @property
     def prepared(self) -> PreparedLaunch:
@@ -169,6 +163,11 @@ class CachedLaunch:
         return (*self.launch.owned, *(allocation for launch in self.idle for allocation in launch.owned))
 
 
+HostCall = tuple[Program, Sequence[Any], DispatchConfig, Form, "OutputViews | None"]
+"""A dispatch over contiguous buffers of the host in binding order."""
+ResidentCall = tuple[Program, Sequence[Resource], DispatchConfig]
+"""A dispatch over resident memory, one resource for each buffer that the host sees."""
+
 MAX_LAUNCHES = 4096
 MAX_CACHED_BYTES = 256 * 2**20
 """Launches that a dispatcher keeps, and the device memory that they may hold together between dispatches."""
@@ -184,13 +183,46 @@ class LaunchCache:
     the device is full or closed, and when the pipeline is.
     """
 
-    def __init__(self, backend: str, session: Session, persistent: dict[str, Allocation] | None) -> None:
-        self._backend, self._session, self._persistent = backend, session, persistent
+    def __init__(self, backend: str, persistent: dict[str, Allocation] | None) -> None:
+        self._backend, self._persistent = backend, persistent
         self.entries: dict[LaunchKey, CachedLaunch] = {}
         self._over: dict[int, dict[CachedLaunch, None]] = {}  # those over resident memory by each of its ids
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self._poison: str | None = None
         self.is_closed = False
+
+    # ── one dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def dispatch(self, device: Device, deadline: Deadline | None, call: HostCall) -> list[Any]:
+        """The outputs of a dispatch from host memory; None for those that are made in `views`."""
+        program, inputs, config, form, views = call
+        cached = self.entries.get(LaunchKey.of(program, inputs, config))
+        if cached is None:
+            cached = self.find(device, program, inputs, config, deadline)
+        return self.run(device, cached, inputs, deadline, form, views)
+
+    def dispatch_timed(self, device: Device, deadline: Deadline | None, call: HostCall) -> TimedDispatchResult:
+        """The same with times; the outputs are bytes."""
+        program, inputs, config, _, _ = call
+        return self._run_timed(device, self.find(device, program, inputs, config, deadline), inputs, deadline)
+
+    def dispatch_resident(self, device: Device, deadline: Deadline | None, call: ResidentCall) -> None:
+        """A dispatch over resident memory."""
+        program, resources, config = call
+        cached = self.entries.get(LaunchKey.over(program, resources, config))
+        if cached is None:
+            cached = self.get(device, resident_request(device, program, resources, config, deadline))
+        self.run(device, cached, (), deadline, BYTES)
+
+    def dispatch_resident_timed(
+        self, device: Device, deadline: Deadline | None, call: ResidentCall
+    ) -> TimedDispatchResult:
+        """The same with times."""
+        program, resources, config = call
+        cached = self.entries.get(LaunchKey.over(program, resources, config))
+        if cached is None:
+            cached = self.get(device, resident_request(device, program, resources, config, deadline))
+        return self._run_timed(device, cached, (), deadline)
 
     # ── found or prepared ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -307,23 +339,37 @@ class LaunchCache:
         inputs: Sequence[Any],
         deadline: Deadline | None,
         form: Form,
-        targets: Targets | None = None,
-        timed: bool = False,
-    ) -> Any:
-        """A dispatch from its upload to its end: outputs, or a result with times."""
+        views: OutputViews | None = None,
+    ) -> list[Any]:
+        """A dispatch from its upload to its end: the outputs."""
         try:
-            if not cached.is_settled:
-                outputs = self._run_watched(device, cached, inputs, deadline, form, targets, timed)
-            elif timed:
-                outputs = cached.launch.run_timed(inputs, deadline, form)
+            if cached.is_settled:
+                outputs = cached.launch.run(inputs, deadline, form, views)
             else:
-                outputs = cached.launch.run(inputs, deadline, form, targets)
+                with self._watched(device, cached, deadline):
+                    outputs = cached.launch.run(inputs, deadline, form, views)
         except BaseException as error:
             self.failed(device, cached, error)
             raise
         counters = device.counters
         counters.dispatches = cached.used = counters.dispatches + 1
         return outputs
+
+    def _run_timed(
+        self, device: Device, cached: CachedLaunch, inputs: Sequence[Any], deadline: Deadline | None
+    ) -> TimedDispatchResult:
+        """The same with times; the outputs are bytes."""
+        try:
+            if cached.is_settled:
+                result = cached.launch.run_timed(inputs, deadline)
+            else:
+                with self._watched(device, cached, deadline):
+                    result = cached.launch.run_timed(inputs, deadline)
+        except BaseException as error:
+            self.failed(device, cached, error)
+            raise
+        self.ran(device, cached)
+        return result
 
     def ran(self, device: Device, cached: CachedLaunch) -> None:
         """Count a dispatch that went well."""
@@ -338,27 +384,17 @@ class LaunchCache:
             cached.used = device.counters.dispatches
             self.settle(device, cached)
 
-    def _run_watched(
-        self,
-        device: Device,
-        cached: CachedLaunch,
-        inputs: Sequence[Any],
-        deadline: Deadline | None,
-        form: Form,
-        targets: Targets | None,
-        timed: bool,
-    ) -> Any:
-        """A run of code that is new, or whose queue is still in question."""
+    @contextmanager
+    def _watched(self, device: Device, cached: CachedLaunch, deadline: Deadline | None) -> Iterator[None]:
+        """Around a run of code that may be new, or whose queue may still be in question."""
         choice = cached.choice
         if choice is not None and choice.verdict.queue != cached.queue:
             self._move(device, cached, deadline, choice.verdict.queue)
         started = time.perf_counter_ns()
-        launch = cached.launch
-        outputs = launch.run_timed(inputs, deadline, form) if timed else launch.run(inputs, deadline, form, targets)
+        yield
         if choice is not None and choice.is_watching:
             choice.took(time.perf_counter_ns() - started)
         self.settle(device, cached)
-        return outputs
 
     def settle(self, device: Device, cached: CachedLaunch) -> None:
         """After a run that went well: save the code, and see whether anything is left to find out."""
@@ -394,8 +430,6 @@ class LaunchCache:
         `launch` is the one of several; None: that which serves dispatches one by one.
         """
         device.counters.failures += 1
-        if isinstance(error, DeviceLost):
-            self._session.lost = error
         if launch is None or launch is cached.launch:
             self.drop(device, cached)
         else:
@@ -408,8 +442,6 @@ class LaunchCache:
     def failed_sequence(self, device: Device, launches: Iterable[CachedLaunch], error: BaseException) -> None:
         """As `failed`, for the launches of a sequence, which stay valid after a trap."""
         device.counters.failures += 1
-        if isinstance(error, DeviceLost):
-            self._session.lost = error
         if not isinstance(error, Trapped):
             for cached in tuple(launches):
                 self.drop(device, cached)

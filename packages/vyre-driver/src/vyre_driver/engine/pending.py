@@ -1,4 +1,4 @@
-"""Work that a device has not ended: its deadline, everything that it uses, its size, and the handle to wait for it.
+"""Work that a device has not ended: its deadline, and everything that it uses.
 
 A kernel may run longer than the dispatch that launched it (after a timeout or an interrupt), than its pipeline, its
 backend, and the interpreter. What it uses must live until it ends, so it is owned by the work and by nothing else: each
@@ -18,22 +18,11 @@ import ctypes
 import os
 import threading
 import time
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
-from vyre_driver.backend.pending import PendingDispatch
-from vyre_driver.backend.results import Outputs
-from vyre_driver.errors import BackendError, DispatchFailed, DispatchTimeout
-
-if TYPE_CHECKING:
-    from vyre_driver.engine.device import Device
-    from vyre_driver.engine.launch import PreparedLaunch
-    from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache
-    from vyre_driver.engine.session import Session
-
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.errors import BackendError, DispatchTimeout
 
 PAUSE = 5e-5
 """Seconds that a thread which waits for the device leaves it to others."""
@@ -50,9 +39,10 @@ class Deadline:
         self._seconds, self._backend, self._label = seconds, backend, label
         self._end = None if seconds is None else time.monotonic() + seconds
 
-    @property
-    def is_set(self) -> bool:
-        return self._end is not None
+    @classmethod
+    def of(cls, config: DispatchConfig, backend: str) -> Deadline | None:
+        """The timeout of a dispatch that begins now."""
+        return None if config.timeout is None else cls(config.timeout, backend, config.label)
 
     def remaining(self) -> float | None:
         """Seconds that are left, at least 0; None without a timeout."""
@@ -182,156 +172,3 @@ def _leave_behind() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_behind)
-
-
-MOST_LAUNCHES = 8192
-
-
-class Backlog:
-    """Launches that follow each other, entered as they are enqueued. At most `MOST_LAUNCHES` are in flight,
-    or little more where some were recorded together.
-
-    The host waits for the older half while the newer is in flight, so the device never runs dry. Interrupts, the
-    deadline and the end of the device end such a wait. With `is_timed` the launches' times on the device add up.
-    """
-
-    __slots__ = ("_deadline", "_device", "_launches", "_ns", "_older", "_untimed", "is_timed", "last")
-
-    def __init__(self, device: Device, deadline: Deadline | None = None, *, is_timed: bool = False) -> None:
-        self._device, self._deadline, self.is_timed = device, deadline, is_timed
-        self._launches = 0
-        self._older: Any = None
-        self._untimed: list[Any] = []
-        self._ns: int | None = 0
-        self.last: Any = None
-        """The event of the last launch, None before the first."""
-
-    def add(self, event: Any, launches: int = 1) -> None:
-        """Enter launches of which the last has this event, right after it was enqueued."""
-        self.last = event
-        self._launches += launches
-        if self.is_timed:
-            self._untimed.append(event)
-        if self._launches >= MOST_LAUNCHES // 2:
-            self._device.port.submit(event)
-            older, self._older, self._launches = self._older, event, 0
-            if older is not None:
-                self._wait(older)
-
-    def elapsed(self) -> int | None:
-        """Nanoseconds of all launches together, None if the device does not know one of them. All have ended."""
-        self._add_times(len(self._untimed))
-        return self._ns
-
-    def _wait(self, event: Any) -> None:
-        self._device.counters.waits += 1
-        if not self._device.port.wait(event, None if self._deadline is None else self._deadline.remaining()):
-            assert self._deadline is not None
-            raise self._deadline.passed("the kernels")
-        if self.is_timed:
-            self._add_times(self._untimed.index(event) + 1)
-
-    def _add_times(self, events: int) -> None:
-        """Add the times of the oldest launches, which have ended: nothing else of them is needed."""
-        for event in self._untimed[:events]:
-            time = self._device.port.elapsed(event)
-            self._ns = None if time is None or self._ns is None else self._ns + time
-        del self._untimed[:events]
-
-
-class PendingLaunch(PendingDispatch):
-    """A dispatch that was submitted. It keeps its inputs, which the device may be reading.
-
-    A failure ends it: every later wait raises it again. An interrupt, or the end of a caller's time limit, does not.
-    Without a wait, its memory is freed with the last reference to it; the port keeps that until the end of the
-    work which uses it.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        launches: LaunchCache,
-        cached: CachedLaunch,
-        launch: PreparedLaunch,
-        event: Any,
-        inputs: Sequence[Any],
-        deadline: Deadline | None,
-    ) -> None:
-        self._session, self._launch_cache, self._cached = session, launches, cached
-        self._launch, self._event = launch, event
-        self._inputs, self._deadline = inputs, deadline
-        self._outcome: Outputs | BackendError | None = None
-        self._dropped = weakref.finalize(self, cached.device.abandon, launch.owned)
-        self._dropped.atexit = False
-
-    def is_ready(self) -> bool:
-        if self._outcome is not None:
-            return True
-        if not self._session.lock.acquire(blocking=False):
-            return False
-        try:
-            device = self._cached.device
-            if self._session.device is not device or self._session.lost is not None:
-                return True
-            return self._event is None or device.port.query(self._event)
-        except BackendError:  # the wait will raise it
-            return True
-        finally:
-            self._session.lock.release()
-
-    def await_result(self, timeout: float | None = None) -> Outputs:
-        limit = None if timeout is None else Deadline(timeout, self._session.backend)
-        while self._outcome is None:
-            self._wait(limit)
-        if isinstance(self._outcome, BackendError):
-            raise self._outcome
-        return self._outcome
-
-    def _wait(self, limit: Deadline | None) -> None:
-        """Wait a little, and take the results if they are there."""
-        with self._session.locked(limit, self._cached.device, "the pending dispatch") as device:
-            if self._outcome is not None:
-                return
-            try:
-                if self._has_completed(device, limit):
-                    self._outcome = self._complete(device)
-            except BackendError as error:
-                self._failed(device, error)
-            if self._outcome is not None:
-                return
-        if limit is not None:
-            limit.check("the kernels")
-        time.sleep(PAUSE)
-
-    def _has_completed(self, device: Device, limit: Deadline | None) -> bool:
-        device.counters.waits += 1
-        ends = [deadline.remaining() for deadline in (limit, self._deadline) if deadline is not None]
-        longest = min([SLICE, *(seconds for seconds in ends if seconds is not None)])
-        if self._event is None or device.port.wait(self._event, longest):
-            return True
-        if self._deadline is not None and not self._deadline.remaining():
-            raise self._deadline.passed("the kernels")
-        return False
-
-    def _complete(self, device: Device) -> Outputs:
-        self._launch_cache.require_trust()
-        try:
-            outputs = self._launch.end()
-        except BackendError:
-            raise
-        except BaseException as error:  # some of the outputs may be taken
-            self._failed(
-                device, DispatchFailed(f"{type(error).__name__} during readback", backend=self._session.backend)
-            )
-            raise
-        self._dropped.detach()
-        self._launch_cache.ran(device, self._cached)
-        self._launch_cache.settle(device, self._cached)
-        self._launch_cache.give_back(device, self._cached, self._launch)
-        self._inputs = ()
-        return outputs
-
-    def _failed(self, device: Device, error: BackendError) -> None:
-        self._dropped.detach()
-        self._launch_cache.failed(device, self._cached, error, self._launch)
-        self._outcome, self._inputs = error, ()

@@ -18,7 +18,7 @@ from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRang
 from vyre_driver.backend.results import ResidentSequenceTiming
 from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import PreparedLaunch
+from vyre_driver.engine.launch import Backlog, PreparedLaunch
 from vyre_driver.engine.launch_cache import (
     MAX_CACHED_BYTES,
     CachedLaunch,
@@ -27,7 +27,6 @@ from vyre_driver.engine.launch_cache import (
     LaunchRequest,
     resident_request,
 )
-from vyre_driver.engine.pending import Backlog
 from vyre_driver.engine.resident import require_places
 from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies

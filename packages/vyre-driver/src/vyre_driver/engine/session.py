@@ -6,10 +6,11 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import PAUSE, Deadline, keep
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from vyre_driver.engine.port import OpenPort
     from vyre_driver.observe.metrics import Counters
 
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 LONGEST_BACKOFF = 5e-2
 """Seconds."""
@@ -95,11 +99,21 @@ class Session:
         self._limited: WaitLimit | None = None
         _sessions.add(self)
 
-    def enter(self, deadline: Deadline | None, expected: Device | None) -> Device:
-        """Lock the device for one dispatch, until `leave`. A hit in a launch cache costs as little as can be: what only
-        finished work used is released by calls that do more.
+    def run(
+        self,
+        work: Callable[[Device, Deadline | None, A], T],
+        call: A,
+        config: DispatchConfig,
+        expected: Device | None,
+    ) -> T:
+        """``work(device, deadline, call)``, one dispatch, with the device locked. The timeout begins now.
+
+        A hit in a launch cache costs as little as can be: what only finished work used is released by calls that do
+        more.
         """
-        if deadline is not None:
+        deadline = None
+        if config.timeout is not None:
+            deadline = Deadline(config.timeout, self.backend, config.label)
             self._acquire(deadline)
         elif self.is_busy or self.queued:
             self._acquire_after_backoff()
@@ -118,26 +132,27 @@ class Session:
             ):
                 device = self.require(expected)
                 self._limit_waits(device, deadline)
-        except BaseException as error:
-            if isinstance(error, DeviceLost):
-                self.lost = error
-            self.leave()
+            self.is_busy = True
+            return work(device, deadline, call)
+        except DeviceLost as error:
+            self.lost = error
             raise
-        self.is_busy = True
-        return device
+        finally:
+            self.is_busy = False
+            if self._limited is not None or self.is_shut_down:
+                self._end_call()
+            self.lock.release()
 
-    def leave(self) -> None:
-        """Unlock the device. If another thread has shut the backend down meanwhile, close it."""
-        self.is_busy = False
+    def _end_call(self) -> None:
+        """Before the device is unlocked: if another thread has shut the backend down meanwhile, close it."""
         if self._limited is not None:
             self._limited.deadline = None
             self._limited = None
         if self.is_shut_down:
             self._close()
-        self.lock.release()
 
     def _limit_waits(self, device: Device, deadline: Deadline | None) -> None:
-        """Let the waits of the device end at the deadline, until `leave`."""
+        """Let the waits of the device end at the deadline, until the device is unlocked."""
         self._limited = device.port.wait_limit
         self._limited.deadline = deadline
 
@@ -192,7 +207,9 @@ class Session:
             self.lost = error
             raise
         finally:
-            self.leave()
+            self.is_busy = False
+            self._end_call()
+            self.lock.release()
 
     def forget_resource(self, device: Device, number: int) -> None:
         """End every launch over a resident resource that is about to be freed."""

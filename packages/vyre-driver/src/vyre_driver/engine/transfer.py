@@ -1,6 +1,6 @@
 """How the bytes of a dispatch come to the device and back: by copies, or not at all where memory is one.
 
-A transfer gives the kernels their arguments for one dispatch (`bring`), and the outputs after it (`results`).
+A transfer gives the kernels their arguments for one dispatch (`upload`), and the outputs after it (`readback`).
 Dispatches run one after the other, so it may hold the state of one. Outputs go to memory of the caller where the device
 may write to it.
 """
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vyre_driver.backend.results import OutputBuffers, host_bytes
-from vyre_driver.engine.buffer_pool import Allocation, BufferPool, PooledBuffer
+from vyre_driver.engine.buffer_pool import Allocation, BufferPool
 from vyre_driver.engine.device import Device
 
 if TYPE_CHECKING:
-    from vyre_driver.engine.launch import PreparedLaunch
+    import numpy.typing as npt
 
 Args = tuple[Any, ...]
 """The arguments of a kernel: the port's memories, then u32 lengths."""
@@ -49,26 +49,34 @@ class Transfer(Protocol):
     def owned(self) -> tuple[Allocation, ...]:
         """Device memory that it holds between dispatches."""
 
-    def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+    def run(
+        self,
+        inputs: Sequence[Any],
+        launch: Callable[[Sequence[Any]], None],
+        form: Form,
+        targets: Targets | None = None,
+    ) -> list[Any]:
+        """`upload`, `launch` and `readback`, where one kernel alone is launched.
+
+        `launch` takes those of its arguments that change with each dispatch, and waits.
+        """
+
+    def constant_args(self) -> tuple[Args, Sequence[int]]:
+        """The arguments of that kernel, and the places of those that change with each dispatch."""
+
+    def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         """Make memory what it is at the start: the arguments of each kernel. `inputs` are contiguous host buffers.
 
         With `targets` the outputs are made there where that can be."""
 
-    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
-        """The same where one kernel alone is launched: those of its arguments that come with the dispatch."""
+    def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
+        """The outputs in the program's order: host memory that is the caller's from now on.
 
-    def lasting(self) -> tuple[Args, Sequence[int]]:
-        """The arguments of that kernel, and the places of those that come with each dispatch."""
-
-    def results(self, form: Form) -> list[Any]:
-        """The outputs in the program's order: host memory that is the caller's from now on."""
-
-    def results_into(self, targets: Targets) -> list[memoryview | None]:
-        """The outputs as bytes; None for those that are in their target."""
+        With `targets` bytes, and None for those that are in their target."""
 
     @property
     def reads(self) -> bool:
-        """Whether `results` waits for the device."""
+        """Whether `readback` waits for the device."""
 
     @property
     def moves(self) -> bool:
@@ -98,35 +106,39 @@ class Copies:
         self.reads = any(stop > start for _, start, stop, _ in readbacks)
         self.moves = bool(uploads or fills or readbacks)
 
-    def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
-        self.begin(inputs)
-        return self._args
+    def run(
+        self,
+        inputs: Sequence[Any],
+        launch: Callable[[Sequence[Any]], None],
+        form: Form,
+        targets: Targets | None = None,
+    ) -> list[Any]:
+        self.upload(inputs)
+        launch(())
+        return self.readback(form, targets)
 
-    def lasting(self) -> tuple[Args, Sequence[int]]:
+    def constant_args(self) -> tuple[Args, Sequence[int]]:
         return self._args[0], ()
 
-    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
+    def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         for allocation, position in self._uploads:
             given = inputs[position]
             self._device.copy_in(allocation, given if given.__class__ is memoryview else _bytes_of(given))
         for allocation, byte, size in self.fills:
             self._device.fill(allocation, byte, size)
-        return ()
+        return self._args
 
-    def results(self, form: Form) -> list[Any]:
+    def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
         outputs: list[Any] = []
-        for allocation, start, stop, dtype in self._readbacks:
+        for n, (allocation, start, stop, dtype) in enumerate(self._readbacks):
+            target = None if targets is None else targets[n]
+            if target is not None:
+                self._device.copy_out(allocation, target, start)
+                outputs.append(None)
+                continue
             buffer = np.empty(stop - start, np.uint8)
             self._device.copy_out(allocation, buffer.data, start)
             outputs.append(buffer.data if form is BYTES else buffer.view(dtype))
-        return outputs
-
-    def results_into(self, targets: Targets) -> list[memoryview | None]:
-        outputs: list[memoryview | None] = []
-        for (allocation, start, stop, _), target in zip(self._readbacks, targets, strict=True):
-            buffer = np.empty(stop - start, np.uint8).data if target is None else target
-            self._device.copy_out(allocation, buffer, start)
-            outputs.append(buffer if target is None else None)
         return outputs
 
 
@@ -151,7 +163,7 @@ class Input:
 
     def staged(self, device: Device, data: Any) -> Any:
         """Memory with a copy of `data`, for a dispatch that ends before the next begins."""
-        buffer = self._pool.take()
+        buffer, _ = self._pool.take()
         device.put(buffer.bytes, data)
         return buffer.memory
 
@@ -162,17 +174,18 @@ class Output:
     It begins as the input at `position`, or as zeros unless the launch is known to write all of it.
     """
 
-    __slots__ = ("is_covered", "is_whole", "pool", "position", "start", "stop", "taken")
+    __slots__ = ("is_covered", "is_whole", "pool", "position", "result", "start", "stop")
 
     def __init__(self, pool: BufferPool, start: int, stop: int, position: int | None, *, is_covered: bool) -> None:
         self.pool, self.start, self.stop = pool, start, stop
         self.position, self.is_covered = position, is_covered
         self.is_whole = (start, stop) == (0, pool.size)
-        self.taken: PooledBuffer | None = None
+        self.result: npt.NDArray[Any] | None = None
+        """That of the dispatch which is in flight, None if it is in memory of the caller."""
 
     def begin(self, device: Device, inputs: Sequence[Any]) -> Any:
         """Memory as it is before the launch."""
-        self.taken = buffer = self.pool.take()
+        buffer, self.result = self.pool.take()
         if self.position is not None:
             device.put(buffer.bytes, inputs[self.position])
         elif not self.is_covered:
@@ -186,7 +199,7 @@ class Output:
         memory = device.port.in_place(target)
         if memory is None:
             return self.begin(device, inputs)
-        self.taken = None
+        self.result = None
         buffer = np.frombuffer(target, np.uint8)
         if self.position is not None:
             device.put(buffer, inputs[self.position])
@@ -194,21 +207,20 @@ class Output:
             device.clear(buffer)
         return memory
 
-    def result_into(self, target: memoryview | None) -> memoryview | None:
-        """None if the result is in its target."""
-        if self.taken is None:
+    def end_in(self, target: memoryview | None) -> memoryview | None:
+        """The result as bytes, None if it is in its target."""
+        if self.result is None:
             return None
-        result: memoryview = self.result(BYTES)
+        result: memoryview = self.end(BYTES)
         if target is None:
             return result
         target[:] = result
         return None
 
-    def result(self, form: Form) -> Any:
-        """A view of the buffer, which thereby is the caller's."""
-        buffer, self.taken = self.taken, None
-        assert buffer is not None
-        whole = buffer.result()
+    def end(self, form: Form) -> Any:
+        """The result, which is the caller's from now on."""
+        whole, self.result = self.result, None
+        assert whole is not None
         if self.is_whole and form is ARRAYS:
             return whole
         data = whole.view(np.uint8)[self.start : self.stop]
@@ -252,18 +264,25 @@ class InPlace:
         parts = [*(i.owned for i in self._inputs), *(r.owned for r in pool)]
         return (*self._static, *(allocation for part in parts for allocation in part))
 
-    def bring(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+    def run(
+        self,
+        inputs: Sequence[Any],
+        launch: Callable[[Sequence[Any]], None],
+        form: Form,
+        targets: Targets | None = None,
+    ) -> list[Any]:
+        values = self._prepared(inputs, targets)
+        launch(values if len(values) == len(self._used) else [values[place] for place in self._used])
+        return self.readback(form, targets)
+
+    def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         values = [*self._prepared(inputs, targets), *self._rest]
         return [pick(values) for pick in self._picks]
 
-    def lasting(self) -> tuple[Args, Sequence[int]]:
+    def constant_args(self) -> tuple[Args, Sequence[int]]:
         values = [*[None] * (len(self._inputs) + len(self._outputs)), *self._rest]
         first = self._places[0]
         return self._picks[0](values), [first.index(place) for place in self._used]
-
-    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
-        values = self._prepared(inputs, targets)
-        return values if len(values) == len(self._used) else [values[place] for place in self._used]
 
     def _prepared(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:
         """Inputs and outputs as they are before the launch."""
@@ -283,11 +302,15 @@ class InPlace:
             device.fill(allocation, byte, size)
         return values
 
-    def results(self, form: Form) -> list[Any]:
-        return [output.result(form) for output in self._outputs]
-
-    def results_into(self, targets: Targets) -> list[memoryview | None]:
-        return [output.result_into(target) for output, target in zip(self._outputs, targets, strict=True)]
+    def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
+        results: list[Any] = []
+        if targets is None:
+            for output in self._outputs:
+                results.append(output.end(form))
+        else:
+            for output, target in zip(self._outputs, targets, strict=True):
+                results.append(output.end_in(target))
+        return results
 
 
 def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
@@ -308,30 +331,6 @@ def writable_outputs(output_buffers: OutputBuffers) -> OutputViews:
     ]
 
 
-def targets(launch: PreparedLaunch, inputs: Sequence[Any], output_buffers: OutputViews) -> list[memoryview | None]:
-    """For each output its output buffer, if that has its size and is apart from the `inputs`, which are contiguous.
-
-    None where it is not; for all outputs of a program that may trap, because a dispatch that traps has no outputs.
-    """
-    layouts = launch.plan.outputs
-    if launch.traps is not None:
-        return [None] * len(layouts)
-    found: list[memoryview | None] = []
-    taken = [_span(view) for view in inputs]
-    for n, layout in enumerate(layouts):
-        output_buffer = (
-            output_buffers[n] if n < len(output_buffers) and output_buffers[n].nbytes == layout.size > 0 else None
-        )
-        if output_buffer is not None:
-            start, stop = _span(output_buffer)
-            if any(start < other_stop and other_start < stop for other_start, other_stop in taken):
-                output_buffer = None
-            else:
-                taken.append((start, stop))
-        found.append(output_buffer)
-    return found
-
-
 def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:
     """Fill the output buffers: None is an output that is in its buffer already. Others of another size are replaced."""
     for n, output in enumerate(outputs):
@@ -346,9 +345,3 @@ def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryv
         else:
             output_buffers[n] = output
     del output_buffers[len(outputs) :]
-
-
-def _span(view: Any) -> tuple[int, int]:
-    """The addresses from which and up to which it goes."""
-    start = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if view.nbytes else 0
-    return start, start + view.nbytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from blake3 import blake3
@@ -127,9 +127,8 @@ class EvidenceBundle:
 
 def config_facts(config: DispatchConfig) -> dict[str, Any]:
     """The fields of a configuration that are not as by default, as plain values."""
-    default = DispatchConfig()
-    fields = {name: getattr(config, name) for name in DispatchConfig.__slots__}
-    return {name: _plain(value) for name, value in fields.items() if value != getattr(default, name)}
+    values = ((field.name, getattr(config, field.name), field.default) for field in fields(DispatchConfig))
+    return {name: _plain(value) for name, value, usual in values if value != usual}
 
 
 def counted(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
