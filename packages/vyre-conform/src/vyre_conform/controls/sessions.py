@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre_conform.controls.engine import SharingPort, on_engine, over
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_driver.engine.buffer_pool import Allocation
+from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import StaleHandle
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.fake_port import FakeMemory, FakePort

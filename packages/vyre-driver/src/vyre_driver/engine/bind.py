@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.buffer_pool import Allocation, BufferPool
+from vyre_driver.engine.buffer_pool import BufferPool
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import PreparedLaunch, straight
 from vyre_driver.engine.pending import Deadline
+from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS

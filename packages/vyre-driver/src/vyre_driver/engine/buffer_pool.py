@@ -1,4 +1,4 @@
-"""Device memory in the hands of the engine, and the pool of host memory that a device works in.
+"""The pools of host memory that a device works in.
 
 A result of a device that shares host memory is a view of a pooled buffer. When no reference to the result is left, the
 buffer serves a later dispatch: no allocation, no page fault, no copy. A buffer whose results live on belongs to them,
@@ -11,26 +11,18 @@ these places: with 16 arrays and 8 or 12 places, each element is fetched again a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
+from vyre_driver.engine.port import Allocation
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from vyre_driver.engine.device import Device
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Allocation:
-    """Device memory that the engine holds; `memory` is the port's handle. `is_borrowed`: another's, who frees it."""
-
-    memory: Any
-    size: int
-    is_borrowed: bool = False
 
 
 LINE, PAGE = 64, 4096

@@ -15,10 +15,9 @@ from vyre_driver import engine
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.code import CodeCache, CompiledCode
 from vyre_driver.engine.pending import Deadline, sweep
-from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
+from vyre_driver.engine.port import Allocation, DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.legalization.lowered import Lowered

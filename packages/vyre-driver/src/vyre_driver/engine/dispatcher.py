@@ -18,15 +18,15 @@ import numpy as np
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult
+from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult, host_bytes
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
-from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch
 from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache
 from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
+from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.session import Session
-from vyre_driver.engine.transfer import ARRAYS, BYTES, OutputViews, Targets, fill_output_buffers, writable_outputs
+from vyre_driver.engine.transfer import ARRAYS, BYTES, OutputViews, Targets
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.ir.program import Program
@@ -200,6 +200,29 @@ def _typed(program: Program, arrays: Mapping[str, object]) -> tuple[Sequence[Any
             is_flat = False
         found.append(array)
     return (found, is_flat) if len(found) == len(arrays) else (ordered_inputs(program, arrays), False)
+
+
+def writable_outputs(output_buffers: OutputBuffers) -> OutputViews:
+    """All output buffers as bytes, or `InvalidInput` for one that cannot be written to."""
+    return [
+        host_bytes(f"output buffer {n}", output_buffer, writable=True) for n, output_buffer in enumerate(output_buffers)
+    ]
+
+
+def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:
+    """Fill the output buffers: None is an output that is in its buffer already. Others of another size are replaced."""
+    for n, output in enumerate(outputs):
+        if output is None:
+            continue
+        if n == len(output_buffers):
+            output_buffers.append(output)
+            continue
+        buffer = host_bytes(f"output buffer {n}", output_buffers[n], writable=True)
+        if buffer.nbytes == output.nbytes:
+            buffer[:] = output
+        else:
+            output_buffers[n] = output
+    del output_buffers[len(outputs) :]
 
 
 class PendingLaunch(PendingDispatch):

@@ -17,10 +17,10 @@ import numpy as np
 
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
-from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import Deadline
+from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.transfer import BYTES, Args, Form, OutputViews, Targets, Transfer
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat, Step

@@ -19,10 +19,10 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind, code_for
-from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch, Runnable
 from vyre_driver.engine.pending import Deadline
+from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
 from vyre_driver.errors import PoisonedState, StaleHandle, Trapped

@@ -61,6 +61,15 @@ MemoryT = TypeVar("MemoryT")
 EventT = TypeVar("EventT")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """Device memory that the engine holds: `memory` is the port's handle. If it `is_borrowed`, its owner frees it."""
+
+    memory: Any
+    size: int
+    is_borrowed: bool = False
+
+
 @dataclass(frozen=True)
 class SourceUnit:
     """Emitted source, ready for the target's compiler: one text with all kernels of a `Lowered`.

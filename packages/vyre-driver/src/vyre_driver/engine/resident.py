@@ -28,7 +28,7 @@ from vyre_driver.backend.resources import (
     validate_buffer_ownership,
 )
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, host_bytes
-from vyre_driver.engine.buffer_pool import Allocation
+from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer
@@ -36,7 +36,6 @@ from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
-    from vyre_driver.engine.buffer_pool import Allocation
 
 
 _ids = count(1)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
 from vyre_driver.backend.results import ResidentSequenceTiming
-from vyre_driver.engine.buffer_pool import Allocation
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import Backlog, PreparedLaunch
 from vyre_driver.engine.launch_cache import (
@@ -27,6 +26,7 @@ from vyre_driver.engine.launch_cache import (
     LaunchRequest,
     resident_request,
 )
+from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import require_places
 from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from vyre_driver.backend.results import OutputBuffers, host_bytes
-from vyre_driver.engine.buffer_pool import Allocation, BufferPool
+from vyre_driver.engine.buffer_pool import BufferPool
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.port import Allocation
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +27,10 @@ Args = tuple[Any, ...]
 
 Targets = Sequence["memoryview | None"]
 """Memory of the caller for each output, of its size and apart from the inputs; None: the output gets fresh memory."""
+
+
+OutputViews = Sequence[memoryview]
+"""The output buffers of one dispatch, as writable bytes."""
 
 
 class Form(Enum):
@@ -318,30 +322,3 @@ def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
     if len(places) > 1:
         return itemgetter(*places)
     return lambda values: tuple([values[place] for place in places])
-
-
-OutputViews = Sequence[memoryview]
-"""The output buffers of one dispatch, as writable bytes."""
-
-
-def writable_outputs(output_buffers: OutputBuffers) -> OutputViews:
-    """All output buffers as bytes, or `InvalidInput` for one that cannot be written to."""
-    return [
-        host_bytes(f"output buffer {n}", output_buffer, writable=True) for n, output_buffer in enumerate(output_buffers)
-    ]
-
-
-def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:
-    """Fill the output buffers: None is an output that is in its buffer already. Others of another size are replaced."""
-    for n, output in enumerate(outputs):
-        if output is None:
-            continue
-        if n == len(output_buffers):
-            output_buffers.append(output)
-            continue
-        buffer = host_bytes(f"output buffer {n}", output_buffers[n], writable=True)
-        if buffer.nbytes == output.nbytes:
-            buffer[:] = output
-        else:
-            output_buffers[n] = output
-    del output_buffers[len(outputs) :]
