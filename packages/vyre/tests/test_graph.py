@@ -23,7 +23,7 @@ def costs(backend: vy.VyreBackend, before: dict[str, int]) -> dict[str, int]:
 @pytest.mark.parametrize("seed", range(25))
 def test_random_graphs_give_what_numpy_gives(seed: int, backend: str) -> None:
     made = random_graph(1000 + seed, steps=16)
-    with compile_graph(made.graph, vy.backend_for(backend)) as run:
+    with compile_graph(made.graph, vy.backend_for(backend), fusion=seed % 5 > 0) as run:
         for _ in range(2):
             outputs = run.run(made.inputs)
             assert outputs.keys() == made.outputs.keys()
@@ -37,11 +37,25 @@ def test_a_hundred_dependent_steps_are_two_calls_and_one_wait() -> None:
     for _ in range(100):
         part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
     g.output("y", part)
-    run = g.compile("opencl")
+    run = g.compile("opencl", fusion=False)
     for _ in range(3):
         before = run.backend.backend_metric_snapshot()
         np.testing.assert_array_equal(run.run(x=X)["y"], expected)
     assert costs(run.backend, before) == {"launches": 100, "waits": 1, "copies_in": 1, "copies_out": 1}
+
+
+def test_a_fused_chain_is_one_launch() -> None:
+    g, expected = vy.graph("chain"), X
+    part = g.input("x", vy.u32, len(X))
+    for _ in range(100):
+        part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
+    g.output("y", part)
+    run = g.compile("opencl")
+    assert run.dispatches == ("+".join(node.name for node in g.build().nodes[:-1]),)
+    for _ in range(2):
+        before = run.backend.backend_metric_snapshot()
+        np.testing.assert_array_equal(run.run(x=X)["y"], expected)
+    assert costs(run.backend, before) == {"launches": 1, "waits": 1, "copies_in": 1, "copies_out": 1}
 
 
 def test_a_loop_with_a_flag() -> None:
@@ -168,3 +182,21 @@ def test_the_recorder_of_the_driver_is_the_same() -> None:
     origin = vy.graph("g").build().origin
     assert origin is not None
     assert origin.file == __file__
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_what_a_conditional_store_leaves_is_zero_where_it_might_be_fused(backend: str) -> None:
+    """The range of an output that is only written begins as zeros, also where the dispatch before has used it."""
+    split, odd = programs()["split"], np.arange(len(X)) % 2 == 1
+    g = vy.graph("read before")
+    x = g.input("x", vy.u32, len(X))
+    g.dispatch(split, x=g.dispatch(AFFINE, x=x)["out"], high=x)
+    g.output("x", x)
+    assert not g.compile(backend).run(x=X)["x"][odd].any()
+
+    g = vy.graph("written before")
+    x, z = g.input("x", vy.u32, len(X)), g.temporary(vy.u32, len(X))
+    low = g.dispatch(split, x=x, low=z)["high"]
+    g.dispatch(split, x=low, high=z)
+    g.output("z", z)
+    assert not g.compile(backend).run(x=X)["z"][odd].any()

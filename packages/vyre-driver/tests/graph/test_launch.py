@@ -34,7 +34,7 @@ X = np.arange(100, dtype=np.uint32)
 def test_every_executor_gives_what_numpy_gives(seed: int, backend: ArrayBackend) -> None:
     made = random_graph(seed)
     definition = evaluate_graph(made.graph, backend, {name: x.view(np.uint8) for name, x in made.inputs.items()})
-    on_queue = compile_graph(made.graph, backend)
+    on_queue = compile_graph(made.graph, backend, fusion=False)
     on_host = compile_graph(made.graph, MockBackend(evaluate))
     assert (on_queue.executor, on_host.executor) == ("queue", "host")
     assert on_host.reason == "mock does not support resident buffer allocation"
@@ -51,7 +51,7 @@ def test_a_hundred_dependent_steps_are_two_calls(backend: ArrayBackend) -> None:
     for _ in range(100):
         part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
     g.output("y", part)
-    run = compile_graph(g.build(), backend)
+    run = compile_graph(g.build(), backend, fusion=False)
     backend.log.clear()
     np.testing.assert_array_equal(run.run(x=X)["y"], expected)
     assert [call for call in backend.log if call != "dispatch"] == ["upload", "sequence", "download"]
@@ -85,7 +85,7 @@ def test_a_loop_without_a_flag_is_a_part_of_the_call(backend: ArrayBackend) -> N
 
 def test_a_launch_allocates_nothing(backend: ArrayBackend) -> None:
     made = random_graph(3)
-    run = compile_graph(made.graph, backend)
+    run = compile_graph(made.graph, backend, fusion=False)
     run.run(made.inputs)
     backend.log.clear()
     run.run(made.inputs)

@@ -13,11 +13,12 @@ from vyre_foundation.ir.origin import Origin
 class GraphBuilder(GraphRecorder):
     """Records a graph and compiles it. Made by `graph(…)`."""
 
-    def compile(self, backend: str | VyreBackend | None = None) -> CompiledGraph:
+    def compile(self, backend: str | VyreBackend | None = None, *, fusion: bool = True) -> CompiledGraph:
         """Prepare the recorded graph for a backend.
 
         Args:
             backend: As for `vyre.backend_for`.
+            fusion: Whether dispatches may be fused where that is proven to give the same bytes.
 
         Returns:
             The graph with its memory allocated, ready for `launch`.
@@ -27,7 +28,7 @@ class GraphBuilder(GraphRecorder):
             UnsupportedFeature: The backend cannot run a node, which the error names.
             DeviceOutOfMemory: The buffers do not fit.
         """
-        return compile_graph(self.build(), backend_for(backend))
+        return compile_graph(self.build(), backend_for(backend), fusion=fusion)
 
 
 def graph(name: str) -> GraphBuilder:

@@ -17,6 +17,7 @@ from vyre_driver.backend.typed import array_bytes
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.graph.evaluate import evaluate, failed_at
 from vyre_driver.graph.flatten import flatten
+from vyre_driver.graph.fuse import fuse
 from vyre_driver.graph.nodes import BufferKind, DispatchNode, Graph, GraphBuffer, walk
 from vyre_driver.graph.ranges import declaration, plan_dispatch, written_buffers
 from vyre_driver.plan.admission import admit, validate_program_for_backend
@@ -43,6 +44,8 @@ class GraphExecutor(Protocol):
     """What `CompiledGraph.executor` says."""
     reason: str
     """Why this one was chosen."""
+    dispatches: tuple[str, ...]
+    """What `CompiledGraph.dispatches` says."""
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """Run the graph once: the outputs by name."""
@@ -78,6 +81,11 @@ class CompiledGraph:
     def reason(self) -> str:
         """Why that executor was chosen."""
         return self._executor.reason
+
+    @property
+    def dispatches(self) -> tuple[str, ...]:
+        """The dispatches that a launch runs, by the names of their nodes, with "+" between those that are fused."""
+        return self._executor.dispatches
 
     def launch(self, inputs: Mapping[str, object] | None = None, /, **arrays: object) -> PendingGraph:
         """Begin a launch; the call does not wait for the device.
@@ -182,12 +190,13 @@ class CompiledGraph:
                 raise InvalidInput(name, needed=needed, got=f"the handle of {other!r}", fix="allocate another resource")
 
 
-def compile_graph(graph: Graph, backend: VyreBackend) -> CompiledGraph:
+def compile_graph(graph: Graph, backend: VyreBackend, *, fusion: bool = True) -> CompiledGraph:
     """Prepare a graph for one backend: everything that can be refused is refused here, before anything runs.
 
     Args:
         graph: The graph.
         backend: Where it runs. One without resident memory runs it through host memory.
+        fusion: Whether dispatches may be fused where that is proven to give the same bytes.
 
     Returns:
         The graph with its memory allocated and its constants uploaded.
@@ -205,7 +214,7 @@ def compile_graph(graph: Graph, backend: VyreBackend) -> CompiledGraph:
             raise
         return CompiledGraph(graph, backend, HostExecutor(graph, backend, error.message))
     _admit(graph, backend)
-    return CompiledGraph(graph, backend, QueueExecutor(graph, backend))
+    return CompiledGraph(graph, backend, QueueExecutor(graph, backend, fusion=fusion))
 
 
 class HostExecutor:
@@ -215,6 +224,7 @@ class HostExecutor:
 
     def __init__(self, graph: Graph, backend: VyreBackend, reason: str) -> None:
         self._graph, self._backend, self.reason = graph, backend, reason
+        self.dispatches = _dispatches(flatten(graph).graph)
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """See `GraphExecutor.run`; there are no handles."""
@@ -231,8 +241,9 @@ class QueueExecutor:
 
     name = "queue"
 
-    def __init__(self, graph: Graph, backend: VyreBackend) -> None:
-        flat = whole_buffers(flatten(graph))
+    def __init__(self, graph: Graph, backend: VyreBackend, *, fusion: bool) -> None:
+        flat = flatten(graph)
+        flat = whole_buffers(fuse(flat) if fusion else flat)
         self._graph, self._backend = flat.graph, backend
         self._downloads, self._constants = flat.downloads, flat.constants
         movable = Graph(
@@ -240,6 +251,7 @@ class QueueExecutor:
         )
         self.memory = plan_memory(movable, [part for _, part in flat.downloads])
         self.reason = "the backend keeps memory on its device"
+        self.dispatches = _dispatches(flat.graph)
         self._words: dict[bytes, Resource] = {}
         self._bound: OrderedDict[tuple[Resource, ...], tuple[ExecutableCall, ...]] = OrderedDict()
         _require_memory(graph, self.memory, sum(map(len, flat.constants.values())), backend)
@@ -349,6 +361,10 @@ class QueueExecutor:
         while len(self._bound) > MAX_BOUND:
             self._bound.popitem(last=False)
         return calls
+
+
+def _dispatches(graph: Graph) -> tuple[str, ...]:
+    return tuple([node.name for node in walk(graph.nodes) if isinstance(node, DispatchNode)])
 
 
 def _admit(graph: Graph, backend: VyreBackend) -> None:

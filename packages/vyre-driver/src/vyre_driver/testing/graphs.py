@@ -86,6 +86,15 @@ def programs() -> dict[str, Program]:
         with p.if_(i % 2 == 0):
             high[i] = x[i] >> 16
     found["split"] = p.build()
+    with program("spin", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        i = p.global_id(0)
+        v = p.var(x[i])
+        with p.range(x[i] & 3) as k:
+            v.set(v * 5 + k)
+        out[i] = v
+    found["spin"] = p.build()
     with program("count_down", workgroup_size=1) as p:
         left = p.read_write("left", u32)
         left[0] = left[0] - 1
@@ -106,6 +115,11 @@ def compute(name: str, given: Mapping[str, Words]) -> dict[str, Words]:
             return {"y": given["y"] ^ (given["y"] >> np.uint32(3))}
         case "accumulate":
             return {"y": np.where(given["x"] > 5, given["y"] + given["x"], given["y"])}
+        case "spin":
+            value = given["x"].copy()
+            for k in range(3):
+                value = np.where(given["x"] & 3 > k, value * np.uint32(5) + np.uint32(k), value)
+            return {"out": value.astype(np.uint32)}
         case "split":
             even = np.arange(len(given["x"])) % 2 == 0
             high = np.where(even, given["x"] >> np.uint32(16), np.uint32(0)).astype(np.uint32)
