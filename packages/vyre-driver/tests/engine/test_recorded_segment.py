@@ -10,8 +10,8 @@ from vyre_driver.engine.sequence import Segments
 class Launched:
     """As much of a prepared launch as a part looks at."""
 
-    def __init__(self, straight: tuple[int, ...]) -> None:
-        self.straight, self.enqueue = straight, lambda *_: None
+    def __init__(self, order: tuple[int, ...]) -> None:
+        self.order, self.enqueue = order, lambda *_: None
 
 
 class Port:

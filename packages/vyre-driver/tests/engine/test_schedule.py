@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.engine.launch import LaunchValues, SetCounter, counters_of, evaluate, raise_trap, straight, walk
+from vyre_driver.engine.launch import LaunchValues, SetCounter, counters_of, evaluate, raise_trap, static_order, walk
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, KernelLaunch, Lowered, Repeat
 from vyre_foundation.build import program
@@ -53,8 +53,8 @@ def test_the_walk(schedule: list[KernelLaunch | Repeat], expected: str) -> None:
 
 
 def test_a_schedule_without_loops_is_known_beforehand() -> None:
-    assert straight([KernelLaunch(0), KernelLaunch(2)]) == (0, 2)
-    assert straight([KernelLaunch(0), loop(0, 0, 1, 1)]) is None
+    assert static_order([KernelLaunch(0), KernelLaunch(2)]) == (0, 2)
+    assert static_order([KernelLaunch(0), loop(0, 0, 1, 1)]) is None
 
 
 def test_how_many_counters() -> None:

@@ -11,7 +11,7 @@ from vyre_conform.controls.engine import on_engine
 from vyre_conform.controls.fault import Fault, Layer, Plant
 from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.launch import QUIET
+from vyre_driver.engine.launch import NO_TRAP
 from vyre_driver.errors import Trapped
 from vyre_driver.legalization.lowered import TRAPS
 from vyre_driver.testing.fake_port import FakePort
@@ -42,7 +42,7 @@ def _trap_by(choose: Callable[[Sequence[Record]], Record]) -> Callable[[Right], 
     def wrap(right: Right) -> Right:
         def raise_trap(tags: Sequence[str], sidecar: memoryview, where: str) -> None:
             records = struct.unpack(f"<{len(tags)}Q", sidecar)
-            found = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != QUIET]
+            found = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != NO_TRAP]
             if found:
                 invocation, statement, code = choose(found)
                 raise Trapped(tags[statement], code, invocation, where=where)
@@ -167,9 +167,9 @@ FAULTS = (
     _fault("trap-unread", "the record of traps is not read",
            on_engine(f"{PREPARED}:PreparedLaunch.raise_trap", _nothing), "traps:*"),
     _fault("kernels-reversed", "the kernels between grid barriers run in the other order",
-           on_engine("vyre_driver.engine.bind:straight", _reversed_order), "grid:*"),
+           on_engine("vyre_driver.engine.bind:static_order", _reversed_order), "grid:*"),
     _fault("kernel-lost", "the last of several kernels is not launched",
-           on_engine("vyre_driver.engine.bind:straight", _last_kernel_lost), "grid:*"),
+           on_engine("vyre_driver.engine.bind:static_order", _last_kernel_lost), "grid:*"),
     _fault("counter-stuck", "kernels do not get the counters of loops around grid barriers",
            on_engine(f"{PREPARED}:PreparedLaunch._write_counter", _nothing), "grid:*"),
     _fault("counter-narrow", "counters of loops around grid barriers have 32 bits",

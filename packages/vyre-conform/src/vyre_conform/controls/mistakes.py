@@ -266,10 +266,10 @@ def _traps_of_the_last(right: Right) -> Right:
     """The record of traps is made empty before each iteration."""
 
     def launches(prepared: Any, *operands: Any, **options: Any) -> Any:
-        each = max(1, len(prepared.straight or ()))
+        each = max(1, len(prepared.order or ()))
         for number, event in enumerate(right(prepared, *operands, **options), 1):
             if number % each == 0 and number // each < prepared.plan.repeats:
-                prepared.arm()
+                prepared.clear_traps()
             yield event
 
     return launches

@@ -164,7 +164,7 @@ FAULTS = (
         on_engine("vyre_driver.engine.buffer_pool:BufferPool.take", _one_buffer, port=SharingPort),
         "sessions:recycled:*"),
     _in("flights-shared", "launches in flight together share their memory",
-        on_engine("vyre_driver.engine.launch_cache:LaunchCache.another", _one_in_flight),
+        on_engine("vyre_driver.engine.launch_cache:LaunchCache.take_idle", _one_in_flight),
         "sessions:*:entry=calls_in_flight"),
     _in("cast-covers", "an output that is stored at a narrowed id is not cleared before",
         on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_through_casts),

@@ -129,7 +129,7 @@ def main(folder: str, seconds: float) -> None:
     faulthandler.dump_traceback_later(seconds + GRACE, exit=True)  # also where a compiler holds the interpreter's lock
     order, answer = Path(folder) / ORDER, Path(folder) / ANSWER
     try:
-        given: bytes | BackendError | None = _obeyed(pickle.loads(order.read_bytes()))  # noqa: S301 - of our own parent
+        given: bytes | BackendError | None = _executed(pickle.loads(order.read_bytes()))  # noqa: S301 - of our own parent
     except BackendError as error:
         given = error
     part = answer.with_suffix(".part")
@@ -137,7 +137,7 @@ def main(folder: str, seconds: float) -> None:
     part.replace(answer)
 
 
-def _obeyed(order: CompileOrder) -> bytes | None:
+def _executed(order: CompileOrder) -> bytes | None:
     device = Device(order.open_port(), Counters(), lambda: None)
     try:
         module = device.port.compile(order.unit, order.queue)

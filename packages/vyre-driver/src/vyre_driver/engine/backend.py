@@ -16,7 +16,7 @@ from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.bind import before_its_grid_is_known
+from vyre_driver.engine.bind import compilation_config
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
@@ -50,7 +50,7 @@ class ProfiledBackend(VyreBackend, contract=1):
 
     @abstractmethod
     def device_profile(self) -> DeviceProfile:
-        """What the probe of the device said."""
+        """The facts of the device."""
 
     def supports_subgroup_ops(self) -> bool:
         return self.device_profile().supports_subgroup_ops
@@ -77,7 +77,7 @@ class ProfiledBackend(VyreBackend, contract=1):
         return self.device_profile().max_workgroup_size
 
     def max_compute_workgroups_per_dimension(self) -> int:
-        """The least of the three axes; where the device states no limit, that of ids, which are u32."""
+        """The smallest limit of the three axes; without a limit of the device that of ids, which are u32."""
         return min(self.device_profile().max_workgroups or (2**32 - 1,))
 
     def max_compute_invocations_per_workgroup(self) -> int:
@@ -91,7 +91,7 @@ class ProfiledBackend(VyreBackend, contract=1):
 
 
 class EnginePipeline(CompiledPipeline):
-    """Prepared launches and persistent memory of one program. It ends with `close`, its backend, or its last user."""
+    """Prepared launches and persistent memory of one program, until `close`, the end of its backend or its last use."""
 
     def __init__(
         self, backend: str, program: Program, config: DispatchConfig, key: PipelineCacheKey, dispatcher: Dispatcher
@@ -117,7 +117,10 @@ class EnginePipeline(CompiledPipeline):
         self._dispatcher.dispatch_borrowed_into(self._program, inputs, pipeline_config(self._config, config), outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
-        """Pending together. A failure, also a trap, is that of the first that failed; later ones may have run."""
+        """Have the dispatches pending together.
+
+        The error, also of a trap, is that of the first dispatch that failed. Later dispatches may have run.
+        """
         return self._dispatcher.dispatch_batched(self._program, batch, pipeline_config(self._config, config))
 
     def dispatch_batched_into(
@@ -169,35 +172,35 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         return self._version
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        return self._way(config).dispatch(program, inputs, config)
+        return self._dispatcher_for(config).dispatch(program, inputs, config)
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
-        return self._way(config).dispatch_arrays(program, arrays, config)
+        return self._dispatcher_for(config).dispatch_arrays(program, arrays, config)
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        return self._way(config).dispatch_borrowed(program, inputs, config)
+        return self._dispatcher_for(config).dispatch_borrowed(program, inputs, config)
 
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        return self._way(config).dispatch_borrowed_timed(program, inputs, config)
+        return self._dispatcher_for(config).dispatch_borrowed_timed(program, inputs, config)
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
     ) -> None:
-        self._way(config).dispatch_borrowed_into(program, inputs, config, outputs)
+        self._dispatcher_for(config).dispatch_borrowed_into(program, inputs, config, outputs)
 
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        return self._way(config).dispatch_async(program, inputs, config)
+        return self._dispatcher_for(config).dispatch_async(program, inputs, config)
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        return self._way(config).dispatch_borrowed_async(program, inputs, config)
+        return self._dispatcher_for(config).dispatch_borrowed_async(program, inputs, config)
 
     # ── over memory on the device ────────────────────────────────────────────────────────────────────────────────────
 
@@ -227,7 +230,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         self._sequences().run(prefix, repeated, repetitions, ranges, targets)
 
     def _sequences(self) -> Sequences:
-        """What runs sequences, and keeps them."""
+        """The cache of sequences, made on its first use."""
         with self._session.lock:
             if self._sequencer is None:
                 self._sequencer = Sequences(self._session, self._dispatcher.launch_cache)
@@ -249,7 +252,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._session.locked(deadline) as device:
             admit_program(facts, config, device.profile)
-            code = device.compile(facts, before_its_grid_is_known(device, facts, config), deadline=deadline)
+            code = device.compile(facts, compilation_config(device, facts, config), deadline=deadline)
             dispatcher = self._new_dispatcher(device, persistent={})
         pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
         weakref.finalize(pipeline, dispatcher.launch_cache.abandon, device).atexit = False
@@ -261,29 +264,29 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._session.locked(deadline) as device:
             for facts in wanted:
                 admit_program(facts, config, device.profile)
-            chosen = [(facts, before_its_grid_is_known(device, facts, config)) for facts in wanted]
+            chosen = [(facts, compilation_config(device, facts, config)) for facts in wanted]
             for each in dict.fromkeys(found for _, found in chosen):
                 device.compile_many([facts for facts, found in chosen if found == each], each, deadline=deadline)
 
     def emitted_source(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> SourceUnit:
-        """What the device's compiler gets for `program`; it is not compiled. Not part of the contract: for people."""
+        """The source that the device's compiler would get for `program`. Not part of the contract: for people."""
         facts = validated(with_workgroup_size(program, config.workgroup_override))
         deadline = Deadline(config.timeout, self._id, config.label)
         with self._session.locked(deadline) as device:
             admit_program(facts, config, device.profile)
-            return device.emit(facts, before_its_grid_is_known(device, facts, config), deadline)[1]
+            return device.emit(facts, compilation_config(device, facts, config), deadline)[1]
 
     def lowering_target(self, config: DispatchConfig = DEFAULT_CONFIG) -> Target:
-        """What programs are lowered for. Not part of the contract: for people."""
+        """The target that programs are lowered for. Not part of the contract: for people."""
         with self._session.locked() as device:
             return device.target_for(config)
 
     def session(self) -> AbstractContextManager[Device]:
-        """Exclusive use of the open device. Not part of the contract: for the engine's own."""
+        """Exclusive use of the open device. Not part of the contract: for the engine and its tools."""
         return self._session.locked()
 
     def spellings(self) -> tuple[TunedVariant, ...]:
-        """How the ops are spelled on the device, and what else was tried. Not part of the contract: for people."""
+        """The spellings of ops on the device, and their alternatives. Not part of the contract: for people."""
         with self._session.locked() as device:
             found: tuple[TunedVariant, ...] = device.port.spellings()
             return found
@@ -298,7 +301,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             return found
 
     def natives(self, ulp_budget: int = 0) -> dict[str, tuple[Measured | None, NativeVerdict]]:
-        """The device's own elementary functions of f32 by op, what was measured of each, and whether a budget takes it.
+        """The device's own elementary functions of f32 by op: their measured errors, and whether a budget allows them.
 
         Not part of the contract: for people.
         """
@@ -311,10 +314,10 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def measure_native(
         self, op: str, *, stride: int = 1, progress: Callable[[float], None] = lambda done: None
     ) -> Measured:
-        """Measure the device's own function of f32 beside the exact one, and take it from now on where a budget allows.
+        """Measure the device's own function of f32 against the exact one; later compilations use it within budgets.
 
-        It takes some seconds to a minute: all 2**32 arguments, or those at every `stride`, which no budget takes. Not
-        part of the contract: for people.
+        All 2**32 arguments take up to a minute. With a `stride` above 1 some are left out, and no budget allows the
+        function. Not part of the contract: for people.
         """
         with self._session.locked() as device:
             if (op, f32) not in device.natives.spelled:
@@ -372,15 +375,17 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         return self._session.lost is not None
 
     def try_recover(self) -> None:
-        """Close what is left of the device, as `shutdown` does, and open it again. Pipelines made before are stale;
-        later ones are not."""
+        """Close what is left of the device, as `shutdown` does, and open it again.
+
+        Pipelines of the old device are stale.
+        """
         self._session.reopen()
         self.prepare()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _way(self, config: DispatchConfig) -> Dispatcher | VyreBackend:
-        """What dispatches from host memory with this configuration: this backend, shadowed if its profile says so."""
+    def _dispatcher_for(self, config: DispatchConfig) -> Dispatcher | VyreBackend:
+        """The dispatcher for this configuration, or a backend that shadows it if the profile says so."""
         return self._dispatcher if config.profile is None else self._by_profile(config, config.profile)
 
     def _by_profile(self, config: DispatchConfig, profile: str) -> Dispatcher | VyreBackend:

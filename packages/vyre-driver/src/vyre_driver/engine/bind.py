@@ -14,7 +14,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.buffer_pool import BufferPool
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import PreparedLaunch, straight
+from vyre_driver.engine.launch import PreparedLaunch, static_order
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
@@ -33,13 +33,13 @@ from vyre_foundation.validate.facts import Facts, Feature
 def code_for(
     device: Device, plan: LaunchPlan, config: DispatchConfig, queue: int, deadline: Deadline | None = None
 ) -> CompiledCode:
-    """Code for a planned dispatch: with grid barriers inside where the grid fits on the device, else split at them.
+    """Code for a planned dispatch: cooperative if the grid fits on the device, else split at grid barriers.
 
-    `UnsupportedFeature` if the configuration demands the first and the grid does not fit.
+    Raises `UnsupportedFeature` if the configuration demands a cooperative launch and the grid does not fit.
     """
     if config.cooperative or _may_fit(device, plan):
         code = device.compile(plan.facts, config.replace(cooperative=True), queue, deadline)
-        limit = device.side_by_side(code) if straight(code.executable.schedule) == (0,) else 0
+        limit = device.side_by_side(code) if static_order(code.executable.schedule) == (0,) else 0
         if plan.num_workgroups <= limit:
             return code
         if config.cooperative:
@@ -49,10 +49,10 @@ def code_for(
     return device.compile(plan.facts, config, queue, deadline)
 
 
-def before_its_grid_is_known(device: Device, facts: Facts, config: DispatchConfig) -> DispatchConfig:
-    """The configuration to compile a program with when no dispatch has said how large its grid is.
+def compilation_config(device: Device, facts: Facts, config: DispatchConfig) -> DispatchConfig:
+    """The configuration to compile a program with before its grid is known.
 
-    A dispatch whose grid may fit asks for the first kind of code anyway, so that is the one to have.
+    It is cooperative if a grid may fit on the device: `code_for` asks for that code first.
     """
     grid = config.grid_override
     may_fit = _may_be_resident(device, facts, prod(grid) if grid is not None else 1)
@@ -64,7 +64,7 @@ def _may_fit(device: Device, plan: LaunchPlan) -> bool:
 
 
 def _may_be_resident(device: Device, facts: Facts, workgroups: int) -> bool:
-    """Whether it is worth to compile for it: how much fits of a kernel is known only of its code."""
+    """Whether a cooperative launch is worth compiling. How many workgroups fit is known only of compiled code."""
     if Feature.GRID_BARRIER not in facts.features or not device.target.grid_barrier:
         return False
     most = device.profile.max_resident_invocations
@@ -73,9 +73,9 @@ def _may_be_resident(device: Device, facts: Facts, workgroups: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LaunchBinding:
-    """What binding knows: `sizes` in bytes and `allocations` by the code's names.
+    """The buffers of a launch by the code's names: `lengths` in elements, `sizes` in bytes, `allocations`.
 
-    Those in `lasting` are not the launch's to free: persistent memory, and the inputs and outputs that are `placed`.
+    The launch does not own those in `lasting`: persistent memory, and the inputs and outputs that are `placed`.
     """
 
     device: Device
@@ -89,11 +89,12 @@ class LaunchBinding:
 
     @property
     def inputs(self) -> dict[str, int]:
-        """Positions by name."""
+        """The positions of inputs by name."""
         return {name: position for position, name in enumerate(self.code.executable.inputs)}
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
+        """The memory that is freed with the launch."""
         return tuple(a for name, a in self.allocations.items() if name not in self.lasting)
 
     def args(self, entry: KernelEntry) -> Args:
@@ -102,7 +103,7 @@ class LaunchBinding:
         return (*memories, *dispatch_param_words(entry.lengths, self.lengths))
 
     def fills(self) -> tuple[tuple[Allocation, int, int], ...]:
-        """The zeros that every dispatch begins with."""
+        """The fills with zeros at the start of every dispatch: allocation, byte, size."""
         persistent = self.lasting - self.placed
         zeroed = self.allocations.keys() - self.inputs.keys() - persistent - {COUNTERS, RUNS, TRAPS}
         fills = [(self.allocations[name], 0, self.sizes[name]) for name in self.allocations if name in zeroed]
@@ -117,11 +118,11 @@ def bind(
     places: Mapping[str, Allocation] | None = None,
     longest: float = math.inf,
 ) -> PreparedLaunch:
-    """`plan` with memory on `device`. `persistent` is the memory of a pipeline, which grows here; None: no pipeline.
+    """A launch of `plan` with memory on `device`.
 
-    `places` is the memory of the inputs and outputs, if they are on the device and stay there; `longest` bounds the
-    seconds of each launch. Refuses before it allocates, and when the device is full, what was allocated is freed
-    again.
+    `persistent` is the memory of a pipeline, to which new persistent buffers are added; None: there is no pipeline.
+    `places` is the resident memory of the inputs and outputs, None if they are in host memory. `longest` bounds the
+    seconds of each launch. Checks come before allocations, and a failure frees what was allocated.
     """
     lengths = _lengths(code, plan)
     buffers = code.executable.buffers
@@ -152,7 +153,7 @@ def bind(
 
 
 def _placed(code: CompiledCode, plan: LaunchPlan, places: Mapping[str, Allocation] | None) -> dict[str, Allocation]:
-    """Resident memory by the code's names, those that kernels use. Code may come from an equal program."""
+    """The resident memory that kernels use, by the code's names: the code may be of an equal program."""
     if places is None:
         return {}
     names = zip(code.executable.declared, plan.program.buffers, strict=True)
@@ -160,13 +161,13 @@ def _placed(code: CompiledCode, plan: LaunchPlan, places: Mapping[str, Allocatio
 
 
 def _comes_with_the_dispatch(code: CompiledCode, sizes: Mapping[str, int]) -> frozenset[str]:
-    """The buffers that are used in host memory; what has no elements has no address there."""
+    """The buffers that kernels use in host memory. An input without elements has no address there."""
     executable = code.executable
     return frozenset((*executable.outputs, *(name for name in executable.inputs if sizes[name])))
 
 
 def _lengths(code: CompiledCode, plan: LaunchPlan) -> Mapping[str, int]:
-    """The element counts of all buffers of the code. Code may come from an equal program with other names."""
+    """The element counts of all buffers, by the code's names: the code may be of an equal program."""
     pairs = zip(code.executable.declared, plan.program.buffers, strict=True)
     known = {ours: plan.lengths[theirs.name] for ours, theirs in pairs}
     groups = plan.num_workgroups
@@ -184,7 +185,7 @@ def _require_persistent_sizes(sizes: Mapping[str, int], held: Mapping[str, Alloc
 def _persistent(
     device: Device, buffers: Mapping[str, Buffer], sizes: Mapping[str, int], fresh: Mapping[str, Allocation]
 ) -> dict[str, Allocation]:
-    """The persistent buffers among `fresh`, zero as they begin."""
+    """The persistent buffers among `fresh`, filled with zeros."""
     zeroed = {name: a for name, a in fresh.items() if buffers[name].memory is Memory.PERSISTENT}
     for name, allocation in zeroed.items():
         device.fill(allocation, 0, sizes[name])
@@ -194,8 +195,8 @@ def _persistent(
 def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> PreparedLaunch:
     device, plan, code, allocations = binding.device, binding.plan, binding.code, binding.allocations
     executable = code.executable
-    order = straight(executable.schedule) if plan.num_workgroups else ()
-    row = _row(device, plan, code, allocations)
+    order = static_order(executable.schedule) if plan.num_workgroups else ()
+    row = _coarsening(device, plan, code, allocations)
     kernels = tuple(
         (entry.name, plan.coarsened_grid(row if entry.most > 1 else 1), entry.workgroup_size)
         for entry in executable.entries
@@ -208,17 +209,17 @@ def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> Pre
         plan=plan,
         transfer=transfer,
         kernels=kernels,
-        straight=order,
+        order=order,
         longest=longest,
-        once=device.port.runner(code.module, *kernels[0], *transfer.constant_args(), longest) if is_one else None,
+        runner=device.port.runner(code.module, *kernels[0], *transfer.constant_args(), longest) if is_one else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
         output_bytes=sum(layout.size for layout in plan.outputs),
     )
 
 
-def _row(device: Device, plan: LaunchPlan, code: CompiledCode, allocations: Mapping[str, Allocation]) -> int:
-    """How many workgroups in a row those kernels run that can, which are told here; 1 where there are none."""
+def _coarsening(device: Device, plan: LaunchPlan, code: CompiledCode, allocations: Mapping[str, Allocation]) -> int:
+    """The coarsening factor of this launch, which is written to where kernels read it; 1 without such kernels."""
     if RUNS not in allocations:
         return 1
     most = min(entry.most for entry in code.executable.entries if entry.most > 1)
@@ -229,7 +230,7 @@ def _row(device: Device, plan: LaunchPlan, code: CompiledCode, allocations: Mapp
 
 
 def _resident(binding: LaunchBinding) -> Copies:
-    """Inputs and outputs stay where they are; outputs that are not known to be written everywhere begin as zeros."""
+    """For resident memory: only outputs that may not be written everywhere are filled with zeros."""
     ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
     covered = {binding.allocations[ours[name]] for name in written_everywhere(binding.plan)}
     return Copies(
@@ -243,7 +244,7 @@ def _resident(binding: LaunchBinding) -> Copies:
 
 
 def _copies(binding: LaunchBinding) -> Copies:
-    """Every buffer has memory of the device."""
+    """For a device with memory of its own."""
     executable, plan = binding.code.executable, binding.plan
     types = [np.dtype(buffer.dtype.numpy) for buffer in plan.program.outputs]
     outputs = zip(executable.outputs, plan.outputs, types, strict=True)
@@ -258,7 +259,7 @@ def _copies(binding: LaunchBinding) -> Copies:
 
 
 def _in_place(binding: LaunchBinding) -> InPlace:
-    """Inputs and outputs have no memory of the device but that of the host."""
+    """For a device that works in host memory."""
     device, executable, plan = binding.device, binding.code.executable, binding.plan
     used = {name for entry in executable.entries for name in entry.buffers}
     covered = written_everywhere(plan)

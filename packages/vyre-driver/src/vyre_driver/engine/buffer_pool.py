@@ -35,19 +35,19 @@ _pieces = count()
 
 
 def padded_size(size: int) -> int:
-    """How many bytes `staggered` needs for so many: small pieces begin wherever the allocator puts them."""
+    """The bytes that `staggered` needs for `size` bytes."""
     return size + (PAGE if size >= PAGE else LINE)
 
 
 def staggered(memory: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
-    """`size` bytes of a fresh array of `padded_size(size)`, at another line of the cache than the pieces before."""
+    """`size` bytes of a new array of `padded_size(size)` bytes, at another cache line than the pieces before."""
     offset = STRIDE * next(_pieces) % LINES * LINE
     start = (offset - memory.ctypes.data) % (memory.nbytes - size)
     return memory[start : start + size]
 
 
 MAX_POOLED = 3
-"""How many buffers a pool has: a caller who holds the last result while the next is made needs two."""
+"""Buffers of a pool. A caller that holds the last result while the next is made needs two."""
 
 
 class PooledBuffer:
@@ -77,6 +77,7 @@ class BufferPool:
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
+        """The memory of all buffers."""
         return tuple(buffer.allocation for buffer in self._buffers)
 
     def take(self) -> tuple[PooledBuffer, npt.NDArray[Any]]:

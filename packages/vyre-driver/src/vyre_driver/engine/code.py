@@ -61,7 +61,7 @@ class CompiledCode:
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """What belongs to code that the compiler has made and that has not run yet."""
+    """Compiled code that has not run yet, and so is not in the store."""
 
     identity: PipelineCacheIdentity
     source: str
@@ -94,8 +94,10 @@ class CodeCache:
         queue: int = 0,
         deadline: Deadline | None = None,
     ) -> CompiledCode:
-        """Code of this identity, which is that of the program of `facts`. The deadline ends lowering and a guarded
-        compilation."""
+        """Code of this identity, which is that of the program of `facts`.
+
+        The deadline ends lowering, and a compilation in a child process.
+        """
         key = identity.key()
         code = self._memory.get(key)
         if code is None:
@@ -111,9 +113,9 @@ class CodeCache:
         emit: EmitMany,
         queue: int = 0,
     ) -> None:
-        """Make what is nowhere of several programs in as few compilations as may be; `get` finds it then.
+        """Compile programs that neither memory nor the store has, in as few compilations as possible, for `get`.
 
-        What cannot be made together is left to `get`, which also names the program that the compiler refuses.
+        Programs that do not compile together are left to `get`, which names the one that the compiler refuses.
         """
         missing = []
         for identity, facts in dict(wanted).items():
@@ -157,16 +159,16 @@ class CodeCache:
                 self._unsaved[key] = Unsaved(identity, unit.text, cost)
 
     def adopt(self, program: Program, ulp_budget: int, artifact: Artifact, queue: int, queue_name: str) -> None:
-        """Load what was compiled ahead of time, for every later `get` of this program, budget and queue.
+        """Load code that was compiled ahead of time, for every later `get` of this program, budget and queue.
 
-        `KernelCompileFailed` if the device refuses it.
+        Raises `KernelCompileFailed` if the device refuses it.
         """
         artifact_key = (program.fingerprint(), program.workgroup_size, ulp_budget, queue_name, called_dialects(program))
         self._adopted[artifact_key] = artifact.executable, self._port.load(artifact.binary, queue)
         self._counters.loads += 1
 
-    def ran(self, code: CompiledCode) -> None:
-        """Save code whose kernels have run, if it is not saved yet. Never raises: the dispatch has done well."""
+    def save_if_new(self, code: CompiledCode) -> None:
+        """Save code whose kernels have run, if it is not saved yet. Never raises: the dispatch has succeeded."""
         unsaved = self._unsaved.pop(code.key, None)
         if unsaved is None:
             return
@@ -186,7 +188,7 @@ class CodeCache:
             self._counters.saves += self._disk.put(unsaved.identity, artifact, cost)
 
     def snapshot(self) -> PipelineCacheSnapshot:
-        """How often code was found, in memory or in the store, and how often it had to be made."""
+        """How often code was in memory or in the store, and how often it was compiled."""
         memory = self._memory.snapshot()
         return PipelineCacheSnapshot(memory.hits + self._loads, memory.misses - self._loads)
 
@@ -267,14 +269,14 @@ from vyre_driver.engine.artifact import main
 main(folder, float(seconds))
 """
 ORDER, ANSWER, LOG = "order", "answer", "log"
-"""The files of one compilation: what the child is to do, what it made of that, and what it printed."""
+"""The files of one compilation: the order, its result, and the output of the child."""
 TAIL = 2000
-"""Characters of what a dead compiler said last."""
+"""Characters of the output of a crashed compiler that its error shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompileOrder:
-    """What the child is to do, as a pickle; program and executable are in their own bytes."""
+    """The order for the child, sent as a pickle. Program and executable are in their own encodings."""
 
     open_port: OpenPort
     unit: SourceUnit
@@ -285,7 +287,7 @@ class CompileOrder:
 
 
 class Guard:
-    """Makes children for one backend. `open_port` must be a function that another process can import."""
+    """Compiles for one backend in child processes. `open_port` must be a function that another process can import."""
 
     def __init__(self, backend: str, open_port: OpenPort, settings: GuardSettings) -> None:
         self._backend, self._open_port, self._settings = backend, open_port, settings
@@ -299,9 +301,9 @@ class Guard:
         queue: int,
         deadline: Deadline | None,
     ) -> bytes | None:
-        """The binary of a unit; None where the port gives none away, and the child has shown that it compiles.
+        """The binary of a unit; None if the port has no binaries, and the child has shown that the unit compiles.
 
-        `KernelCompileFailed` if the child crashes or takes too long; what it raises is raised here.
+        Raises `KernelCompileFailed` if the child crashes or takes too long, and what the child raises.
         """
         order = CompileOrder(self._open_port, unit, queue, config, encode(program), executable.to_bytes())
         with tempfile.TemporaryDirectory(prefix="vyre-compile-") as name:
@@ -325,7 +327,7 @@ class Guard:
             raise UnsupportedFeature(reason, backend=self._backend, fix=fix) from error
 
     def _run(self, folder: Path, unit: SourceUnit, deadline: Deadline | None) -> int:
-        """Run a child to its end, which comes at the latest when the time is over. Its exit status."""
+        """Run a child, until the time limit at most: its exit status."""
         left = None if deadline is None else deadline.remaining()
         limit = self._settings.timeout if left is None else min(left, self._settings.timeout)
         command = process.python("-X", "faulthandler", "-c", _CHILD, str(folder), str(limit), *process.search_path())

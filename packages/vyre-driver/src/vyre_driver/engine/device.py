@@ -62,7 +62,7 @@ class Device:
         self.port, self.counters = port, counters
         self.generation = next_generation()
         self._known = known = DeviceSignatureTable(store)
-        self._ask()
+        self._probe()
         self.rate = Rate.of(known, self.profile.identity)
         self.code = CodeCache(port, counters, DiskPipelineCache(store), open_port)
         self._reclaim = reclaim
@@ -71,51 +71,52 @@ class Device:
         self.abandoned: deque[Allocation] = deque()
         self.dropped = self.residents.dropped
 
-    def _ask(self) -> None:
-        """Take the port's answers about the device."""
+    def _probe(self) -> None:
+        """Ask the port for the facts of the device."""
         profile, self.target = self.port.probe(), self.port.target()
-        self.profile = _with_what_is_spelled(profile, self.target)
+        self.profile = _with_spelled_features(profile, self.target)
         self.natives = Natives(self.port.natives(), self.profile.identity, self._known)
         self._emitter = _emitter(self.port)
 
     def show_everything(self) -> None:
-        """Have the device prove all capabilities: afterwards `profile` and `target` hold proven ones alone."""
+        """Have the device prove all capabilities. Afterwards `profile` and `target` have proven ones only."""
         if not self.port.show_everything():
-            self._ask()
+            self._probe()
 
     def cost(self, plan: LaunchPlan) -> Cost | None:
-        """The work of a launch; None where nothing depends on it."""
+        """The work of a launch; None if the device has no queues to choose from."""
         return estimate(plan) if self.profile.queues else None
 
     def choose_queue(self, cost: Cost | None) -> QueueChoice | None:
-        """Which of several queues launches of this cost take; None where there is nothing to choose."""
+        """The choice among several queues for launches of this cost; None if there is one queue at most."""
         if cost is None or len(self.profile.queues) == 1:
             return None
         return QueueChoice(self.profile.queues, cost, self.rate)
 
-    def works_at_once(self, queue: int) -> bool:
-        """Whether the thread that launches does the work: nothing is ever pending then."""
+    def is_synchronous(self, queue: int) -> bool:
+        """Whether launches of a queue run on the calling thread, so that they are never pending."""
         queues = self.profile.queues
         return bool(queues) and not queues[queue].is_interruptible
 
     def queue_for(self, cost: Cost, largest: Cost) -> int:
-        """The queue that is expected to be done first with several launches of which one is the `largest`; the first
-        where there is no choice."""
+        """The queue that is expected to complete several launches first, of which one is the `largest`."""
         queues = self.profile.queues
         return choose_queue(queues, cost, self.rate.ns_per_unit, largest).queue if queues else 0
 
     def compile(
         self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
     ) -> CompiledCode:
-        """Code for a validated program whose workgroup size is the launched one, compiled only if it is nowhere."""
+        """Code for a validated program with the launched workgroup size, from the cache, the store or the compiler."""
         with self.counters.timing("compile_ns"):
             return self.code.get(self._identity(facts, config, queue), facts, config, self.emit, queue, deadline)
 
     def compile_many(
         self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
     ) -> None:
-        """The same for several programs, which `compile` finds then: a compiler starts once for ten of them. Those that
-        may keep subgroups are left to `compile`: such words are chosen for a whole unit."""
+        """Compile several programs for later calls of `compile`: a compiler starts once for ten of them.
+
+        Programs that may keep subgroups are left to `compile`: their intrinsics are chosen for a whole unit.
+        """
         alone = self.target.subgroup_sizes
         wanted = [(self._identity(f, config, queue), f) for f in programs if f.program.subgroup_size not in alone]
         with self.counters.timing("compile_ns"):
@@ -132,29 +133,31 @@ class Device:
         with self.counters.timing("lower_ns"):
             lowered = engine.lowering.lowered_for(self.target_for(config), facts, deadline)
             while not self.port.show(lowered):
-                self._ask()
+                self._probe()
                 lowered = engine.lowering.lowered_for(self.target_for(config), facts, deadline)
             return lowered, engine.lowering.emitted(self.port, lowered, deadline)
 
     def _emit_many(
         self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
     ) -> tuple[Sequence[Lowered], SourceUnit]:
-        """Several programs lowered, and as one unit."""
+        """Several programs, lowered and printed as one unit."""
         with self.counters.timing("lower_ns"):
             parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
             while not self.port.show(unit := joined(parts)):
-                self._ask()
+                self._probe()
                 parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
             return parts, engine.lowering.emitted(self.port, unit, deadline)
 
     def side_by_side(self, code: CompiledCode) -> int:
-        """Workgroups that run at the same time for certain, of every kernel of code for cooperative launches."""
+        """The workgroups of each kernel that are certain to run at the same time."""
         entries = code.executable.entries
         return min(self.port.side_by_side(code.module, entry.name, entry.workgroup_size) for entry in entries)
 
     def target_for(self, config: DispatchConfig) -> Target:
-        """The target, with the functions of its own that the budget allows. Grid barriers stay in kernels only where
-        the launch is cooperative."""
+        """The target with those of its own functions that the error budget allows.
+
+        Grid barriers stay in kernels only if the launch is cooperative.
+        """
         target = self.target
         if target.grid_barrier and not config.cooperative:
             target = replace(target, grid_barrier=False)
@@ -200,7 +203,7 @@ class Device:
         return None if memory is None else self._entered(Allocation(memory, max(1, size), is_borrowed=True))
 
     def free(self, allocations: Sequence[Allocation]) -> None:
-        """Give memory back; what was given back before is passed over."""
+        """Give memory back. Memory that was freed before is left out."""
         for allocation in allocations:
             if allocation in self._live:
                 self._live.remove(allocation)
@@ -214,7 +217,7 @@ class Device:
         self.abandoned.extend(allocations)
 
     def sweep(self) -> None:
-        """Free what finalizers have left, and what only work used that has ended."""
+        """Free what finalizers have abandoned, and release what only completed work used."""
         while self.abandoned:
             self.free((self.abandoned.popleft(),))
         sweep()
@@ -244,14 +247,14 @@ class Device:
             self.counters.bytes_out += into.nbytes
 
     def put(self, buffer: npt.NDArray[np.uint8], data: Any) -> None:
-        """Copy a contiguous host buffer of the same size into memory that is the device's and the host's."""
+        """Copy a contiguous host buffer of the same size into memory that device and host share."""
         if buffer.nbytes:
             buffer[:] = np.frombuffer(data, np.uint8)
             self.counters.copies_in += 1
             self.counters.bytes_in += buffer.nbytes
 
     def clear(self, buffer: npt.NDArray[np.uint8]) -> None:
-        """Zeros into memory that is the device's and the host's."""
+        """Fill memory that device and host share with zeros."""
         if buffer.nbytes:
             buffer.fill(0)
             self.counters.fills += 1
@@ -264,13 +267,13 @@ class Device:
 
 
 def _emitter(port: DevicePort[Any, Any, Any]) -> str:
-    """What the code of a program depends on beside the program, the target and the device."""
+    """What compiled code depends on besides the program, the target and the device."""
     stamp = source_stamp("vyre_foundation", "vyre_driver", type(port).__module__.partition(".")[0])
     return f"{port.emitter()} {stamp}".rstrip()
 
 
-def _with_what_is_spelled(profile: DeviceProfile, target: Target) -> DeviceProfile:
-    """A capability is true only where the device has it and the emitter can write it."""
+def _with_spelled_features(profile: DeviceProfile, target: Target) -> DeviceProfile:
+    """The profile without capabilities that the emitter cannot spell."""
     return replace(
         profile,
         supports_f64=profile.supports_f64 and f64 in target.arithmetic,

@@ -137,8 +137,8 @@ class Dispatcher:
                 return ReadyPending(self.launch_cache.run(device, cached, given, None, BYTES))
             if is_borrowed and device.port.shares_host_memory:
                 given = [np.frombuffer(view, np.uint8).copy().data for view in given]
-            launch = self.launch_cache.another(device, cached)
-            event = self.launch_cache.begin(device, cached, launch, given, deadline, is_awaited_alone=True)
+            launch = self.launch_cache.take_idle(device, cached)
+            event = self.launch_cache.submit(device, cached, launch, given, deadline, is_awaited_alone=True)
             return PendingLaunch(self._session, self.launch_cache, cached, launch, event, given, deadline)
 
     # ── over resident memory ─────────────────────────────────────────────────────────────────────────────────────────
@@ -251,6 +251,7 @@ class PendingLaunch(PendingDispatch):
         self._dropped.atexit = False
 
     def is_ready(self) -> bool:
+        """Whether a wait would return at once. False while another thread uses the device."""
         if self._outcome is not None:
             return True
         if not self._session.lock.acquire(blocking=False):
@@ -266,6 +267,7 @@ class PendingLaunch(PendingDispatch):
             self._session.lock.release()
 
     def await_result(self, timeout: float | None = None) -> Outputs:
+        """Wait for the outputs, at most `timeout` seconds."""
         limit = None if timeout is None else Deadline(timeout, self._session.backend)
         while self._outcome is None:
             self._wait(limit)
@@ -311,9 +313,9 @@ class PendingLaunch(PendingDispatch):
             )
             raise
         self._dropped.detach()
-        self._launch_cache.ran(device, self._cached)
+        self._launch_cache.count(device, self._cached)
         self._launch_cache.settle(device, self._cached)
-        self._launch_cache.give_back(device, self._cached, self._launch)
+        self._launch_cache.put_idle(device, self._cached, self._launch)
         self._inputs = ()
         return outputs
 
@@ -363,19 +365,19 @@ class Batch:
             for n, inputs in enumerate(batch):
                 if len(self._submitted) >= MAX_IN_FLIGHT or self._bytes > MAX_BYTES_IN_FLIGHT:
                     results += self._completed(device)
-                self._begin(device, inputs, None if output_buffers is None else output_buffers[n])
+                self._submit(device, inputs, None if output_buffers is None else output_buffers[n])
             results += self._completed(device)
         finally:
             self._give_up(device)
         return results
 
-    def _begin(self, device: Device, inputs: Inputs, output_buffers: OutputViews | None) -> None:
+    def _submit(self, device: Device, inputs: Inputs, output_buffers: OutputViews | None) -> None:
         launches = self._launch_cache
         views = bind_inputs(self._program, inputs)
         deadline = Deadline.of(self._config, self._backend)
         cached = launches.find(device, self._program, views, self._config, deadline)
         is_to_be_timed = cached.choice is not None and not cached.is_settled and cached not in self._timed
-        is_never_in_flight = output_buffers is None and device.works_at_once(cached.queue)
+        is_never_in_flight = output_buffers is None and device.is_synchronous(cached.queue)
         goes_alone = deadline is not None or is_to_be_timed or is_never_in_flight
         if goes_alone or not isinstance(cached.launch, PreparedLaunch):
             self._timed.add(cached)
@@ -383,13 +385,13 @@ class Batch:
             self._submitted.append(Submitted(cached, None, outputs=outputs))
             return
         if cached in self._held:
-            launch = launches.another(device, cached)
+            launch = launches.take_idle(device, cached)
         else:
             launch = cached.launch
             self._held.add(cached)
             cached.holds += 1
         wanted = None if output_buffers is None else launch.targets(views, output_buffers)
-        event = launches.begin(device, cached, launch, views, None, wanted)
+        event = launches.submit(device, cached, launch, views, None, wanted)
         self._bytes += cached.bytes_each
         self._submitted.append(Submitted(cached, launch, event, wanted))
 
@@ -425,10 +427,10 @@ class Batch:
             del self._submitted[0]
             self._launch_cache.failed(device, cached, error, launch)
             raise
-        self._launch_cache.ran(device, cached)
+        self._launch_cache.count(device, cached)
         self._launch_cache.settle(device, cached)
         if launch is not cached.launch:
-            self._launch_cache.give_back(device, cached, launch)
+            self._launch_cache.put_idle(device, cached, launch)
         return outputs
 
     def _release(self) -> None:

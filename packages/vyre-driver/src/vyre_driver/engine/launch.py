@@ -1,4 +1,4 @@
-"""A dispatch with everything bound: code, memory, arguments, order. Running it decides nothing.
+"""A launch with everything bound: code, memory, arguments, order. Running it decides nothing.
 
 The order of the kernels is the schedule of the code. The host evaluates the bounds of its loops, each of which has one
 value for a whole launch.
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from vyre_driver.engine.bind import LaunchBinding
 
 
-QUIET = 2**64 - 1
+NO_TRAP = 2**64 - 1
 SMALL = 2**16
-"""Bytes of all outputs of a dispatch."""
+"""Bytes of all outputs of a dispatch. A copy of no more takes less time than finding out whether the device can write
+to the caller's memory."""
 
 
 def raise_trap(tags: Sequence[str], sidecar: memoryview, program: Program) -> None:
@@ -48,7 +49,7 @@ def raise_trap(tags: Sequence[str], sidecar: memoryview, program: Program) -> No
     have copied and removed statements of `program`, the source, so its lines are found by the tag.
     """
     records = struct.unpack(f"<{len(tags)}Q", sidecar)
-    trapped = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != QUIET]
+    trapped = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != NO_TRAP]
     if trapped:
         invocation, statement, code = min(trapped)
         tag = tags[statement]
@@ -69,11 +70,11 @@ MOST_LAUNCHES = 8192
 
 
 class Backlog:
-    """Launches that follow each other, entered as they are enqueued. At most `MOST_LAUNCHES` are in flight,
-    or little more where some were recorded together.
+    """Launches that follow each other, of which at most about `MOST_LAUNCHES` are in flight.
 
-    The host waits for the older half while the newer is in flight, so the device never runs dry. Interrupts, the
-    deadline and the end of the device end such a wait. With `is_timed` the launches' times on the device add up.
+    Launches are added as they are enqueued; those of a recording are added together. The host waits for the older half
+    while the newer is in flight, so the device never runs dry. Interrupts, the deadline and the end of the device end
+    such a wait. With `is_timed` the launches' times on the device add up.
     """
 
     __slots__ = ("_deadline", "_device", "_launches", "_ns", "_older", "_untimed", "is_timed", "last")
@@ -88,7 +89,7 @@ class Backlog:
         """The event of the last launch, None before the first."""
 
     def add(self, event: Any, launches: int = 1) -> None:
-        """Enter launches of which the last has this event, right after it was enqueued."""
+        """Add launches right after they were enqueued. `event` is that of the last."""
         self.last = event
         self._launches += launches
         if self.is_timed:
@@ -100,7 +101,7 @@ class Backlog:
                 self._wait(older)
 
     def elapsed(self) -> int | None:
-        """Nanoseconds of all launches together, None if the device does not know one of them. All have ended."""
+        """Nanoseconds of all launches together, which have ended; None if the device does not know one of them."""
         self._add_times(len(self._untimed))
         return self._ns
 
@@ -113,7 +114,7 @@ class Backlog:
             self._add_times(self._untimed.index(event) + 1)
 
     def _add_times(self, events: int) -> None:
-        """Add the times of the oldest launches, which have ended: nothing else of them is needed."""
+        """Add up the times of the oldest launches, which have ended, and forget their events."""
         for event in self._untimed[:events]:
             time = self._device.port.elapsed(event)
             self._ns = None if time is None or self._ns is None else self._ns + time
@@ -144,11 +145,13 @@ class EmptyLaunch:
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
+        """No memory."""
         return ()
 
     def run(
         self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, views: OutputViews | None = None
     ) -> list[Any]:
+        """The contents of the inputs that are outputs too, and zeros."""
         given = dict(zip(self.plan.inputs, inputs, strict=True))
         outputs: list[Any] = []
         for layout, buffer in zip(self.plan.outputs, self.plan.program.outputs, strict=True):
@@ -160,6 +163,7 @@ class EmptyLaunch:
         return outputs
 
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> TimedDispatchResult:
+        """The same with the time of the host."""
         started = time.perf_counter_ns()
         outputs = self.run(inputs, deadline, BYTES)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
@@ -169,8 +173,8 @@ class EmptyLaunch:
 class PreparedLaunch:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
-    `kernels` are the entry points with their grids and workgroup sizes. `straight` is the order of the kernels where no
-    loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `once`
+    `kernels` are the entry points with their grids and workgroup sizes. `order` is the order of the kernels where no
+    loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `runner`
     launches and waits, where there is one launch and reading the outputs does not wait. `output_bytes` is the size of
     all outputs.
     """
@@ -181,52 +185,53 @@ class PreparedLaunch:
     plan: LaunchPlan
     transfer: Transfer
     kernels: tuple[tuple[str, Extent, Extent], ...]
-    straight: tuple[int, ...] | None
+    order: tuple[int, ...] | None
     longest: float
-    once: Callable[[Sequence[Any]], None] | None
+    runner: Callable[[Sequence[Any]], None] | None
     traps: Allocation | None
     counters: Allocation | None
     output_bytes: int
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
+        """Device memory that it holds between dispatches."""
         return self.transfer.owned
 
     def run(
         self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, views: OutputViews | None = None
     ) -> list[Any]:
-        """Small outputs are copied: that takes less than finding out whether the device can work in a view."""
-        transfer, once = self.transfer, self.once
+        """One dispatch: the outputs; None for those that are made in `views`."""
+        transfer, runner = self.transfer, self.runner
         targets = None if views is None or self.output_bytes <= SMALL else self.targets(inputs, views)
-        if once is None or deadline is not None:
-            self._wait(self.begin(inputs, deadline, targets), deadline)
+        if runner is None or deadline is not None:
+            self._wait(self.submit(inputs, deadline, targets), deadline)
             return self.end(form, targets)
         if self.traps is not None:
-            self.arm()
-            return transfer.run(inputs, self._once_checked, form, targets)
+            self.clear_traps()
+            return transfer.run(inputs, self._run_checked, form, targets)
         outputs: list[Any] = []
         if transfer.moves:
-            outputs = transfer.run(inputs, once, form, targets)
+            outputs = transfer.run(inputs, runner, form, targets)
         else:
-            once(())
+            runner(())
         counters = self.device.counters
         counters.launches += 1
         counters.waits += 1
         return outputs
 
-    def _once_checked(self, values: Sequence[Any]) -> None:
+    def _run_checked(self, values: Sequence[Any]) -> None:
         """Launch, wait, and raise what the kernel has recorded."""
-        assert self.once is not None
-        self.once(values)
+        assert self.runner is not None
+        self.runner(values)
         counters = self.device.counters
         counters.launches += 1
         counters.waits += 1
         self.raise_trap()
 
     def targets(self, inputs: Sequence[Any], views: OutputViews) -> list[memoryview | None]:
-        """For each output the view for it, if that has its size and is apart from the `inputs`, which are contiguous.
+        """The view for each output, if it has the size of the output and overlaps none of the contiguous `inputs`.
 
-        None where it is not; for all outputs of a program that may trap, because a dispatch that traps has no outputs.
+        None if it does not, and for all outputs of a program that may trap: a dispatch that traps has no outputs.
         """
         layouts = self.plan.outputs
         if self.traps is not None:
@@ -244,9 +249,9 @@ class PreparedLaunch:
             found.append(view)
         return found
 
-    def begin(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
+    def submit(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
         """Enqueue everything without waiting: the last event, None if there was nothing to launch."""
-        self.arm()
+        self.clear_traps()
         return self.enqueue(inputs, deadline, targets, Backlog(self.device, deadline))
 
     def enqueue(
@@ -256,8 +261,10 @@ class PreparedLaunch:
         targets: Targets | None = None,
         backlog: Backlog | None = None,
     ) -> Any:
-        """The same with a record of traps that is what the dispatches before have left. Without a `backlog`, which may
-        wait for launches before, it is for recordings alone."""
+        """Enqueue everything without clearing the record of traps: the last event, None if there was none.
+
+        Without a `backlog`, which may wait for earlier launches, it can be recorded.
+        """
         event, timed = None, backlog is not None and backlog.is_timed
         for event in self._launches(self.transfer.upload(inputs, targets), deadline, timed=timed):
             if backlog is not None:
@@ -270,8 +277,9 @@ class PreparedLaunch:
         return self.transfer.readback(form, targets)
 
     def run_timed(self, inputs: Sequence[Any], deadline: Deadline | None) -> TimedDispatchResult:
+        """One dispatch with times, also the device's; the outputs are bytes."""
         started = time.perf_counter_ns()
-        self.arm()
+        self.clear_traps()
         backlog = Backlog(self.device, deadline, is_timed=True)
         event = self.enqueue(inputs, deadline, None, backlog)
         enqueued = time.perf_counter_ns()
@@ -292,7 +300,7 @@ class PreparedLaunch:
         port, counters, module = self.device.port, self.device.counters, self.code.module
         if deadline is not None:
             deadline.check("upload")
-        for index in self._order():
+        for index in self._repeated_order():
             if deadline is not None:
                 deadline.check("launch")
             name, grid, workgroup_size = self.kernels[index]
@@ -300,16 +308,16 @@ class PreparedLaunch:
             counters.launches += 1
             yield event
 
-    def _order(self) -> Iterable[int]:
-        """Which kernels to launch, as often as the plan repeats them."""
-        if self.straight is None:
+    def _repeated_order(self) -> Iterable[int]:
+        """The kernels to launch, repeated as the plan says."""
+        if self.order is None:
             return self._walk()
         if self.plan.repeats == 1:
-            return self.straight
-        return chain.from_iterable(self.straight for _ in range(self.plan.repeats))
+            return self.order
+        return chain.from_iterable(self.order for _ in range(self.plan.repeats))
 
     def _walk(self) -> Iterator[int]:
-        """The same with loops of the host: their counters are written to the device as the launches are taken."""
+        """The same with loops of the host, whose counters are written to the device between launches."""
         schedule = self.code.executable.schedule
         subgroup_size = self.plan.program.subgroup_size or 1
         values = LaunchValues(self.binding.lengths, self.plan.grid, subgroup_size, [0] * counters_of(schedule))
@@ -327,9 +335,9 @@ class PreparedLaunch:
             self.device.copy_in(self.counters, memoryview(bits.to_bytes(8, "little")), 8 * counter)
 
     def _wait(self, event: Any, deadline: Deadline | None) -> None:
-        """Reading the outputs waits by itself; wait here where they are not read, or not for ever.
+        """Wait if there is a deadline, or if nothing is read back: a readback waits by itself.
 
-        Reading the record of traps waits for the kernels that can trap, and there may be others behind them.
+        Reading the record of traps waits only for the kernels that can trap.
         """
         if event is None:
             return
@@ -345,13 +353,13 @@ class PreparedLaunch:
         elif not self.device.port.wait(event, deadline.remaining()):
             raise deadline.passed("the kernels")
 
-    def arm(self) -> None:
+    def clear_traps(self) -> None:
         """Make the record of traps empty."""
         if self.traps is not None:
             self.device.fill(self.traps, 0xFF, 8 * len(self.code.executable.traps))
 
     def raise_trap(self) -> None:
-        """Raise what the record of traps says; the kernels have ended."""
+        """Raise the trap that the kernels, which have ended, have recorded."""
         if self.traps is not None:
             tags = self.code.executable.traps
             sidecar = memoryview(bytearray(8 * len(tags)))
@@ -360,14 +368,14 @@ class PreparedLaunch:
 
 
 def _span(view: Any) -> tuple[int, int]:
-    """The addresses from which and up to which it goes."""
+    """The addresses of the first byte and behind the last."""
     start = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if view.nbytes else 0
     return start, start + view.nbytes
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchValues:
-    """What the host knows: element counts by name, the grid, the subgroup size, the counters of open loops as u64."""
+    """What the bounds of loops depend on. `counters` are those of the loops around them, as u64."""
 
     lengths: Mapping[str, int]
     grid: Extent
@@ -376,7 +384,7 @@ class LaunchValues:
 
 
 def evaluate(bound: Expr, values: LaunchValues) -> int:
-    """The value of an integer expression of launch uniformity, by the exact meaning of every op."""
+    """The value of an integer expression that is uniform in a launch."""
     known: dict[Expr, Scalar] = {}
     for node in postorder((bound,)):
         known[node] = _value(node, [known[arg] for arg in node.args], values)
@@ -431,14 +439,14 @@ def walk(schedule: Sequence[Step], evaluate: Callable[[Expr], int]) -> Iterator[
                     yield from walk(step.body, evaluate)
 
 
-def straight(schedule: Sequence[Step]) -> tuple[int, ...] | None:
+def static_order(schedule: Sequence[Step]) -> tuple[int, ...] | None:
     """The kernels of a schedule in order, or None if a loop decides how many there are."""
     launches = [step.kernel for step in schedule if isinstance(step, KernelLaunch)]
     return tuple(launches) if len(launches) == len(schedule) else None
 
 
 def counters_of(schedule: Sequence[Step]) -> int:
-    """How many counters the loops of a schedule use."""
+    """The number of counters that the loops of a schedule use."""
     most = 0
     for step in schedule:
         if isinstance(step, Repeat):

@@ -68,7 +68,7 @@ class LaunchKey(NamedTuple):
 
 
 class LaunchRequest(NamedTuple):
-    """A launch that is to be found or prepared. `places` is resident memory by buffer name, `resources` are its ids."""
+    """A launch to find or prepare. `places` is resident memory by buffer name, `resources` are its ids."""
 
     program: Program
     key: LaunchKey
@@ -170,7 +170,7 @@ ResidentCall = tuple[Program, Sequence[Resource], DispatchConfig]
 
 MAX_LAUNCHES = 4096
 MAX_CACHED_BYTES = 256 * 2**20
-"""Launches that a dispatcher keeps, and the device memory that they may hold together between dispatches."""
+"""The launches of a cache, and the device memory that they may hold together between dispatches."""
 MAX_IDLE_BYTES = MAX_CACHED_BYTES // 4
 """Device memory that idle launches of one key may hold."""
 
@@ -231,7 +231,7 @@ class LaunchCache:
     ) -> CachedLaunch:
         """The launch over contiguous buffers of the host, prepared if it is not cached.
 
-        An indirect dispatch is never cached without its grid, so only what is not found is asked for one.
+        An indirect dispatch is always cached with its grid, so the grid is read only on a miss.
         """
         key = LaunchKey.of(program, inputs, config)
         cached = self.entries.get(key)
@@ -243,10 +243,10 @@ class LaunchCache:
     def get(self, device: Device, request: LaunchRequest) -> CachedLaunch:
         """The launch of a request, prepared if it is not cached."""
         try:
-            self._require_sound()
+            self._require_usable()
             cached = self.entries.get(request.key)
             if cached is None:
-                cached = self.entries[request.key] = self.make(device, request)
+                cached = self.entries[request.key] = self.prepare(device, request)
                 for resource in request.resources:
                     self._over.setdefault(resource, {})[cached] = None
         except BaseException:
@@ -254,7 +254,7 @@ class LaunchCache:
             raise
         return cached
 
-    def make(self, device: Device, request: LaunchRequest) -> CachedLaunch:
+    def prepare(self, device: Device, request: LaunchRequest) -> CachedLaunch:
         """A launch that is not cached: the caller frees what it owns."""
         config, key = request.config, request.key
         with device.counters.timing("plan_ns"):
@@ -270,10 +270,10 @@ class LaunchCache:
         choice = device.choose_queue(cost) if key.queue is None else None
         queue = key.queue if key.queue is not None else choice.verdict.queue if choice else 0
         longest = math.inf if cost is None else longest_seconds(cost)
-        launch = self._bound(device, plan, asked, request.deadline, queue, longest)
+        launch = self._bind(device, plan, asked, request.deadline, queue, longest)
         return CachedLaunch(device, asked, plan, launch, longest, queue, choice)
 
-    def _bound(
+    def _bind(
         self,
         device: Device,
         plan: LaunchPlan,
@@ -290,17 +290,17 @@ class LaunchCache:
 
     # ── several pending ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def another(self, device: Device, cached: CachedLaunch) -> PreparedLaunch:
-        """Another launch with the same key for one pending dispatch, which gives it back when it has completed."""
+    def take_idle(self, device: Device, cached: CachedLaunch) -> PreparedLaunch:
+        """A launch with the same key for one pending dispatch, which puts it back when it has completed."""
         if cached.idle:
             return cached.idle.pop()
         try:
-            return self._bound(device, cached.plan, cached.request, None, cached.queue, cached.longest)
+            return self._bind(device, cached.plan, cached.request, None, cached.queue, cached.longest)
         except BaseException:
             device.counters.failures += 1
             raise
 
-    def begin(
+    def submit(
         self,
         device: Device,
         cached: CachedLaunch,
@@ -313,7 +313,7 @@ class LaunchCache:
     ) -> Any:
         """Enqueue a dispatch on a launch of its own: the event to wait for, or None."""
         try:
-            event = launch.begin(inputs, deadline, targets)
+            event = launch.submit(inputs, deadline, targets)
             if is_awaited_alone and event is not None:
                 device.port.submit(event)
             return event
@@ -321,8 +321,8 @@ class LaunchCache:
             self.failed(device, cached, error, launch)
             raise
 
-    def give_back(self, device: Device, cached: CachedLaunch, launch: PreparedLaunch) -> None:
-        """Take back what `another` gave; its dispatch has ended well."""
+    def put_idle(self, device: Device, cached: CachedLaunch, launch: PreparedLaunch) -> None:
+        """Put back a launch of `take_idle` whose dispatch has succeeded."""
         is_same = isinstance(cached.launch, PreparedLaunch) and cached.launch.code is launch.code
         is_cached = self.entries.get(cached.request.key) is cached
         if is_cached and is_same and (len(cached.idle) + 1) * cached.bytes_each <= MAX_IDLE_BYTES:
@@ -368,17 +368,17 @@ class LaunchCache:
         except BaseException as error:
             self.failed(device, cached, error)
             raise
-        self.ran(device, cached)
+        self.count(device, cached)
         return result
 
-    def ran(self, device: Device, cached: CachedLaunch) -> None:
-        """Count a dispatch that went well."""
+    def count(self, device: Device, cached: CachedLaunch) -> None:
+        """Count a dispatch that succeeded."""
         counters = device.counters
         counters.dispatches += 1
         cached.used = counters.dispatches
 
-    def ran_sequence(self, device: Device, launches: Iterable[CachedLaunch], dispatches: int) -> None:
-        """As `ran`, for the dispatches of a sequence."""
+    def count_sequence(self, device: Device, launches: Iterable[CachedLaunch], dispatches: int) -> None:
+        """Count the dispatches of a sequence that succeeded."""
         device.counters.dispatches += dispatches
         for cached in launches:
             cached.used = device.counters.dispatches
@@ -386,7 +386,7 @@ class LaunchCache:
 
     @contextmanager
     def _watched(self, device: Device, cached: CachedLaunch, deadline: Deadline | None) -> Iterator[None]:
-        """Around a run of code that may be new, or whose queue may still be in question."""
+        """Around a run of code that may be new, or whose queue may not be settled."""
         choice = cached.choice
         if choice is not None and choice.verdict.queue != cached.queue:
             self._move(device, cached, deadline, choice.verdict.queue)
@@ -397,7 +397,7 @@ class LaunchCache:
         self.settle(device, cached)
 
     def settle(self, device: Device, cached: CachedLaunch) -> None:
-        """After a run that went well: save the code, and see whether anything is left to find out."""
+        """After a run that succeeded: save its code, and decide whether its queue is settled."""
         if cached.is_new:
             self.save(device, cached)
             self.trim(device, cached)
@@ -409,7 +409,7 @@ class LaunchCache:
         if cached.is_new:
             cached.is_new = False
             if isinstance(cached.launch, PreparedLaunch):
-                device.code.ran(cached.launch.code)
+                device.code.save_if_new(cached.launch.code)
 
     def _move(self, device: Device, cached: CachedLaunch, deadline: Deadline | None, queue: int) -> None:
         """Prepare the launch again, for another queue. It is not in the cache meanwhile."""
@@ -417,7 +417,7 @@ class LaunchCache:
         device.free(cached.owned)
         cached.idle.clear()
         cached.queue, cached.is_new = queue, True
-        cached.launch = self._bound(device, cached.plan, cached.request, deadline, queue, cached.longest)
+        cached.launch = self._bind(device, cached.plan, cached.request, deadline, queue, cached.longest)
         self.entries[cached.request.key] = cached
 
     # ── dropped ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -425,9 +425,9 @@ class LaunchCache:
     def failed(
         self, device: Device, cached: CachedLaunch, error: BaseException, launch: Runnable | None = None
     ) -> None:
-        """Forget the launch that failed; trust persistent memory only after a trap, which lets every kernel end.
+        """Drop the launch that failed. Persistent memory is valid only after a trap, which lets every kernel end.
 
-        `launch` is the one of several; None: that which serves dispatches one by one.
+        `launch` is that of a pending dispatch; None: the one that serves dispatches one by one.
         """
         device.counters.failures += 1
         if launch is None or launch is cached.launch:
@@ -440,7 +440,7 @@ class LaunchCache:
             self._poison = f"a dispatch of this pipeline ended with {type(error).__name__}: {error}"
 
     def failed_sequence(self, device: Device, launches: Iterable[CachedLaunch], error: BaseException) -> None:
-        """As `failed`, for the launches of a sequence, which stay valid after a trap."""
+        """Drop the launches of a sequence that failed. They stay valid after a trap."""
         device.counters.failures += 1
         if not isinstance(error, Trapped):
             for cached in tuple(launches):
@@ -458,7 +458,7 @@ class LaunchCache:
         cached.idle.clear()
 
     def forget(self, device: Device, resource: int) -> None:
-        """Free every launch over a resource that is no more."""
+        """Free every launch over a resource that is about to be freed."""
         for cached in tuple(self._over.get(resource, ())):
             self.drop(device, cached)
 
@@ -477,16 +477,16 @@ class LaunchCache:
             self._persistent.clear()
 
     def abandon(self, device: Device) -> None:
-        """Leave all memory to the device's next sweep: the dispatcher has no users left."""
+        """Leave all memory to the device's next sweep. Called by a finalizer."""
         for cached in self.entries.values():
             device.abandon(cached.owned)
         device.abandon(tuple((self._persistent or {}).values()))
 
     def trim(self, device: Device, newest: CachedLaunch) -> None:
-        """Keep the launches used last, while they are few and hold little.
+        """Keep the cache within its limits: drop the launches that were used least recently.
 
-        Where there are too many, an eighth goes at once. What all hold is counted again for each eighth that is new:
-        older ones may hold more than they did.
+        If there are too many, an eighth is dropped at once. The bytes of all launches are counted again after each
+        eighth that is added, because idle launches change them.
         """
         self._added, self._bytes = self._added + 1, self._bytes + newest.bytes_held
         count = len(self.entries)
@@ -503,12 +503,12 @@ class LaunchCache:
                 self._bytes -= cached.bytes_held
                 self.drop(device, cached)
 
-    def _require_sound(self) -> None:
+    def _require_usable(self) -> None:
         if self.is_closed:
             raise StaleHandle("the pipeline", "it was closed", fix="compile the program again")
         self.require_trust()
 
     def require_trust(self) -> None:
-        """Refuse what was computed in persistent memory that an earlier failure has left in no known state."""
+        """Refuse persistent memory that an earlier failure has left in an unknown state."""
         if self._poison is not None:
             raise PoisonedState(self._backend, self._poison)

@@ -30,8 +30,10 @@ VERIFY = "VYRE_VERIFY"
 def lowered_for(
     target: Target, facts: Facts, deadline: Deadline | None = None, *, watch: Watch[Any] = ignore
 ) -> Lowered:
-    """A validated program as kernels in the words of `target`; `DispatchTimeout` when `deadline` passes meanwhile.
-    `watch` is called after each pass."""
+    """A validated program as kernels that use only what `target` spells.
+
+    `watch` is called after each pass. Raises `DispatchTimeout` if `deadline` passes meanwhile.
+    """
     verifies = os.environ.get(VERIFY) == "1"
 
     def check() -> None:
@@ -55,7 +57,7 @@ def lowered_for(
 
 
 def verify(stage: Pass[Any], program: Program) -> None:
-    """Validate what a pass gives; `InvalidProgram` has a note with the pass and the program."""
+    """Validate the result of a pass. `InvalidProgram` has a note with the pass and the program."""
     try:
         validate(program, legalized=True)
     except InvalidProgram as error:
@@ -70,7 +72,7 @@ def named_passes(target: Target | None = None) -> dict[str, Pass[Any]]:
 
 
 def run_pass(stage: Pass[Any], program: Program, target: Target | None = None) -> Program:
-    """`program` after one pass alone. It may be a program that other passes have written."""
+    """`program` after one pass alone. It may be the result of other passes."""
     facts = validate(program, legalized=True)
     if target is None or stage in PASSES:
         return stage.apply(program, facts)
@@ -79,7 +81,7 @@ def run_pass(stage: Pass[Any], program: Program, target: Target | None = None) -
 
 
 def emitted(port: DevicePort[Any, Any, Any], lowered: Lowered, deadline: Deadline | None = None) -> SourceUnit:
-    """The source of what was lowered; `DispatchTimeout` when `deadline` passes meanwhile."""
+    """The source of lowered kernels. Raises `DispatchTimeout` if `deadline` passes meanwhile."""
 
     def check() -> None:
         if deadline is not None:

@@ -161,7 +161,7 @@ def _skip_exit_handlers() -> None:
         library.on_exit(library._exit, None)
 
 
-def _leave_behind() -> None:
+def _after_fork() -> None:
     """In a forked process: what was in flight is the parent's, and may not be touched."""
     global _keeper
     _keeper = None
@@ -171,4 +171,4 @@ def _leave_behind() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_behind)
+    os.register_at_fork(after_in_child=_after_fork)

@@ -127,8 +127,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def emitter(self) -> str:
-        """What `emit` and the compiler depend on beside the target: here the version alone. A port whose words or flags
-        differ from device to device names them too. Part of every pipeline key."""
+        """What `emit` and the compiler depend on besides the target: by default the version alone.
+
+        A port whose intrinsics or flags differ from device to device names them too. Part of every pipeline key.
+        """
         return self.emitter_version
 
     def spellings(self) -> tuple[TunedVariant, ...]:
@@ -156,12 +158,16 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def compile(self, unit: SourceUnit, queue: int = 0) -> ModuleT:
-        """Code for a queue of the device. `KernelCompileFailed` carries the compiler's log, the source and the place
-        it names."""
+        """Code for a queue of the device.
+
+        Raises `KernelCompileFailed` with the compiler's log, the source and the line that the log names.
+        """
 
     def binary(self, module: ModuleT) -> bytes | None:
-        """What `load` makes this module of in a later process, without the compiler; None where there is no such thing.
-        Asked once, after the module's kernels have run: some runtimes compile a part of the code then."""
+        """The bytes from which `load` makes this module in a later process; None if the runtime has no such bytes.
+
+        Asked once, after the module's kernels have run: some runtimes compile a part of the code then.
+        """
         return None
 
     def load(self, binary: bytes, queue: int = 0) -> ModuleT:

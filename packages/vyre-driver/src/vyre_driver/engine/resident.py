@@ -43,11 +43,11 @@ _generations = count(1)
 
 
 class ResidentStore(Protocol):
-    """Where resident memory lies: what `Device` is to it."""
+    """The memory of resident resources; `Device` is one."""
 
     @property
     def generation(self) -> int:
-        """No two stores of a process have the same one, so a handle of one never means something to another."""
+        """A number that no other store of the process has, so that a handle is valid for one store only."""
 
     def allocate(self, size: int) -> Allocation:
         """Memory of `size` bytes, at least one."""
@@ -129,8 +129,7 @@ class Residents:
         return found[2]
 
     def handle(self, resource: Resource) -> Resource | None:
-        """The handle that `allocate` or `wrap` gave, where `resource` may be a copy of it. It is alive, and `find` has
-        checked the copy."""
+        """The handle that `allocate` or `wrap` returned for a live resource, of which `resource` may be a copy."""
         return self._live[resource.id][0]()
 
     def free(self, resource: Resource) -> None:
@@ -139,7 +138,7 @@ class Residents:
         self.drop(resource.id)
 
     def drop(self, number: int) -> None:
-        """The same for the handle of this id; nothing if its life has ended before."""
+        """Free the resource with this id, if it is alive."""
         found = self._live.pop(number, None)
         if found is not None:
             self._device.free((found[2],))
@@ -178,7 +177,7 @@ class Residents:
         return [self.target(r.resource, r.byte_offset, r.byte_len, t) for r, t in zip(ranges, targets, strict=True)]
 
     def target(self, resource: Resource, offset: int, byte_len: int, target: HostBuffer) -> memoryview:
-        """The same for one range."""
+        """`target` as writable bytes, after all checks of the range that will go there."""
         self.find(resource)
         require_range(resource, offset, byte_len)
         data = host_bytes("target", target, writable=True)
@@ -191,7 +190,7 @@ class Residents:
             self.download_into(part.resource, part.byte_offset, data)
 
     def download_into(self, resource: Resource, offset: int, data: memoryview) -> None:
-        """The same for one range."""
+        """Copy one range into memory that `target` has checked."""
         self._device.copy_out(self.find(resource), data, offset)
 
     def _stale(self, resource: Resource) -> StaleHandle:
@@ -213,7 +212,7 @@ def whole_bytes(resource: Resource, data: HostBuffer) -> memoryview:
 
 
 def require_size(name: str, value: object) -> None:
-    """Refuse what is not a number of bytes."""
+    """Raise `InvalidInput` for anything but a number of bytes."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise InvalidInput(name, needed="a number of bytes", got=repr(value), fix="pass an integer of at least 0")
 
@@ -239,7 +238,7 @@ def host_buffers(program: Program) -> tuple[Buffer, ...]:
 
 
 def bound_buffers(program: Program, resources: Sequence[Resource]) -> tuple[Buffer, ...]:
-    """The same, as many as there are resources, of which none is two buffers unless both are read alone."""
+    """The buffers of `resources` in binding order. One resource is two buffers only if neither is written."""
     buffers = host_buffers(program)
     if len(resources) != len(buffers):
         raise _wrong_number(buffers, len(resources))
@@ -248,7 +247,7 @@ def bound_buffers(program: Program, resources: Sequence[Resource]) -> tuple[Buff
 
 
 def used_bytes(buffers: Sequence[Buffer], resources: Sequence[Resource]) -> dict[str, int]:
-    """How much of its resource each buffer is, if its length is not that of another."""
+    """The bytes of each resource that its buffer uses, by name."""
     return {
         b.name: min(r.byte_len, b.count * b.dtype.size) if isinstance(b.count, int) else r.byte_len
         for b, r in zip(buffers, resources, strict=True)
@@ -262,7 +261,7 @@ def require_places(plan: LaunchPlan, places: Mapping[str, Allocation]) -> None:
 
 
 def require_capacity(name: str, needed: int, allocation: Allocation) -> None:
-    """The same for one buffer of this many bytes."""
+    """Refuse a resource that is smaller than its buffer."""
     if needed > allocation.size:
         fix = "allocate a larger resource, or dispatch less"
         raise InvalidInput(
@@ -271,7 +270,7 @@ def require_capacity(name: str, needed: int, allocation: Allocation) -> None:
 
 
 def _require_apart(buffers: Sequence[Buffer], resources: Sequence[Resource]) -> None:
-    """Refuse one resource for two buffers of which one is written: a program's buffers are apart."""
+    """Refuse one resource for two buffers of which one is written: buffers of a program do not overlap."""
     first: dict[int, Buffer] = {}
     for buffer, resource in zip(buffers, resources, strict=True):
         other = first.setdefault(resource.id, buffer)
@@ -482,8 +481,10 @@ class HostMemoryBackend(ResidentBackend, contract=1):
     def over_resources(
         self, program: Program, resources: Sequence[Resource], run: Callable[[Inputs], Outputs]
     ) -> TimedDispatchResult:
-        """A dispatch of `program` over resources, which `run` does over host memory. Not part of the contract: for
-        pipelines, which keep more than a backend."""
+        """A dispatch of `program` over resources, by `run` over host memory.
+
+        Not part of the contract: for pipelines, which hold more state than a backend.
+        """
         started = time.perf_counter_ns()
         if any(buffer.output_range is not None for buffer in program.outputs):
             raise UnsupportedFeature("output ranges over resident memory", backend=self.id())

@@ -1,6 +1,6 @@
-"""Sequences of dispatches over resident memory: enqueued in order, waited for once, and recorded where that pays.
+"""Sequences of dispatches over resident memory: enqueued in order, waited for runner, and recorded where that pays.
 
-A sequence is prepared once: `LaunchTemplate` makes the launches of its steps, `Segments` enqueue or replay them.
+A sequence is prepared runner: `LaunchTemplate` makes the launches of its steps, `Segments` enqueue or replay them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class LaunchTemplate:
         args = tuple([tuple([_argument(places, name, value) for name, value in entry]) for entry in self._args])
         fills = [(fill if name is None else (places[name], *fill[1:])) for name, fill in self._fills]
         transfer = Copies(device, args, () if traps is None else (traps,), uploads=(), fills=fills, readbacks=())
-        return replace(base, transfer=transfer, traps=traps, once=None)
+        return replace(base, transfer=transfer, traps=traps, runner=None)
 
 
 def _named(names: tuple[str, ...], args: tuple[Any, ...]) -> list[tuple[str | None, Any]]:
@@ -141,8 +141,11 @@ class Segments:
     def play(
         self, device: Device, steps: Steps, times: int, resolve: Resolve, backlog: Backlog, *, is_new: bool
     ) -> None:
-        """Enqueue everything that often. Where code `is_new` it may be compiled again, which a replay cannot wait for:
-        then the first time is not recorded."""
+        """Enqueue all steps `times` times, with recordings where the device has them.
+
+        New code may be compiled at its first launch, which a replay cannot wait for: if code `is_new`, the first
+        iteration is not recorded.
+        """
         if times > 1 and is_new:
             self.enqueue(steps, resolve, backlog)
             times -= 1
@@ -160,7 +163,7 @@ class Segments:
             times -= done
 
     def enqueue(self, steps: Steps, resolve: Resolve, backlog: Backlog) -> None:
-        """Enqueue everything once, one by one."""
+        """Enqueue everything runner, one by one."""
         self._runs += 1
         for segment in self._segments:
             segment.enqueue(steps, resolve, backlog)
@@ -219,7 +222,7 @@ class RecordedSegment:
 
     def _is_fixed(self) -> bool:
         """Whether all of it is launches and fills that are always the same, and there is a launch among them."""
-        orders = [None if launch is None else launch.straight for launch in self.launches]
+        orders = [None if launch is None else launch.order for launch in self.launches]
         return None not in orders and any(orders)
 
 
@@ -227,7 +230,7 @@ def _cut(launches: Sequence[PreparedLaunch | None]) -> Iterator[tuple[int, Seque
     """The segments of a part: where they start, and their launches."""
     start, launched = 0, 0
     for number, launch in enumerate(launches):
-        kernels = 1 if launch is None else len(launch.straight or ())
+        kernels = 1 if launch is None else len(launch.order or ())
         if number > start and launched + kernels > MOST_RECORDED:
             yield start, launches[start:number]
             start, launched = number, 0
@@ -241,7 +244,7 @@ class CachedSequence:
     """A prefix, and a part that is repeated. `queue` is where all of it goes; None where there is one alone.
 
     It owns its launches, and shares the `templates` that they are made of with other sequences. `trapping` are those
-    with a record of traps. `known_by` are its steps, which it does not keep alive; `resources` are the ids of those
+    with a record of traps. `step_refs` are its steps, which it does not keep alive; `resources` are the ids of those
     that it uses.
     """
 
@@ -252,12 +255,12 @@ class CachedSequence:
     trapping: Sequence[PreparedLaunch]
     owned: Sequence[Allocation]
     resources: frozenset[int]
-    known_by: Sequence[weakref.ref[ResidentDispatchStep]]
+    step_refs: Sequence[weakref.ref[ResidentDispatchStep]]
     is_running: bool = False
 
-    def is_for(self, steps: Iterable[ResidentDispatchStep]) -> bool:
+    def matches(self, steps: Iterable[ResidentDispatchStep]) -> bool:
         """Whether it was made for these."""
-        return all(known() is step for known, step in zip(self.known_by, steps, strict=True))
+        return all(known() is step for known, step in zip(self.step_refs, steps, strict=True))
 
     def raise_trap(self) -> None:
         """Raise the trap of the first launch that trapped, with the position of its step."""
@@ -270,7 +273,8 @@ class CachedSequence:
 
     @property
     def steps(self) -> int:
-        return max(LEAST_STEPS, len(self.known_by))
+        """The steps that count towards the limit of the cache."""
+        return max(LEAST_STEPS, len(self.step_refs))
 
     @property
     def is_new(self) -> bool:
@@ -281,7 +285,7 @@ class CachedSequence:
 class Sequences:
     """The sequences of one backend. A sequence is known by the identity of its steps.
 
-    They are waited for once, with nothing in between but what an indirect grid needs and what bounds the launches in
+    They are waited for runner, with nothing in between but what an indirect grid needs and what bounds the launches in
     flight. A trap is raised at the end: the steps behind it have run.
     """
 
@@ -295,7 +299,7 @@ class Sequences:
         _require_count(repetitions)
         with self._session.locked() as device:
             views = device.residents.targets(ranges, targets)
-            sequence = self._get(device, prefix, repeated if repetitions else ())
+            sequence = self._find(device, prefix, repeated if repetitions else ())
             with self._running(device, sequence, len(prefix) + repetitions * len(repeated)) as run:
                 backlog, is_new = Backlog(device), sequence.is_new
                 sequence.prefix.play(device, prefix, 1, run.resolve, backlog, is_new=is_new)
@@ -308,7 +312,7 @@ class Sequences:
         started = time.perf_counter_ns()
         with self._session.locked() as device:
             views = device.residents.targets(ranges, targets)
-            sequence = self._get(device, steps, ())
+            sequence = self._find(device, steps, ())
             with self._running(device, sequence, len(steps)) as run:
                 backlog = Backlog(device, is_timed=True)
                 sequence.prefix.enqueue(steps, run.resolve, backlog)
@@ -335,14 +339,14 @@ class Sequences:
         """Free everything."""
         self._drop(device, list(self._entries))
 
-    def _get(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
+    def _find(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
         """What is cached of these steps, or made of them now."""
         key = tuple(map(id, prefix)), tuple(map(id, repeated))
         sequence = self._entries.get(key)
-        if sequence is not None and sequence.is_for(chain(prefix, repeated)):
+        if sequence is not None and sequence.matches(chain(prefix, repeated)):
             self._entries[key] = self._entries.pop(key)  # as the one that was used last
             return sequence
-        made = self._made(device, tuple(prefix), tuple(repeated))
+        made = self._prepare(device, tuple(prefix), tuple(repeated))
         self._drop(device, [key] if key in self._entries else [])
         self._entries[key] = made
         self._trim(device)
@@ -366,10 +370,12 @@ class Sequences:
             for part in (sequence.prefix, sequence.repeated):
                 part.forget(device)
             device.free(sequence.owned)
-            freed += sum(allocation.size for allocation in sequence.owned) + self._leave(device, sequence.templates)
+            freed += sum(allocation.size for allocation in sequence.owned) + self._release_templates(
+                device, sequence.templates
+            )
         return freed
 
-    def _leave(self, device: Device, templates: Iterable[LaunchTemplate]) -> int:
+    def _release_templates(self, device: Device, templates: Iterable[LaunchTemplate]) -> int:
         """Free those that nothing uses any more. Their bytes."""
         freed = 0
         for template in templates:
@@ -377,13 +383,13 @@ class Sequences:
             if not template.holds:
                 freed += template.bytes_held
                 request = template.cached.request
-                del self._templates[_common(request, request.key.queue)]
+                del self._templates[_template_key(request, request.key.queue)]
                 device.free(template.cached.owned)
         return freed
 
     # ── how it is made ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _made(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
+    def _prepare(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
         fixed = {id(step): step for step in chain(prefix, repeated) if not _is_dynamic(step)}
         used: dict[LaunchTemplate, None] = {}
         bound: dict[LaunchKey, PreparedLaunch] = {}
@@ -396,7 +402,7 @@ class Sequences:
         except BaseException:
             device.counters.failures += 1
             device.free(_owned(bound.values(), used))
-            self._leave(device, used)
+            self._release_templates(device, used)
             raise
         launches = {identity: bound[request.key] for identity, request in requests.items()}
         first, second = (Segments([launches.get(id(step)) for step in steps]) for steps in (prefix, repeated))
@@ -415,11 +421,11 @@ class Sequences:
         self, device: Device, request: LaunchRequest, queue: int | None, used: dict[LaunchTemplate, None]
     ) -> LaunchTemplate:
         """The template for a request, made if no sequence has it. It is held for those that have `used` it."""
-        key = _common(request, queue)
+        key = _template_key(request, queue)
         template = self._templates.get(key)
         if template is None:
             asked = request._replace(key=request.key._replace(queue=queue))
-            template = self._templates[key] = LaunchTemplate(self._launch_cache.make(device, asked))
+            template = self._templates[key] = LaunchTemplate(self._launch_cache.prepare(device, asked))
         if template not in used:
             template.holds += 1
             used[template] = None
@@ -433,7 +439,7 @@ class Sequences:
         run, sequence.is_running = SequenceRun(device, self._launch_cache, sequence), True
         try:
             for launch in sequence.trapping:
-                launch.arm()
+                launch.clear_traps()
             yield run
             sequence.raise_trap()
             for cached in run.launches:
@@ -446,14 +452,17 @@ class Sequences:
         finally:
             run.leave()
             sequence.is_running = False
-        self._launch_cache.ran_sequence(device, run.launches, steps)
+        self._launch_cache.count_sequence(device, run.launches, steps)
         for template in sequence.templates:
             self._launch_cache.save(device, template.cached)
 
 
 class SequenceRun:
-    """One run of a sequence. The `launches` of steps whose grid the steps before them make are not dropped before its
-    end, and their records of traps are empty at its beginning."""
+    """One run of a sequence.
+
+    `launches` are those of steps whose grid is computed by earlier steps. They are not dropped before the end of the
+    run, and their records of traps are cleared when they are entered.
+    """
 
     def __init__(self, device: Device, launches: LaunchCache, sequence: CachedSequence) -> None:
         self._device, self.launch_cache, self._queue = device, launches, sequence.queue
@@ -464,7 +473,7 @@ class SequenceRun:
         if cached not in self.launches:
             self.launches[cached] = None
             cached.holds += 1
-            cached.prepared.arm()
+            cached.prepared.clear_traps()
 
     def resolve(self, step: ResidentDispatchStep) -> CachedLaunch:
         """The launch of a step whose grid the steps before it have made."""
@@ -489,7 +498,7 @@ def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> L
     return resident_request(device, step.program, step.resources, config, None, queue)
 
 
-def _common(request: LaunchRequest, queue: int | None) -> LaunchKey:
+def _template_key(request: LaunchRequest, queue: int | None) -> LaunchKey:
     """What is alike in launches that differ in their resources alone."""
     return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
 
@@ -498,7 +507,7 @@ def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
     """One queue for all: they come one after another, so it would be waited for in between."""
     alike: dict[LaunchKey, list[LaunchRequest]] = {}
     for request in requests:
-        alike.setdefault(_common(request, None), []).append(request)
+        alike.setdefault(_template_key(request, None), []).append(request)
     costs = []
     for first, *more in alike.values():
         cost = estimate(plan_launch(first.program, first.byte_lengths, first.config))

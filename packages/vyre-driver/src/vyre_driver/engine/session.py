@@ -37,7 +37,7 @@ _forked: set[str] = set()
 here, so nothing may be called, not even to give the device back: it is leaked."""
 
 
-def _leave_behind() -> None:
+def _after_fork() -> None:
     """In a new process: no device that is open belongs to it, and the threads that held locks do not exist here."""
     for session in tuple(_sessions):
         if session.device is not None:
@@ -48,7 +48,7 @@ def _leave_behind() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_behind)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class DeviceCache(Protocol):

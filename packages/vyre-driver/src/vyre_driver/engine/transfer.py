@@ -1,4 +1,4 @@
-"""How the bytes of a dispatch come to the device and back: by copies, or not at all where memory is one.
+"""Upload and readback of a dispatch: copies, or none if the device works in host memory.
 
 A transfer gives the kernels their arguments for one dispatch (`upload`), and the outputs after it (`readback`).
 Dispatches run one after the other, so it may hold the state of one. Outputs go to memory of the caller where the device
@@ -43,7 +43,7 @@ class Form(Enum):
 
 
 BYTES, ARRAYS = Form
-"""To compare with: members of a class take longer to get than to use."""
+"""Globals are faster to read than attributes of a class."""
 
 
 class Transfer(Protocol):
@@ -71,12 +71,14 @@ class Transfer(Protocol):
     def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         """Make memory what it is at the start: the arguments of each kernel. `inputs` are contiguous host buffers.
 
-        With `targets` the outputs are made there where that can be."""
+        With `targets` the outputs are made there if that is possible.
+        """
 
     def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
         """The outputs in the program's order: host memory that is the caller's from now on.
 
-        With `targets` bytes, and None for those that are in their target."""
+        With `targets` they are bytes, and None for those that are in their target.
+        """
 
     @property
     def reads(self) -> bool:
@@ -117,14 +119,17 @@ class Copies:
         form: Form,
         targets: Targets | None = None,
     ) -> list[Any]:
+        """Upload, launch and wait, read back."""
         self.upload(inputs)
         launch(())
         return self.readback(form, targets)
 
     def constant_args(self) -> tuple[Args, Sequence[int]]:
+        """The arguments that stay, and the places of those that change."""
         return self._args[0], ()
 
     def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+        """Make memory what it is at the start: the arguments of each kernel."""
         for allocation, position in self._uploads:
             given = inputs[position]
             self._device.copy_in(allocation, given if given.__class__ is memoryview else _bytes_of(given))
@@ -133,6 +138,7 @@ class Copies:
         return self._args
 
     def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
+        """The outputs in the program's order."""
         outputs: list[Any] = []
         for n, (allocation, start, stop, dtype) in enumerate(self._readbacks):
             target = None if targets is None else targets[n]
@@ -153,7 +159,7 @@ def _bytes_of(array: Any) -> memoryview:
 
 
 class Input:
-    """An argument that is an input, used where the caller has it; its bytes are copied where that cannot be."""
+    """An input that the device reads in the caller's memory, or in a copy if that is not aligned."""
 
     __slots__ = ("_pool", "position")
 
@@ -163,6 +169,7 @@ class Input:
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
+        """The memory of copies."""
         return self._pool.owned
 
     def staged(self, device: Device, data: Any) -> Any:
@@ -173,9 +180,9 @@ class Input:
 
 
 class Output:
-    """An argument that is an output. `start` and `stop` are the part that the host gets.
+    """An output in pooled host memory, of which the caller gets the bytes from `start` to `stop`.
 
-    It begins as the input at `position`, or as zeros unless the launch is known to write all of it.
+    Before the launch it has the contents of the input at `position`, or zeros unless the launch writes all of it.
     """
 
     __slots__ = ("is_covered", "is_whole", "pool", "position", "result", "start", "stop")
@@ -185,10 +192,10 @@ class Output:
         self.position, self.is_covered = position, is_covered
         self.is_whole = (start, stop) == (0, pool.size)
         self.result: npt.NDArray[Any] | None = None
-        """That of the dispatch which is in flight, None if it is in memory of the caller."""
+        """The result of the present dispatch; None if it is in memory of the caller."""
 
-    def begin(self, device: Device, inputs: Sequence[Any]) -> Any:
-        """Memory as it is before the launch."""
+    def prepare(self, device: Device, inputs: Sequence[Any]) -> Any:
+        """Memory with the contents before the launch."""
         buffer, self.result = self.pool.take()
         if self.position is not None:
             device.put(buffer.bytes, inputs[self.position])
@@ -196,13 +203,13 @@ class Output:
             device.clear(buffer.bytes)
         return buffer.memory
 
-    def begin_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> Any:
-        """The same in memory of the caller, or in a buffer where it does not do."""
+    def prepare_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> Any:
+        """The same in memory of the caller if the device can use it, else in a pooled buffer."""
         if target is None or not self.is_whole or not target.nbytes:
-            return self.begin(device, inputs)
+            return self.prepare(device, inputs)
         memory = device.port.in_place(target)
         if memory is None:
-            return self.begin(device, inputs)
+            return self.prepare(device, inputs)
         self.result = None
         buffer = np.frombuffer(target, np.uint8)
         if self.position is not None:
@@ -211,17 +218,17 @@ class Output:
             device.clear(buffer)
         return memory
 
-    def end_in(self, target: memoryview | None) -> memoryview | None:
+    def take_result_in(self, target: memoryview | None) -> memoryview | None:
         """The result as bytes, None if it is in its target."""
         if self.result is None:
             return None
-        result: memoryview = self.end(BYTES)
+        result: memoryview = self.take_result(BYTES)
         if target is None:
             return result
         target[:] = result
         return None
 
-    def end(self, form: Form) -> Any:
+    def take_result(self, form: Form) -> Any:
         """The result, which is the caller's from now on."""
         whole, self.result = self.result, None
         assert whole is not None
@@ -232,7 +239,7 @@ class Output:
 
 
 class InPlace:
-    """Where the device works in host memory: inputs are used where the caller has them, outputs where they are made.
+    """For a device that works in host memory: kernels read the caller's inputs and write to pooled buffers.
 
     `picks` are, for each kernel, the places of its arguments among the inputs, the outputs, and `rest`, in this order.
     `fills` as for copies.
@@ -264,6 +271,7 @@ class InPlace:
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
+        """Device memory that it holds between dispatches."""
         pool = (output.pool for output in self._outputs)
         parts = [*(i.owned for i in self._inputs), *(r.owned for r in pool)]
         return (*self._static, *(allocation for part in parts for allocation in part))
@@ -275,21 +283,24 @@ class InPlace:
         form: Form,
         targets: Targets | None = None,
     ) -> list[Any]:
+        """Upload, launch and wait, read back."""
         values = self._prepared(inputs, targets)
         launch(values if len(values) == len(self._used) else [values[place] for place in self._used])
         return self.readback(form, targets)
 
     def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
+        """Make memory what it is at the start: the arguments of each kernel."""
         values = [*self._prepared(inputs, targets), *self._rest]
         return [pick(values) for pick in self._picks]
 
     def constant_args(self) -> tuple[Args, Sequence[int]]:
+        """The arguments that stay, and the places of those that change."""
         values = [*[None] * (len(self._inputs) + len(self._outputs)), *self._rest]
         first = self._places[0]
         return self._picks[0](values), [first.index(place) for place in self._used]
 
     def _prepared(self, inputs: Sequence[Any], targets: Targets | None) -> list[Any]:
-        """Inputs and outputs as they are before the launch."""
+        """The memory of inputs and outputs before the launch."""
         device, in_place = self._device, self._in_place
         values = []
         for wanted in self._inputs:
@@ -298,27 +309,28 @@ class InPlace:
             values.append(wanted.staged(device, given) if memory is None else memory)
         if targets is None:
             for output in self._outputs:
-                values.append(output.begin(device, inputs))
+                values.append(output.prepare(device, inputs))
         else:
             for output, target in zip(self._outputs, targets, strict=True):
-                values.append(output.begin_in(device, inputs, target))
+                values.append(output.prepare_in(device, inputs, target))
         for allocation, byte, size in self._fills:
             device.fill(allocation, byte, size)
         return values
 
     def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
+        """The outputs in the program's order."""
         results: list[Any] = []
         if targets is None:
             for output in self._outputs:
-                results.append(output.end(form))
+                results.append(output.take_result(form))
         else:
             for output, target in zip(self._outputs, targets, strict=True):
-                results.append(output.end_in(target))
+                results.append(output.take_result_in(target))
         return results
 
 
 def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
-    """What takes the values at some places, as a tuple."""
+    """A function that takes the values at some places, as a tuple."""
     if len(places) > 1:
         return itemgetter(*places)
     return lambda values: tuple([values[place] for place in places])
