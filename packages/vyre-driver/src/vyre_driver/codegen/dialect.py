@@ -145,8 +145,10 @@ class CDialect:
         )
 
     def digest(self) -> str:
-        """A text that is the same in every process and another for every other table: texts are part of what is
-        compiled, and `target` holds none of them."""
+        """A text that is the same in every process and another for every other table.
+
+        Source is part of what is compiled, and `target` holds none of the spellings that it is printed with.
+        """
         hasher = blake3(b"vyre dialect")
         for name in self.__slots__:
             value = getattr(self, name)

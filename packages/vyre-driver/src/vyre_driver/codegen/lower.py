@@ -105,10 +105,11 @@ def legalize(
     *,
     watch: Watch[Context] = ignore,
 ) -> Lowered:
-    """`program`, whose `facts` validation gave, for `target`. `arrangement` is how its workgroups are to run (None: as
-    loops where the target wants nothing else).
+    """`program`, whose `facts` validation gave, as kernels for `target`.
 
-    Raises `UnsupportedFeature` if the target lacks something that nothing else can express, such as f64.
+    `arrangement` is how its workgroups are to run (None: as loops where the target wants nothing else). `watch` is
+    called after each pass. Raises `UnsupportedFeature` if the target lacks something that nothing else can express,
+    such as f64.
     """
     wanted = arrangement or Arrangement(target.groups is Groups.LOOPS)
 

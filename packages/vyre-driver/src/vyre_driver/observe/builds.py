@@ -21,7 +21,9 @@ from vyre_foundation.ir.program import Program
 class Exclusive(Protocol):
     """A backend that one caller can have for itself, so that what is counted meanwhile is its own."""
 
-    def session(self) -> AbstractContextManager[object]: ...
+    def session(self) -> AbstractContextManager[object]:
+        """Enter to have the device alone; other threads and processes wait until the context ends."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class BuildManifest:
     cache_hit: bool | None
 
     def to_json(self) -> str:
+        """The manifest as indented JSON, with a field for each attribute."""
         return json.dumps(asdict(self), indent=2)
 
     def short(self) -> str:
@@ -64,6 +67,7 @@ class OwningPipeline(DelegatingPipeline):
         self._backend = backend
 
     def close(self) -> None:
+        """Close the pipeline, and shut down the backend that was opened for it."""
         self.inner.close()
         self._backend.shutdown()
 

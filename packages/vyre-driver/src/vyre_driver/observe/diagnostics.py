@@ -94,8 +94,11 @@ class OpLocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One message. `where` names the place in words or as a path, `location` an op, `source` the line of a program;
-    `fix` says what to do."""
+    """One message.
+
+    `where` names the place in words or as a path, `location` an op, `source` the line of a program; `fix` says what to
+    do.
+    """
 
     severity: Severity
     code: DiagnosticCode

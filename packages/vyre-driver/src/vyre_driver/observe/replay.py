@@ -26,6 +26,7 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
+        """Whether the outputs are equal now, byte by byte."""
         return not self.now
 
 

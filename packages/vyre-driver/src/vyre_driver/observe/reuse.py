@@ -68,27 +68,33 @@ class ReuseWatch(DelegatingBackend, contract=1):
         return self._telemetry
 
     def backend_metric_snapshot(self) -> dict[str, int]:
+        """The metrics of `inner`, and the counts of uploads beside them."""
         return {**self.inner.backend_metric_snapshot(), **asdict(self._telemetry)}
 
     # ── uploads ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
+        """Upload through `inner`, and count the upload."""
         self.inner.upload_resident(resource, data)
         self._uploaded([(resource, data)])
 
     def upload_resident_many(self, uploads: Sequence[tuple[Resource, HostBuffer]]) -> None:
+        """Upload through `inner`, and count each upload."""
         self.inner.upload_resident_many(uploads)
         self._uploaded(uploads)
 
     def upload_resident_at(self, resource: Resource, byte_offset: int, data: HostBuffer) -> None:
+        """Upload a part through `inner`, and count the upload."""
         self.inner.upload_resident_at(resource, byte_offset, data)
         self._uploaded([(resource, data)])
 
     def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, HostBuffer]]) -> None:
+        """Upload several parts through `inner`, and count each upload."""
         self.inner.upload_resident_at_many(uploads)
         self._uploaded([(resource, data) for resource, _, data in uploads])
 
     def free_resident(self, resource: Resource) -> None:
+        """Free through `inner`; the resource counts no longer as freshly uploaded."""
         self.inner.free_resident(resource)
         self._fresh.discard(resource)
 
@@ -97,6 +103,7 @@ class ReuseWatch(DelegatingBackend, contract=1):
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
+        """Dispatch through `inner`, and count what it read of resident memory."""
         result = self.inner.dispatch_resident_timed(program, resources, config)
         self.read(program, resources)
         return result
@@ -104,12 +111,14 @@ class ReuseWatch(DelegatingBackend, contract=1):
     def dispatch_resident_sequence_read_ranges_into(
         self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> None:
+        """Run a sequence through `inner`, and count what each step read."""
         self.inner.dispatch_resident_sequence_read_ranges_into(steps, ranges, targets)
         self._ran(steps)
 
     def dispatch_resident_sequence_read_ranges_timed_into(
         self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> ResidentSequenceTiming:
+        """Run a timed sequence through `inner`, and count what each step read."""
         timing = self.inner.dispatch_resident_sequence_read_ranges_timed_into(steps, ranges, targets)
         self._ran(steps)
         return timing
@@ -122,6 +131,7 @@ class ReuseWatch(DelegatingBackend, contract=1):
         ranges: Sequence[ResidentReadRange],
         targets: Sequence[HostBuffer],
     ) -> None:
+        """Run a repeated sequence through `inner`, and count what each step of each repetition read."""
         self.inner.dispatch_resident_repeated_sequence_read_ranges_into(prefix, repeated, repetitions, ranges, targets)
         self._ran(prefix)
         if repetitions:
@@ -129,12 +139,14 @@ class ReuseWatch(DelegatingBackend, contract=1):
             self._ran(repeated, times=repetitions - 1)
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline | None:
+        """Compile with `inner`; dispatches of the pipeline are counted as well."""
         pipeline = self.inner.compile_native(program, config)
         return None if pipeline is None else _Pipeline(pipeline, program, self)
 
     def compile_native_shared(
         self, program: Program, config: DispatchConfig = DEFAULT_CONFIG
     ) -> CompiledPipeline | None:
+        """Compile with `inner`, through the shared cache; dispatches of the pipeline are counted as well."""
         pipeline = self.inner.compile_native_shared(program, config)
         return None if pipeline is None else _Pipeline(pipeline, program, self)
 

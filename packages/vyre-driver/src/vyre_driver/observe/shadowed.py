@@ -51,30 +51,38 @@ class ShadowedPipeline(DelegatingPipeline):
         )
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        """Dispatch on the primary, and compare its outputs with those of the reference."""
         return self._watch(inputs, config, lambda: self.inner.dispatch(inputs, config), _themselves)
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        """See `dispatch`; arguments and results are arrays by the names of their buffers."""
         return dispatch_named(self.program, arrays, lambda inputs: self.dispatch(inputs, config))
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        """Begin a dispatch on the primary; the comparison is made when its outputs are awaited."""
         judge = self.shadow.begin(self._what, inputs, self.config if config is None else config)
         return ShadowedPending(self.inner.dispatch_async(inputs, config), judge)
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
+        """See `dispatch`; the times are those of the primary alone."""
         return self._watch(inputs, config, lambda: self.inner.dispatch_timed(inputs, config), _outputs_of)
 
     def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
+        """See `dispatch`; the outputs are compared in the buffers of the caller."""
         self._watch(inputs, config, lambda: self.inner.dispatch_into(inputs, config, outputs), lambda _: outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
+        """Dispatch one after the other, each compared on its own."""
         return [self.dispatch(inputs, config) for inputs in batch]
 
     def dispatch_batched_into(
         self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
     ) -> None:
+        """Dispatch one after the other into the buffers of the caller, each compared on its own."""
         CompiledPipeline.dispatch_batched_into(self, batch, config, outputs)
 
     def close(self) -> None:
+        """Close both pipelines, primary and reference."""
         self.inner.close()
         self.reference.close()
 
@@ -97,20 +105,24 @@ class ShadowedBackend(DelegatingBackend, contract=1):
         self.reference, self.shadow = reference, Shadow(policy)
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        """Dispatch on the primary, and compare its outputs with those of the reference."""
         return self._watch(self.inner.dispatch, program, inputs, config)
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        """See `dispatch`; the caller may change the inputs once the call has returned."""
         return self._watch(self.inner.dispatch_borrowed, program, inputs, config)
 
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
+        """See `dispatch_borrowed`; the times are those of the primary alone."""
         run, plain = self.inner.dispatch_borrowed_timed, unwatched(config)
         return self.shadow.watch(self._what(program), inputs, config, lambda: run(program, inputs, plain), _outputs_of)
 
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
     ) -> None:
+        """See `dispatch_borrowed`; the outputs are compared in the buffers of the caller."""
         run, plain = self.inner.dispatch_borrowed_into, unwatched(config)
         self.shadow.watch(
             self._what(program), inputs, config, lambda: run(program, inputs, plain, outputs), lambda _: outputs
@@ -119,21 +131,25 @@ class ShadowedBackend(DelegatingBackend, contract=1):
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
+        """Begin a dispatch on the primary; the comparison is made when its outputs are awaited."""
         judge = self.shadow.begin(self._what(program), inputs, config)
         return ShadowedPending(self.inner.dispatch_async(program, inputs, unwatched(config)), judge)
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
+        """See `dispatch_async`; the caller may change the inputs once the call has returned."""
         judge = self.shadow.begin(self._what(program), inputs, config)
         return ShadowedPending(self.inner.dispatch_borrowed_async(program, inputs, unwatched(config)), judge)
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+        """Compile on both backends: a pipeline whose dispatches are compared."""
         primary = compile(self.inner, program, config)
         reference = compile(self.reference, program, config.replace(timeout=None))
         return ShadowedPipeline(primary, reference, program, config, shadow=self.shadow, version=self.inner.version())
 
     def compile_native_shared(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+        """See `compile_native`."""
         return self.compile_native(program, config)
 
     def backend_metric_snapshot(self) -> dict[str, int]:
@@ -143,6 +159,7 @@ class ShadowedBackend(DelegatingBackend, contract=1):
         return {**self.inner.backend_metric_snapshot(), **own}
 
     def shutdown(self) -> None:
+        """Shut down both backends, primary and reference."""
         self.inner.shutdown()
         self.reference.shutdown()
 
@@ -176,9 +193,14 @@ class ShadowedPending(PendingDispatch):
         self._inner, self._judge = inner, judge
 
     def is_ready(self) -> bool:
+        """Whether the primary has completed; nothing is compared yet."""
         return self._inner.is_ready()
 
     def await_result(self, timeout: float | None = None) -> Outputs:
+        """Wait for the outputs of the primary, and compare them with those of the reference, once.
+
+        Raises `Trapped` if the primary traps; the reference has to trap as well.
+        """
         try:
             outputs = self._inner.await_result(timeout)
         except Trapped as trap:

@@ -48,6 +48,7 @@ class Spent:
 
     @contextmanager
     def __call__(self, call: CallRecord) -> Iterator[None]:
+        """Attribute to `call` what the metrics of the backend gain while it runs."""
         before = self._backend.backend_metric_snapshot()
         try:
             yield

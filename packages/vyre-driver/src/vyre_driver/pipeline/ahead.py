@@ -29,9 +29,12 @@ _NAMES = ("backend", "device", "vendor", "driver", "compiler")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledProgram:
-    """`program` has the workgroup size that is launched. `device` is the profile's identity, with "" for what does not
+    """A program with its compiled code for the queues of one device.
+
+    `program` has the workgroup size that is launched. `device` is the profile's identity, with "" for what does not
     matter to the code. `codes` are artifacts by the names of the device's queues, "" where it has but one. `dialects`
-    are those that the program calls, as they were: what a call is made of is in the code, and not in the program."""
+    are those that the program calls, as they were: what a call is made of is in the code, and not in the program.
+    """
 
     target: str
     device: tuple[str, ...]
@@ -46,6 +49,7 @@ class CompiledProgram:
         return self.device[0]
 
     def to_bytes(self) -> bytes:
+        """The contents of the file: a magic number, the BLAKE3 digest of the rest, and length-prefixed parts."""
         head = {
             "target": self.target,
             "device": self.device,

@@ -16,6 +16,7 @@ class Artifact:
     binary: bytes
 
     def to_bytes(self) -> bytes:
+        """The three parts, each with its length before it as a little-endian u64."""
         parts = (self.executable.to_bytes(), self.source.encode(), self.binary)
         return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
 

@@ -47,4 +47,5 @@ class PipelineCache(Generic[CodeT]):
         return len(self._values)
 
     def snapshot(self) -> PipelineCacheSnapshot:
+        """Hits and misses since the cache was made."""
         return PipelineCacheSnapshot(self._hits, self._misses)

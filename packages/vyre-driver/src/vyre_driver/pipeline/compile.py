@@ -47,27 +47,34 @@ class PassthroughPipeline(CompiledPipeline):
         self._backend, self._program, self._config = backend, program, config
 
     def id(self) -> str:
+        """The backend's id, with ``:passthrough`` behind it."""
         return f"{self._backend.id()}:passthrough"
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        """Dispatch the program on the backend."""
         return self._backend.dispatch(self._program, inputs, pipeline_config(self._config, config))
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        """Dispatch the program on the backend, over arrays by the names of its buffers."""
         return self._backend.dispatch_arrays(self._program, arrays, pipeline_config(self._config, config))
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        """Begin a dispatch of the program on the backend."""
         return self._backend.dispatch_async(self._program, inputs, pipeline_config(self._config, config))
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
+        """Dispatch the program on the backend, which measures it."""
         chosen = pipeline_config(self._config, config)
         return self._backend.dispatch_borrowed_timed(self._program, inputs, chosen)
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        """Dispatch the program over resident memory of the backend."""
         self.dispatch_resident_timed(resources, config)
 
     def dispatch_resident_timed(
         self, resources: Sequence[Resource], config: DispatchConfig | None = None
     ) -> TimedDispatchResult:
+        """Dispatch the program over resident memory of the backend, which measures it."""
         chosen = pipeline_config(self._config, config)
         return self._backend.dispatch_resident_timed(self._program, resources, chosen)
 

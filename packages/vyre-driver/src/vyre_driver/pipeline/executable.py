@@ -20,8 +20,11 @@ from vyre_foundation.wire import decode, encode
 
 @dataclass(frozen=True, slots=True)
 class KernelEntry:
-    """One kernel: its `name` in the module, and its arguments: the bound `buffers`, then the u32 `lengths` of some.
-    `most` is how many workgroups of the dispatch in a row on x one of its own can run."""
+    """One kernel of an executable.
+
+    Its `name` is that in the module. Its arguments are the bound `buffers`, then the u32 `lengths` of some. `most` is
+    how many consecutive workgroups of the dispatch on x one workgroup of the kernel can run.
+    """
 
     name: str
     workgroup_size: Extent
@@ -32,9 +35,11 @@ class KernelEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutableManifest:
-    """`declared`, `inputs` and `outputs` are buffers of the source program by name, in its order. `buffers` are all
-    bound ones of the kernels with their declarations, also those that lowering added. `schedule` counts `entries`.
-    `traps` are the tags of the trap statements in program order.
+    """The buffers, kernels, order and traps of a compiled program.
+
+    `declared`, `inputs` and `outputs` are buffers of the source program by name, in its order. `buffers` are all bound
+    ones of the kernels with their declarations, also those that lowering added. `schedule` refers to `entries` by
+    position. `traps` are the tags of the trap statements in program order.
     """
 
     declared: tuple[str, ...]

@@ -32,6 +32,7 @@ class PipelineDeviceFingerprint:
 
     @classmethod
     def of(cls, profile: DeviceProfile) -> PipelineDeviceFingerprint:
+        """The fingerprint of the device with this profile."""
         return cls(profile.backend, profile.device, profile.vendor, profile.driver_version, profile.compiler)
 
     def digest(self) -> bytes:

@@ -19,8 +19,11 @@ class PipelineCacheMissReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PipelineCacheMissEvidence:
-    """How many entries there are: all, those of the same program, of them those with the same launch policy (workgroup
-    size, error budget), and of those the ones for the same device, driver and compiler."""
+    """Counts of the entries that the store has instead of the one that was looked up.
+
+    Each count is a part of the one before it: all `entries`, those of the same program, of them those with the same
+    launch policy (workgroup size, error budget), and of those the ones for the same device, driver and compiler.
+    """
 
     entries: int
     same_program: int
@@ -29,6 +32,7 @@ class PipelineCacheMissEvidence:
 
     @property
     def reason(self) -> PipelineCacheMissReason:
+        """The first count that is zero says what has changed."""
         match (self.entries, self.same_program, self.same_policy, self.same_device):
             case (0, _, _, _):
                 return PipelineCacheMissReason.EMPTY_CACHE

@@ -1,5 +1,8 @@
-"""What the environment says about compilation: where code is kept between processes, by `VYRE_CACHE`, `VYRE_CACHE_DIR`
-and `VYRE_CACHE_SIZE`, and what a compiler is trusted with, by `VYRE_COMPILE_GUARD` and `VYRE_COMPILE_TIMEOUT`."""
+"""What the environment says about compilation.
+
+`VYRE_CACHE`, `VYRE_CACHE_DIR` and `VYRE_CACHE_SIZE` say where code is cached between processes; `VYRE_COMPILE_GUARD`
+and `VYRE_COMPILE_TIMEOUT` how far a compiler is trusted.
+"""
 
 from __future__ import annotations
 

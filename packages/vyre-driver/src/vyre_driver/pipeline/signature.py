@@ -17,8 +17,10 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True, slots=True)
 class DeviceSignature:
-    """A device (see `DeviceProfile.identity`) and a `question` that was put to it: a text that changes with whatever is
-    asked, and with how."""
+    """A device (see `DeviceProfile.identity`) and a question that was put to it.
+
+    `question` is a text that changes with the subject of the question and with the method.
+    """
 
     device: tuple[str, ...]
     question: str

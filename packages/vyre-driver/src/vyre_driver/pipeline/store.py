@@ -201,8 +201,10 @@ class DiskStore:
         return self._try(drop, 0, writes=True)
 
     def clear(self) -> None:
-        """Delete the file and what is left of damaged ones; OSError where that is not possible. Processes that have the
-        file open go on with a new one."""
+        """Delete the file and what is left of damaged ones; OSError where that is not possible.
+
+        Processes that have the file open go on with a new one.
+        """
         with self._lock:
             self.close()
             self.refusal = ""
@@ -223,8 +225,11 @@ class DiskStore:
             self._try(write, None, writes=True)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again. Uses are written down if there are any that are not the same as
-        those before: writing takes milliseconds, because the disk is waited for, and a short process has few more."""
+        """Close the file; the next use opens it again.
+
+        Uses are written down if there are any that are not the same as those before: writing takes milliseconds,
+        because the disk is waited for, and a short process has few more.
+        """
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
                 if self._is_due:
@@ -253,8 +258,11 @@ class DiskStore:
             return otherwise
 
     def _open(self) -> sqlite3.Connection:
-        """The connection of this process to the file that is there now: another process may have replaced the one that
-        was there, and a connection that a fork has copied belongs to the parent."""
+        """The connection of this process to the file that is there now.
+
+        Another process may have replaced the file that was there, and a connection that a fork has copied belongs to
+        the parent.
+        """
         folder, process = self.settings.folder, os.getpid()
         if self._connection is not None and self._process != process:
             _inherited.append(self._connection)
@@ -423,8 +431,10 @@ _lock = threading.Lock()
 
 
 def shared_store(settings: CacheSettings | None = None) -> DiskStore | None:
-    """The one store of this process for these settings (None: those of the environment); None where it is off, or where
-    there is no folder for it."""
+    """The one store of this process for these settings (None: those of the environment).
+
+    None where the store is off, or where there is no folder for it.
+    """
     if (CacheMode.of() if settings is None else settings.mode) is CacheMode.OFF:
         return None
     try:

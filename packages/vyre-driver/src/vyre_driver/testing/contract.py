@@ -85,12 +85,14 @@ class BackendContract(ABC):
     # ── who it is ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_it_says_who_it_is(self) -> None:
+        """Id, version, contract and operations are stated, and equal for two backends."""
         with self.backend() as backend, self.backend() as other:
             assert backend.id() == other.id() != ""
             assert (backend.contract, bool(backend.version())) == (CONTRACT, True)
             assert backend.supported_ops() == other.supported_ops()
 
     def test_its_profile_is_what_its_queries_answer(self) -> None:
+        """The device profile and the capability queries give the same facts."""
         with self.backend() as backend:
             assert backend.device_profile().backend == backend.id()
             assert list(mismatches(backend)) == []
@@ -109,6 +111,7 @@ class BackendContract(ABC):
             assert false_timing(backend) == ""
 
     def test_a_workgroup_at_its_limit_runs(self) -> None:
+        """A workgroup of the greatest size that the backend states runs."""
         with self.backend() as backend:
             most = min(backend.max_workgroup_size()[0], backend.max_compute_invocations_per_workgroup(), 1024)
             config = DispatchConfig(workgroup_override=(most, 1, 1))
@@ -118,6 +121,7 @@ class BackendContract(ABC):
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_every_way_in_gives_the_same(self) -> None:
+        """Every method that dispatches gives the outputs that NumPy gives."""
         with self.backend() as backend:
             for witness in (doubling(), in_place(), permuted(), doubling(1), doubling(0)):
                 program, given, config = witness.program, witness.given, DispatchConfig()
@@ -133,6 +137,7 @@ class BackendContract(ABC):
                 require(slots, witness)
 
     def test_every_way_through_a_pipeline_gives_the_same(self) -> None:
+        """Every method of a pipeline that dispatches gives the outputs that NumPy gives."""
         with self.backend() as backend:
             for witness in (doubling(), in_place()):
                 given = witness.given
@@ -152,6 +157,7 @@ class BackendContract(ABC):
                 pipeline.close()
 
     def test_a_flush_waits_for_everything_submitted(self) -> None:
+        """Once `flush` has returned every dispatch before it is ready."""
         with self.backend() as backend:
             backend.flush()
             witness, often = in_place(1 << 12), DispatchConfig(fixpoint_iterations=50)
@@ -163,8 +169,10 @@ class BackendContract(ABC):
                 assert bytes(x) == (witness.inputs["x"] + 250).tobytes()
 
     def test_a_timeout_ends_the_dispatch_alone(self) -> None:
-        """Its outputs are lost. The backend, later dispatches, and a pipeline without persistent memory are as
-        before."""
+        """A dispatch that exceeds its timeout has no outputs, and everything else is as before.
+
+        That is the backend, later dispatches, and a pipeline without persistent memory.
+        """
         with self.backend() as backend, compile(backend, doubling().program) as pipeline:
             witness, soon, late = doubling(), DispatchConfig(timeout=1e-9), DispatchConfig(timeout=600.0)
             for dispatch in (partial(backend.dispatch, witness.program), pipeline.dispatch):
@@ -180,6 +188,7 @@ class BackendContract(ABC):
     """Of a stand-in that computes at the call, however long that takes."""
 
     def test_it_can_be_awaited(self) -> None:
+        """A pending dispatch is awaitable in an event loop."""
         with self.backend() as backend:
 
             async def dispatched() -> Outputs:
@@ -188,6 +197,7 @@ class BackendContract(ABC):
             require(asyncio.run(dispatched()), doubling())
 
     def test_times_are_not_negative_and_parts_are_no_longer_than_the_whole(self) -> None:
+        """Times are at least 0, and enqueueing takes no longer than the whole dispatch."""
         with self.backend() as backend:
             timed = backend.dispatch_borrowed_timed(doubling().program, doubling().given)
             for part in (timed.enqueue_ns, timed.wait_ns, timed.device_ns):
@@ -195,6 +205,7 @@ class BackendContract(ABC):
             assert timed.wall_ns >= (timed.enqueue_ns or 0)
 
     def test_slots_that_fit_keep_their_memory(self) -> None:
+        """Outputs are written into slots of the right size; others are replaced."""
         with self.backend() as backend:
             witness = doubling()
             slot, wrong = bytearray(len(witness.expected[0])), bytearray(3)
@@ -205,6 +216,7 @@ class BackendContract(ABC):
             assert wrong == bytearray(3)
 
     def test_inputs_stay_and_outputs_are_the_callers(self) -> None:
+        """Inputs are not changed, and outputs share no memory with inputs or later dispatches."""
         with self.backend() as backend:
             witness = in_place()
             given = witness.given
@@ -218,6 +230,7 @@ class BackendContract(ABC):
             require(backend.dispatch(witness.program, witness.given), witness)
 
     def test_several_threads_at_once(self) -> None:
+        """Dispatches from four threads at once give the right outputs."""
         with self.backend() as backend, compile(backend, in_place().program) as pipeline:
 
             def one(count: int) -> None:
@@ -230,6 +243,7 @@ class BackendContract(ABC):
     # ── what is asked of a dispatch ──────────────────────────────────────────────────────────────────────────────────
 
     def test_geometry_is_the_callers(self) -> None:
+        """The workgroup size and grid of the configuration are used, also an empty grid."""
         with self.backend() as backend:
             witness = doubling(100)
             for size in (1, 4, 64):
@@ -239,6 +253,7 @@ class BackendContract(ABC):
             assert bytes(nothing) == bytes(400)
 
     def test_repeats_run_over_the_same_memory(self) -> None:
+        """Each iteration of one dispatch begins with what the one before left."""
         with self.backend() as backend:
             witness = in_place()
             thrice = DispatchConfig(fixpoint_iterations=3)
@@ -246,6 +261,7 @@ class BackendContract(ABC):
             assert bytes(x) == (witness.inputs["x"] + 15).tobytes()
 
     def test_outputs_stay_within_their_budget(self) -> None:
+        """Outputs of exactly `max_output_bytes` are given, longer ones refused."""
         with self.backend() as backend:
             witness = doubling(100)
             require(backend.dispatch(witness.program, witness.given, DispatchConfig(max_output_bytes=400)), witness)
@@ -297,6 +313,7 @@ class BackendContract(ABC):
             assert backend.backend_metric_snapshot() == before
 
     def test_wrong_calls_raise_and_change_nothing(self) -> None:
+        """Wrong inputs and invalid programs raise typed errors, and later dispatches are right."""
         with self.backend() as backend:
             witness = in_place()
             program, (x, n) = witness.program, witness.given
@@ -310,6 +327,7 @@ class BackendContract(ABC):
             require(backend.dispatch(program, [x, n]), witness)
 
     def test_a_trap_is_raised_and_does_not_stay(self) -> None:
+        """A trap is raised with tag, code and invocation; the next dispatch does not have it."""
         with self.backend() as backend:
             witness = trapping()
             quiet = replace(witness, inputs={"x": witness.inputs["x"][:7]})
@@ -321,6 +339,7 @@ class BackendContract(ABC):
             require(backend.dispatch(quiet.program, quiet.given), quiet)
 
     def test_a_pipeline_keeps_persistent_memory_and_a_dispatch_does_not(self) -> None:
+        """Persistent memory lasts from one dispatch of a pipeline to the next, and is zero in each other dispatch."""
         with self.backend() as backend:
             witness = counting()
             for _ in range(2):
@@ -339,6 +358,7 @@ class BackendContract(ABC):
     # ── memory on the device ─────────────────────────────────────────────────────────────────────────────────────────
 
     def test_resident_memory_holds_what_is_put_there(self) -> None:
+        """Resident memory is zero at first; uploads and downloads reach the bytes that they name."""
         with self.backend() as backend:
             resource = possible(lambda: backend.allocate_resident(16))
             if resource is None:
@@ -392,6 +412,7 @@ class BackendContract(ABC):
                 assert targets == [array[start:stop] for array, (start, stop) in zip(model, ends, strict=True)]
 
     def test_a_program_runs_over_resident_memory(self) -> None:
+        """A program reads and writes resident memory, by way of the backend and of a pipeline."""
         with self.backend() as backend:
             witness = doubling(64)
             x, out = (possible(lambda: backend.allocate_resident(256)) for _ in range(2))
@@ -417,6 +438,7 @@ class BackendContract(ABC):
             assert bytes(target) == (witness.inputs["x"] * 64).tobytes()
 
     def test_device_buffers_are_its_own(self) -> None:
+        """Device buffers carry data and are dispatched over; foreign and freed ones are refused."""
         with self.backend() as backend:
             witness = doubling(64)
             foreign = HostShimBuffer("somebody else", bytes(256))
@@ -434,6 +456,7 @@ class BackendContract(ABC):
     # ── its life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_counts_only_grow(self) -> None:
+        """Metrics and cache counts never decrease."""
         with self.backend() as backend:
             before, hits = backend.backend_metric_snapshot(), backend.pipeline_cache_snapshot()
             require(backend.dispatch(doubling().program, doubling().given), doubling())
@@ -466,6 +489,7 @@ class BackendContract(ABC):
             assert moved == {"bytes_in": 296, "bytes_out": 100, "copies_in": 2, "copies_out": 1}
 
     def test_calls_that_look_alike_are_planned_and_compiled_once(self) -> None:
+        """Dispatches of equal shape and launch configuration are neither planned nor compiled again."""
         with self.backend() as backend:
             first, other = doubling(64), doubling(65)
             plain = DispatchConfig()
@@ -483,6 +507,7 @@ class BackendContract(ABC):
                 assert after[name] == before[name], name
 
     def test_hooks_can_be_called_at_any_time(self) -> None:
+        """`prepare`, `flush`, `try_recover` and a second `shutdown` do no harm."""
         backend = self.make()
         backend.prepare()
         backend.flush()
@@ -500,6 +525,7 @@ def require(outputs: Any, witness: WitnessProgram) -> None:
 
 
 def below(size: int) -> DispatchConfig:
+    """A configuration whose output budget is one byte less than `size`."""
     return DispatchConfig(max_output_bytes=size - 1)
 
 

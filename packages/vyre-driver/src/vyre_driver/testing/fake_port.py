@@ -82,11 +82,14 @@ class FakeRecording:
 
 @dataclass(slots=True)
 class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
-    """See the module. `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for
-    a device without a clock. `concurrent_groups` workgroups run side by side. Without `has_binaries` code stays in its
-    process. `log` holds the names of all calls in order. Where the device `is_lazy`, nothing runs before somebody waits
-    for it, or a test says `work`; `most_in_flight` is how much was enqueued and not done at one time. It `records` if
-    it is told to, and wraps NumPy arrays."""
+    """A device in host memory.
+
+    `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for a device without a
+    clock. `concurrent_groups` workgroups run side by side. Without `has_binaries` code stays in its process. `log`
+    holds the names of all calls in order. Where the device `is_lazy`, nothing runs before a wait, or before a test
+    calls `work`; `most_in_flight` is how much was enqueued and not done at one time. It `records` if it is told to, and
+    wraps NumPy arrays.
+    """
 
     emitter_version: ClassVar[str] = "fake 1"
 
@@ -114,23 +117,28 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     _recording: FakeRecording | None = None
 
     def probe(self) -> DeviceProfile:
+        """The profile that the port was made with."""
         with self._call("probe"):
             return self.profile
 
     def target(self) -> Target:
+        """The target that the port was made with."""
         with self._call("target"):
             return self.spelled
 
     def natives(self) -> Mapping[tuple[str, DType], str]:
+        """The table `own_functions` that the port was made with."""
         return self.own_functions
 
     def emit(self, lowered: Lowered) -> SourceUnit:
+        """The text form of the kernels, and the kernels themselves, which `compile` takes."""
         with self._call("emit"):
             names = tuple(f"entry_{n}" for n, _ in enumerate(lowered.kernels))
             text = "\n".join(f"{name}: {kernel.program}" for name, kernel in zip(names, lowered.kernels, strict=True))
             return FakeUnit(text, names, "fake", lowered=lowered)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> FakeModule:
+        """The kernels by entry point, each validated as legalized."""
         with self._call("compile"):
             assert 0 <= queue < max(1, len(self.profile.queues))
             assert isinstance(unit, FakeUnit)
@@ -140,6 +148,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return FakeModule(entries, queue)
 
     def binary(self, module: FakeModule) -> bytes | None:
+        """The kernels as JSON, in the wire form."""
         with self._call("binary"):
             if not self.has_binaries:
                 return None
@@ -150,6 +159,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return json.dumps([module.queue, kernels]).encode()
 
     def load(self, binary: bytes, queue: int = 0) -> FakeModule:
+        """The kernels of a `binary`; asserts that it was made for this queue."""
         with self._call("load"):
             of_queue, kernels = json.loads(binary)
             assert of_queue == queue, "code of another queue"
@@ -160,6 +170,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return FakeModule(entries, queue)
 
     def allocate(self, size: int) -> FakeMemory:
+        """Memory whose bytes are all 0xA5, so that a missing fill shows."""
         with self._call("allocate"):
             assert size >= 1
             memory = FakeMemory(bytearray(b"\xa5" * size))
@@ -167,6 +178,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return memory
 
     def fill(self, memory: FakeMemory, byte: int, size: int) -> None:
+        """Enqueue a fill; asserts that the memory is live and long enough."""
         with self._call("fill"):
             self._require_range(memory, 0, size)
 
@@ -176,6 +188,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             self._enqueue(fill)
 
     def copy_in(self, memory: FakeMemory, data: memoryview, offset: int = 0) -> None:
+        """Enqueue a copy of the bytes as they are now; asserts their format and the range."""
         with self._call("copy_in"):
             self._require_range(memory, offset, data.nbytes)
             assert data.format == "B"
@@ -188,6 +201,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             self._enqueue(copy)
 
     def copy_out(self, memory: FakeMemory, into: memoryview, offset: int = 0) -> None:
+        """Do the work enqueued so far, then copy; asserts format and range."""
         with self._call("copy_out"):
             self._require_range(memory, offset, into.nbytes)
             assert into.format == "B"
@@ -196,12 +210,14 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             into[:] = memory.contents[offset : offset + into.nbytes]
 
     def wrap(self, foreign: object) -> FakeMemory | None:
+        """The memory of a contiguous, writable NumPy array; None for everything else."""
         with self._call("wrap"):
             if not isinstance(foreign, np.ndarray) or not foreign.flags.carray:
                 return None
             return FakeMemory(foreign.reshape(-1).view(np.uint8).data, is_foreign=True)
 
     def free(self, memory: FakeMemory) -> None:
+        """Give memory back; asserts that it is live and the port's own."""
         with self._call("free"):
             assert memory.is_live
             assert not memory.is_foreign
@@ -219,6 +235,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         timed: bool = False,
         longest: float = math.inf,
     ) -> FakeEvent:
+        """Enqueue a run of the evaluator; asserts the arguments and geometry."""
         with self._call("launch"):
             assert min(grid) >= 1
             lowered, facts = module.kernels[kernel]
@@ -230,16 +247,19 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return FakeEvent(timed, self._enqueued)
 
     def submit(self, event: FakeEvent) -> None:
+        """Asserts that `event` is the last launch."""
         with self._call("submit"):
             assert event.number == self._enqueued, "something is behind it"
 
     def side_by_side(self, module: FakeModule, kernel: str, workgroup_size: Extent) -> int:
+        """The `concurrent_groups` that the port was made with; asserts that the target has grid barriers."""
         with self._call("side_by_side"):
             assert self.spelled.grid_barrier
             assert workgroup_size == module.kernels[kernel][0].program.workgroup_size
             return self.concurrent_groups
 
     def record(self, enqueue: Callable[[], None]) -> FakeRecording:
+        """Collect what `enqueue` enqueues, without doing it; asserts that the port records."""
         with self._call("record"):
             assert self.records
             assert self._recording is None
@@ -252,6 +272,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         return recording
 
     def replay(self, recording: FakeRecording) -> FakeEvent:
+        """Enqueue the work of a recording; asserts that it was not given back."""
         with self._call("replay"):
             assert recording.is_live, "a forgotten recording was replayed"
             for work in recording.work:
@@ -259,12 +280,14 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return FakeEvent(timed=False, number=self._enqueued)
 
     def forget(self, recording: FakeRecording) -> None:
+        """Give a recording back; asserts that it was not given back before."""
         with self._call("forget"):
             assert recording.is_live
             recording.is_live = False
             self.recordings.remove(recording)
 
     def wait(self, event: FakeEvent, timeout: float | None = None) -> bool:
+        """Do the work up to the launch; false where the device `hangs`."""
         with self._call("wait"):
             assert timeout is not None or not self.hangs, "the engine would wait for ever"
             if not self.hangs:
@@ -272,6 +295,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return not self.hangs
 
     def finish(self, timeout: float | None = None) -> bool:
+        """Do all work; false where the device `hangs`."""
         with self._call("finish"):
             assert timeout is not None or not self.hangs, "the engine would wait for ever"
             if not self.hangs:
@@ -279,15 +303,18 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return not self.hangs
 
     def query(self, event: FakeEvent) -> bool:
+        """Whether the launch was done."""
         with self._call("query"):
             return not self.hangs and event.number <= self._enqueued - len(self._queue)
 
     def elapsed(self, event: FakeEvent) -> int | None:
+        """The `elapsed_ns` that the port was made with; asserts that the launch was timed."""
         with self._call("elapsed"):
             assert event.timed
             return self.elapsed_ns
 
     def close(self) -> None:
+        """Do all work, unless the device `hangs`; may be called twice."""
         with self._call("close"):
             if not self.hangs:
                 self._work_until(self._enqueued)

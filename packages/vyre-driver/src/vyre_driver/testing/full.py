@@ -214,13 +214,16 @@ class LatePending(PendingDispatch):
         self._outputs, self._asked = outputs, 0
 
     def end(self) -> None:
+        """Complete the dispatch, as a flush of its backend does."""
         self._asked = 2
 
     def is_ready(self) -> bool:
+        """False when asked for the first time, true from then on."""
         self._asked += 1
         return self._asked > 1
 
     def await_result(self, timeout: float | None = None) -> Outputs:
+        """The outputs, at once; `timeout` has no effect."""
         return self._outputs
 
 

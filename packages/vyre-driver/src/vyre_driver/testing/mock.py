@@ -16,8 +16,10 @@ class MockBackend(VyreBackend, contract=1):
         self._evaluate, self._id = evaluate, id
 
     def id(self) -> str:
+        """The id that the backend was made with."""
         return self._id
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        """Evaluate the program over host memory; demands of the configuration are refused."""
         refuse_demands(config, self)
         return dispatch_on_host(program, borrowed_input_slices(inputs), config, self._evaluate)

@@ -46,7 +46,7 @@ class WitnessProgram:
 
 
 def doubling(count: int = 1000) -> WitnessProgram:
-    """out = 2 x"""
+    """The program ``out = 2 x`` over `count` elements of u32."""
     with program("doubling", workgroup_size=64) as p:
         x = p.read("x", u32)
         out = p.write("out", u32, like=x)

@@ -18,8 +18,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class TunedVariant:
-    """A variant and what became of it: what is `wrong` with it ("" if it is exact), picoseconds for one application of
-    one lane where it was timed, and whether programs are printed with it."""
+    """A variant and what became of it.
+
+    `wrong` says what is wrong with it ("" if it is exact); `picoseconds` is the time of one application of one lane,
+    where it was measured; `is_chosen` says whether programs are printed with it.
+    """
 
     variant: Variant
     wrong: str = ""

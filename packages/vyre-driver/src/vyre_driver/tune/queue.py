@@ -37,7 +37,8 @@ MOVED = 1.2
 class Rate:
     """What one worker of a device takes for a unit of estimated work, learned from what was measured.
 
-    `keep` is told of it when it has moved."""
+    `keep` is told of it when it has moved.
+    """
 
     ns_per_unit: float = NS_PER_UNIT
     keep: Callable[[float], None] = lambda ns_per_unit: None

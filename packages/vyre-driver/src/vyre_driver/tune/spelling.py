@@ -66,8 +66,10 @@ def timing_unit(dialect: CDialect, variants: Iterable[Variant]) -> TimingUnit:
 
 
 def fastest(times: Mapping[Variant, float]) -> dict[tuple[str, DType], Variant]:
-    """For each op and type the variant to take. The first of a row is the table's own choice, and stays unless another
-    is faster by `MARGIN`."""
+    """For each op and type the variant to take.
+
+    The first of a row is the table's own choice, and stays unless another is faster by `MARGIN`.
+    """
     chosen: dict[tuple[str, DType], Variant] = {}
     for row in dict.fromkeys((v.op, v.operand) for v in times):
         own, *others = [v for v in times if (v.op, v.operand) == row]

@@ -30,8 +30,11 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def __call__(self, name: str) -> str:
-        """The beginning of `name` with other characters as underscores, and an underscore or number behind it where it
-        is taken, or may mean something to a compiler."""
+        """An identifier for `name`, which no other name gets.
+
+        It is the beginning of `name` with other characters as underscores, and an underscore or number behind it where
+        it is taken, or may mean something to a compiler.
+        """
         word = _OTHER.sub("_", name).lstrip("_")[:LONGEST] or "x"
         if word[0].isdigit():
             word = f"x{word}"
@@ -39,7 +42,7 @@ class Names:
         return self._take(word) if is_free else self._first_free(word, f"{word}_")
 
     def temporary(self) -> str:
-        """A name for a value that the program has no name for: t0, t1 …"""
+        """A name for a value that the program has no name for: t0, t1, and so on."""
         return self._first_free("t", "t0")
 
     def inner(self) -> Names:

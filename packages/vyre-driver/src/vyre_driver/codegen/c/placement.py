@@ -30,8 +30,11 @@ class Life(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`uses` counts parents and statements, `lives` says how long a value lasts. `early` lists, for a statement by its
-    number in program order, what is computed before it although only nested statements use it."""
+    """Where shared expressions are computed.
+
+    `uses` counts parents and statements, `lives` says how long a value lasts. `early` lists, for a statement by its
+    number in program order, what is computed before it although only nested statements use it.
+    """
 
     uses: dict[Expr, int]
     lives: dict[Expr, Life]

@@ -53,6 +53,7 @@ class Lines:
         self._indent = ""
 
     def add(self, line: str) -> None:
+        """Append a line at the current indentation; an empty one stays empty."""
         self.lines.append(self._indent + line if line else "")
         self.places.append(self.place)
 
@@ -62,6 +63,7 @@ class Lines:
         self._indent += "    "
 
     def close(self, line: str = "}") -> None:
+        """End a block: indent less by one level, and append `line`."""
         self._indent = self._indent[:-4]
         self.add(line)
 

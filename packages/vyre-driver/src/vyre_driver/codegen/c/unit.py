@@ -178,9 +178,12 @@ def _nans(program: Program) -> list[Literal]:
 
 
 def _hidden(nan: Literal, dialect: CDialect, lines: Lines, names: Names) -> str:
-    """The name of a NaN whose bits the compiler does not know. As a constant it is loaded under a mask, which was
-    several times slower where no invocation has a NaN. Inferred from that, not observed: such a load never brings its
-    page into memory, so that the core handles each one as an exception."""
+    """The name of a NaN whose bits the compiler does not know.
+
+    As a constant it is loaded under a mask, which was several times slower where no invocation has a NaN. Inferred from
+    that, not observed: such a load never brings its page into memory, so that the core handles each one as an
+    exception.
+    """
     unsigned = nan.dtype.unsigned
     bits, name = names("nan_bits"), names("canonical_nan")
     lines.add(f"{dialect.types[unsigned]} {bits} = {spell(dialect, Literal(unsigned, nan.bits))};")

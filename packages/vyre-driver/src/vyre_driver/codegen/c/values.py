@@ -108,6 +108,7 @@ class Values:
         return self._bound(root, printed)
 
     def element(self, buffer: str, index: Expr) -> str:
+        """An element of `buffer` as text, to be read or assigned."""
         return f"{self._arrays[buffer]}[{self._index(index, self._walk(index)).text}]"
 
     def _walk(self, root: Expr) -> CExpression:
