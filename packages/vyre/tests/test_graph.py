@@ -68,7 +68,8 @@ def test_a_loop_with_a_flag() -> None:
     for start in (3, 5, 3):
         before = run.backend.backend_metric_snapshot()
         assert run.run(left=np.array([start], np.uint32))["left"] == [0]
-        assert costs(run.backend, before)["launches"] == start
+        spent = costs(run.backend, before)
+    assert (spent["launches"], spent["waits"]) == (7, 2)  # the word of the loop, and 1 + 2 iterations of two launches
 
 
 def test_types_of_outputs() -> None:

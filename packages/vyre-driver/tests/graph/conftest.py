@@ -21,7 +21,11 @@ def evaluate(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
     name = plan.program.name
     types = {buffer.name: buffer.dtype.numpy for buffer in plan.program.buffers}
     arrays: dict[str, Any] = {key: np.frombuffer(view, types[key]) for key, view in memory.items()}
-    if name.startswith("copy"):
+    if name.startswith("clear_unless"):
+        arrays["go"][0] &= arrays["flag"][arrays["at"][0]] != 0
+    elif "go" in arrays and not arrays["go"][0]:
+        return
+    elif name.startswith("copy"):
         source, at = arrays.get("source", arrays["target"]), arrays.get("at", [0, 0, arrays["target"].size])
         arrays["target"][at[1] : at[1] + at[2]] = source[at[0] : at[0] + at[2]]
     elif name.startswith("fill"):

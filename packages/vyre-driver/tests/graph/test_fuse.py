@@ -7,6 +7,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.graph.flatten import flatten
 from vyre_driver.graph.fuse import fuse
+from vyre_driver.graph.guard import guarded
 from vyre_driver.graph.nodes import DispatchNode, Graph, walk
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.testing.graphs import programs
@@ -153,3 +154,48 @@ def unaligned(kind: str) -> Program:
             case "atomic":
                 out.atomic_add(0, x[i])
     return p.build()
+
+
+# ── guards ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_guarded_program() -> None:
+    program_ = guarded(programs()["split"])
+    assert program_ is not None
+    assert (
+        print_program(program_)
+        == """\
+program split workgroup(64, 1, 1) {
+  read x: u32[] @0;
+  read_write low: u32[len(x)] @1;
+  read_write high: u32[len(x)] @2;
+  read go: u32[1] @3;
+
+  if go[0] != 0 {
+    low[global_id.x] = x[global_id.x] & 65535;
+    if global_id.x % 2 == 0 {
+      high[global_id.x] = x[global_id.x] >> 16;
+    }
+  }
+}
+"""
+    )
+
+
+@pytest.mark.parametrize("kind", ["barrier", "atomic", "trap", "return"])
+def test_what_may_be_within_a_condition_of_the_whole_launch_is_guarded(kind: str) -> None:
+    assert guarded(unaligned(kind)) is not None
+
+
+def test_what_may_not_is_not() -> None:
+    with program("indirect", workgroup_size=1) as p:
+        grid, out = p.read("grid", u32, 3), p.write("out", u32, 1)
+        p.indirect_dispatch(grid)
+        out[0] = 1
+    assert guarded(p.build()) is None
+    with program("waits", workgroup_size=1) as p:
+        out = p.read_write("out", u32, 4)
+        out[0] = 1
+        p.grid_barrier()
+        out[1] = out[0]
+    assert guarded(p.build()) is None

@@ -22,6 +22,7 @@ from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_driver.testing.mock import MockBackend
+from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
 from .conftest import ArrayBackend, evaluate
@@ -58,7 +59,7 @@ def test_a_hundred_dependent_steps_are_two_calls(backend: ArrayBackend) -> None:
     assert backend.log.count("dispatch") == 100
 
 
-def test_a_loop_with_a_flag_is_one_call_for_an_iteration(backend: ArrayBackend) -> None:
+def test_a_loop_with_a_flag_is_run_in_batches(backend: ArrayBackend) -> None:
     g = GraphRecorder("loop")
     left = g.input("left", u32, 1)
     with g.repeat(1000, until_zero=left):
@@ -66,8 +67,36 @@ def test_a_loop_with_a_flag_is_one_call_for_an_iteration(backend: ArrayBackend) 
     g.output("left", left)
     run = compile_graph(g.build(), backend)
     backend.log.clear()
+    assert run.run(left=np.array([5], np.uint32))["left"] == [0]
+    assert backend.log.count("sequence") == 3  # 1, 2 and 4 iterations
+    assert run.loops["repeat"].is_batched
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 8])
+def test_a_batch_does_not_pass_the_limit(limit: int, backend: ArrayBackend) -> None:
+    g = GraphRecorder("loop")
+    left = g.input("left", u32, 1)
+    with g.repeat(limit, until_zero=left):
+        g.dispatch(DOWN, left=left)
+    g.output("left", left)
+    assert compile_graph(g.build(), backend).run(left=np.array([100], np.uint32))["left"] == [100 - limit]
+
+
+def test_a_loop_that_cannot_be_guarded_is_looked_at_after_each_iteration(backend: ArrayBackend) -> None:
+    with program("mark", workgroup_size=1) as p:
+        grid, left = p.read("grid", u32, 3), p.read_write("left", u32, 1)
+        p.indirect_dispatch(grid)
+        left[0] = left[0] - 1
+    g = GraphRecorder("loop")
+    left = g.input("left", u32, 1)
+    with g.repeat(10, until_zero=left):
+        g.dispatch(p.build(), left=left, grid=np.array([1, 1, 1], np.uint32))
+    g.output("left", left)
+    run = compile_graph(g.build(), backend)
+    backend.log.clear()
     assert run.run(left=np.array([3], np.uint32))["left"] == [0]
-    assert backend.log.count("dispatch") == 3
+    assert backend.log.count("sequence") == 3
+    assert run.loops["repeat"].reason == "an iteration has a part that cannot be launched without effect"
 
 
 def test_a_loop_without_a_flag_is_a_part_of_the_call(backend: ArrayBackend) -> None:

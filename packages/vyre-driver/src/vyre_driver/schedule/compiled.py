@@ -21,9 +21,10 @@ from vyre_driver.graph.fuse import fuse
 from vyre_driver.graph.nodes import BufferKind, DispatchNode, Graph, GraphBuffer, walk
 from vyre_driver.graph.ranges import declaration, plan_dispatch, written_buffers
 from vyre_driver.plan.admission import admit, validate_program_for_backend
+from vyre_driver.policy.loop import MOST_ITERATIONS, LoopVerdict
 from vyre_driver.schedule.memory import MemoryPlan, plan_memory
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
-from vyre_driver.schedule.steps import DispatchCall, ExecutableCall, HostLoop, SequenceCall, StepBuilder
+from vyre_driver.schedule.steps import BatchedLoop, DispatchCall, ExecutableCall, HostLoop, SequenceCall, StepBuilder
 from vyre_driver.schedule.whole import whole_buffers
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class GraphExecutor(Protocol):
     """Why this one was chosen."""
     dispatches: tuple[str, ...]
     """What `CompiledGraph.dispatches` says."""
+    loops: Mapping[str, LoopVerdict]
+    """What `CompiledGraph.loops` says."""
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """Run the graph once: the outputs by name."""
@@ -86,6 +89,11 @@ class CompiledGraph:
     def dispatches(self) -> tuple[str, ...]:
         """The dispatches that a launch runs, by the names of their nodes, with "+" between those that are fused."""
         return self._executor.dispatches
+
+    @property
+    def loops(self) -> Mapping[str, LoopVerdict]:
+        """For each loop with a flag, whether it is enqueued in batches and why; known after the first launch."""
+        return self._executor.loops
 
     def launch(self, inputs: Mapping[str, object] | None = None, /, **arrays: object) -> PendingGraph:
         """Begin a launch; the call does not wait for the device.
@@ -225,6 +233,7 @@ class HostExecutor:
     def __init__(self, graph: Graph, backend: VyreBackend, reason: str) -> None:
         self._graph, self._backend, self.reason = graph, backend, reason
         self.dispatches = _dispatches(flatten(graph).graph)
+        self.loops: Mapping[str, LoopVerdict] = {}
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """See `GraphExecutor.run`; there are no handles."""
@@ -253,6 +262,8 @@ class QueueExecutor:
         self.reason = "the backend keeps memory on its device"
         self.dispatches = _dispatches(flat.graph)
         self._words: dict[bytes, Resource] = {}
+        self._go: Resource | None = None
+        self.loops: Mapping[str, LoopVerdict] = {}
         self._bound: OrderedDict[tuple[Resource, ...], tuple[ExecutableCall, ...]] = OrderedDict()
         _require_memory(graph, self.memory, sum(map(len, flat.constants.values())), backend)
         self._resources = self._allocated()
@@ -281,7 +292,8 @@ class QueueExecutor:
     def close(self) -> None:
         """See `GraphExecutor.close`."""
         self._bound.clear()
-        for resource in (*self._words.values(), *self._resources.values()):
+        go = () if self._go is None else (self._go,)
+        for resource in (*go, *self._words.values(), *self._resources.values()):
             resource.end()
 
     # ── how it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -296,10 +308,23 @@ class QueueExecutor:
                         self._backend.dispatch_resident_timed(node.program, resources, node.config)
                     except BackendError as error:
                         raise failed_at(error, node.name, node) from None
+                case BatchedLoop():
+                    self._batches(call)
                 case HostLoop(node, flag, body):
                     for _ in range(node.limit):
                         if self._iterate(body, flag):
                             break
+
+    def _batches(self, loop: BatchedLoop) -> None:
+        """Batches of 1, 2, 4 … iterations, until one leaves 0 in the word of the loop."""
+        part, word = ResidentReadRange(resource=loop.go, byte_offset=0, byte_len=4), np.empty(4, np.uint8)
+        once, done, size = loop.once, 0, 1
+        while done < loop.node.limit:
+            times = min(size, loop.node.limit - done)
+            self._sequence(SequenceCall(once, loop.iteration, times), [part], [word])
+            once, done, size = (), done + times, min(2 * size, MOST_ITERATIONS)
+            if not word.any():
+                break
 
     def _iterate(self, body: Sequence[ExecutableCall], flag: tuple[Resource, int, int] | None) -> bool:
         """One iteration of a loop, and whether its flag is 0 then."""
@@ -350,13 +375,20 @@ class QueueExecutor:
             self._backend.upload_resident(found, contents)
         return found
 
+    def _loop_word(self) -> Resource:
+        """The word that loops in batches share: none of them is within another."""
+        if self._go is None:
+            self._go = self._backend.allocate_resident(4)
+        return self._go
+
     def _calls(self, handles: Mapping[str, Resource]) -> tuple[ExecutableCall, ...]:
         """The calls over these handles, made at the first launch with them."""
         key = tuple(handles.values())
         calls = self._bound.get(key)
         if calls is None:
-            builder = StepBuilder(self._graph, {**self._resources, **handles}, self._words_of)
+            builder = StepBuilder(self._graph, {**self._resources, **handles}, self._words_of, self._loop_word)
             calls = self._bound[key] = builder.calls(self._graph.nodes)
+            self.loops = builder.verdicts
         self._bound.move_to_end(key)
         while len(self._bound) > MAX_BOUND:
             self._bound.popitem(last=False)

@@ -65,6 +65,17 @@ def fill_range(size: int) -> Program:
     return p.build()
 
 
+@cache
+def clear_unless(size: int) -> Program:
+    """Set the word of a loop to 0 if the element ``flag[at[0]]`` of so many bytes is 0."""
+    with program(f"clear_unless_{WORDS[size]}", workgroup_size=1) as p:
+        flag, at = p.read("flag", WORDS[size]), p.uniform("at", u32, 1)
+        go = p.read_write("go", u32, 1)
+        with p.if_((p.global_id(0) == 0) & (flag[at[0]] == 0)):
+            go[0] = 0
+    return p.build()
+
+
 def grid_of(count: int) -> Extent:
     """The grid of a move of so many elements."""
     return (-(-count // WORKGROUP), 1, 1)

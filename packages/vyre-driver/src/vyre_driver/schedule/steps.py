@@ -6,14 +6,21 @@ kept, so a backend that prepares sequences finds them again at the next launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import TypeAlias
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import ResidentDispatchStep, Resource
+from vyre_driver.graph.guard import guarded
 from vyre_driver.graph.nodes import BufferRange, CopyNode, DispatchNode, FillNode, Graph, Node, RepeatNode
+from vyre_driver.graph.ranges import plan_dispatch
+from vyre_driver.plan.coverage import written_everywhere
+from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_driver.policy.loop import LoopVerdict, choose_batches
 from vyre_driver.schedule import moves
+from vyre_foundation.ir.buffer import Access, Buffer
 from vyre_foundation.ir.program import Program
 
 
@@ -58,7 +65,21 @@ class HostLoop:
     body: tuple[ExecutableCall, ...]
 
 
-ExecutableCall: TypeAlias = SequenceCall | DispatchCall | HostLoop
+@dataclass(frozen=True, slots=True)
+class BatchedLoop:
+    """A loop whose iterations are enqueued in batches of 1, 2, 4 … before the word `go` is read.
+
+    The steps of an iteration do nothing once `go` is 0; the last of them makes it so. `once` comes before the first
+    iteration.
+    """
+
+    node: RepeatNode
+    once: tuple[NodeStep, ...]
+    iteration: tuple[NodeStep, ...]
+    go: Resource
+
+
+ExecutableCall: TypeAlias = SequenceCall | DispatchCall | HostLoop | BatchedLoop
 
 WordsOf = Callable[[bytes], Resource]
 """Finds or makes the resident memory with these contents."""
@@ -67,8 +88,12 @@ WordsOf = Callable[[bytes], Resource]
 class StepBuilder:
     """Makes the calls of one graph over the resources of its buffers."""
 
-    def __init__(self, graph: Graph, resources: Mapping[str, Resource], words_of: WordsOf) -> None:
-        self._graph, self._resources, self._words_of = graph, resources, words_of
+    def __init__(
+        self, graph: Graph, resources: Mapping[str, Resource], words_of: WordsOf, go: Callable[[], Resource]
+    ) -> None:
+        self._graph, self._resources, self._words_of, self._go = graph, resources, words_of, go
+        self.verdicts: dict[str, LoopVerdict] = {}
+        """What was decided for each loop with a flag, by the name of its node."""
 
     def calls(self, nodes: Sequence[Node]) -> tuple[ExecutableCall, ...]:
         """The calls of one body, as few as possible."""
@@ -90,6 +115,9 @@ class StepBuilder:
                             once.clear()
                         case () if node.until_zero is None:
                             pass
+                        case (SequenceCall(steps, (), 0),) if self._is_batched(node, steps):
+                            found.append(self._batched(node, once, steps))
+                            once.clear()
                         case _:
                             flush()
                             found.append(HostLoop(node, self._flag(node.until_zero), inner))
@@ -110,10 +138,51 @@ class StepBuilder:
         flush()
         return tuple(found)
 
+    # ── loops in batches ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_batched(self, node: RepeatNode, steps: Sequence[NodeStep]) -> bool:
+        is_guarded = all(guarded(step.step.program) is not None for step in steps)
+        groups = sum(prod(self._plan(step).grid) for step in steps) if is_guarded else None
+        verdict = self.verdicts[node.name] = choose_batches(groups)
+        return verdict.is_batched
+
+    def _batched(self, node: RepeatNode, once: Sequence[NodeStep], steps: Sequence[NodeStep]) -> BatchedLoop:
+        """The loop whose body is these steps."""
+        go, flag = self._go(), node.until_zero
+        assert flag is not None
+        start = self._step(moves.fill_range(4), (self._words(1), self._words(0, 1), go), 1)
+        iteration: list[NodeStep] = []
+        for step in steps:
+            if isinstance(step.node, DispatchNode):
+                zeros = [NodeStep(zero, step.node) for zero in self._zeros(step)]
+                iteration += [_guarded_step(zero, go) for zero in zeros]
+            iteration.append(_guarded_step(step, go))
+        size = self._graph.buffer(flag.buffer).dtype.size
+        clear = (self._resources[flag.buffer], self._words(flag.start), go)
+        iteration.append(NodeStep(self._step(moves.clear_unless(size), clear, 1), node))
+        return BatchedLoop(node, (*once, NodeStep(start, node)), tuple(iteration), go)
+
+    def _zeros(self, step: NodeStep) -> Iterator[ResidentDispatchStep]:
+        """Steps that make outputs begin as zeros where the guarded program would not."""
+        assert isinstance(step.node, DispatchNode)
+        everywhere = written_everywhere(self._plan(step))
+        for buffer in step.node.program.outputs:
+            if buffer.access is Access.WRITE and buffer.name not in everywhere:
+                yield self._fill(bytes(buffer.dtype.size), dict(step.node.ranges)[buffer.name])
+
+    def _plan(self, step: NodeStep) -> LaunchPlan:
+        program, resources = step.step.program, step.step.resources
+        config = DispatchConfig(grid_override=step.step.grid_override)
+        if isinstance(step.node, DispatchNode):
+            return plan_dispatch(program, dict(step.node.ranges), config)
+        sizes = {b.name: r.byte_len for b, r in zip(visible_buffers(program), resources, strict=True)}
+        return plan_launch(program, [sizes[buffer.name] for buffer in program.inputs], config)
+
+    # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
     def _bound(self, node: DispatchNode) -> tuple[Resource, ...]:
         ranges = dict(node.ranges)
-        visible = [buffer.name for buffer in node.program.buffers if buffer.memory.is_host_visible]
-        return tuple([self._resources[ranges[name].buffer] for name in visible])
+        return tuple([self._resources[ranges[buffer.name].buffer] for buffer in visible_buffers(node.program)])
 
     def _copy(self, source: BufferRange, target: BufferRange) -> ResidentDispatchStep:
         size = self._graph.buffer(source.buffer).dtype.size
@@ -141,6 +210,18 @@ class StepBuilder:
             return None
         size = self._graph.buffer(part.buffer).dtype.size
         return self._resources[part.buffer], part.start * size, size
+
+
+def visible_buffers(program: Program) -> tuple[Buffer, ...]:
+    """The inputs and outputs of a program in binding order; what is both comes once."""
+    return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
+
+
+def _guarded_step(step: NodeStep, go: Resource) -> NodeStep:
+    program = guarded(step.step.program)
+    assert program is not None
+    changed = replace(step.step, program=program, resources=(*step.step.resources, go))
+    return NodeStep(changed, step.node)
 
 
 def _options(config: DispatchConfig) -> DispatchConfig:
