@@ -1,4 +1,4 @@
-"""The files of the engine that a warm dispatch enters, in order.
+"""The files of the engine that a dispatch enters, in order.
 
 A call enters a file if its caller is in another one; a return enters nothing. Entries into one file that follow each
 other count once, as those of a loop over outputs.
@@ -55,19 +55,19 @@ def counting() -> Program:
     return p.build()
 
 
-def doubling() -> Program:
+def scaling(factor: int = 2) -> Program:
     """One input, and one output that is written everywhere."""
-    with program("doubling", 4) as p:
+    with program("scaling", 4) as p:
         a = p.read("a", u32)
         out = p.write("out", u32, like=a)
         i = p.global_id(0)
-        out[i] = a[i] * 2
+        out[i] = a[i] * factor
     return p.build()
 
 
 def compute(x: Mapping[str, Any]) -> None:
-    """Either of the two programs."""
-    x["out"][:] = x["a"] + (1 if "rest" in x else x["a"])
+    """Something for every program: only the way there counts."""
+    x["out"][:] = x["a"]
 
 
 @pytest.fixture(params=[FakePort, SharingPort], ids=["copies", "in place"])
@@ -78,8 +78,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[EngineBackend]:
 
 
 def entries(call: Callable[[], object]) -> list[tuple[str, str]]:
-    """The entries of a call that is made a second time, each with the file that the caller is in, or ""."""
-    call()
+    """The entries of a call, each with the file that the caller is in, or ""."""
     found: list[tuple[str, str]] = []
 
     def file(frame: FrameType | None) -> str:
@@ -100,12 +99,20 @@ def entries(call: Callable[[], object]) -> list[tuple[str, str]]:
 
 
 def path(call: Callable[[], object]) -> list[str]:
-    """The files that are entered, in order."""
+    """The files that the second of two calls enters, in order."""
+    call()
     return [file for file, _ in groupby(entered for _, entered in entries(call))]
 
 
 def test_every_file_has_its_place() -> None:
     assert sorted(ORDER) == sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "__init__")
+
+
+def backwards(call: Callable[[], object]) -> set[tuple[str, str]]:
+    """The calls from a file to another one that comes before it in `ORDER`."""
+    return {
+        (caller, entered) for caller, entered in entries(call) if caller and ORDER.index(caller) > ORDER.index(entered)
+    }
 
 
 FROM_HOST = ["backend", "dispatcher", "session", "launch_cache", "launch", "transfer", "buffer_pool", "port"]
@@ -115,7 +122,7 @@ RESIDENT = ["backend", "dispatcher", "session", "launch_cache", "launch", "port"
 
 def test_a_dispatch_enters_each_file_once(backend: EngineBackend) -> None:
     """Where bytes are copied, it enters `transfer` for the upload and for the readback."""
-    source, pipeline = doubling(), backend.compile_native(doubling())
+    source, pipeline = scaling(), backend.compile_native(scaling())
     calls: list[Callable[[], object]] = [
         lambda: backend.dispatch_arrays(source, {"a": DATA}),
         lambda: pipeline.dispatch_arrays({"a": DATA}),
@@ -129,13 +136,13 @@ def test_a_dispatch_enters_each_file_once(backend: EngineBackend) -> None:
 
 
 def test_a_dispatch_over_resident_memory_enters_each_file_once(backend: EngineBackend) -> None:
-    pipeline = backend.compile_native(doubling())
+    pipeline = backend.compile_native(scaling())
     given, made = backend.allocate_resident(24), backend.allocate_resident(24)
     assert path(lambda: pipeline.dispatch_resident([given, made])) == RESIDENT
 
 
-def test_no_call_goes_back(backend: EngineBackend) -> None:
-    """Whatever a warm call does, it calls files that come later in `ORDER` than its own."""
+def test_no_warm_call_goes_back(backend: EngineBackend) -> None:
+    """A warm call of any kind calls files that come later in `ORDER` than its own."""
     source, pipeline = counting(), backend.compile_native(counting())
     resources = [backend.allocate_resident(24) for _ in range(3)]
     steps = [ResidentDispatchStep(program=source, resources=tuple(resources)) for _ in range(3)]
@@ -152,10 +159,21 @@ def test_no_call_goes_back(backend: EngineBackend) -> None:
         lambda: backend.dispatch_resident_repeated_sequence_read_ranges_into([], steps, 4, ranges, [bytearray(24)]),
         lambda: backend.dispatch_resident_sequence_read_ranges_timed_into(steps, ranges, [bytearray(24)]),
     ]
-    back = {
-        (number, caller, entered)
-        for number, call in enumerate(calls)
-        for caller, entered in entries(call)
-        if caller and ORDER.index(caller) >= ORDER.index(entered)
-    }
-    assert back == set()
+    for number, call in enumerate(calls):
+        call()
+        assert (number, backwards(call)) == (number, set())
+
+
+def test_no_first_call_on_an_open_device_goes_back(backend: EngineBackend) -> None:
+    backend.prepare()
+    given, made = backend.allocate_resident(24), backend.allocate_resident(24)
+    step = ResidentDispatchStep(program=scaling(7), resources=(given, made))
+    calls: list[Callable[[], object]] = [
+        lambda: backend.compile_native(scaling(3)),
+        lambda: backend.precompile([scaling(4), scaling(5)]),
+        lambda: backend.dispatch_arrays(scaling(6), {"a": DATA}),
+        lambda: backend.dispatch_resident_sequence_read_ranges_into([step, step], [], []),
+        lambda: backend.dispatch_resident_timed(scaling(8), [given, made]),
+    ]
+    for number, call in enumerate(calls):
+        assert (number, backwards(call)) == (number, set())

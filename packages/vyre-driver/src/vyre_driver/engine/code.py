@@ -16,7 +16,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,11 @@ from vyre_driver.pipeline.key import PipelineCacheIdentity, PipelineCacheKey, ca
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import TIMEOUT, GuardSettings
 from vyre_foundation.ir.program import Program
-from vyre_foundation.validate.facts import Facts
 from vyre_foundation.wire import encode
 
 ArtifactKey = tuple[str, Extent, int, str, tuple[str, ...]]
 """What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue, and
 the dialects that it calls."""
-Emit = Callable[[Facts, DispatchConfig, Deadline | None], tuple[Lowered, SourceUnit]]
-EmitMany = Callable[[Sequence[Facts], DispatchConfig], tuple[Sequence[Lowered], SourceUnit]]
 MAX_UNIT_PROGRAMS = 10
 """Programs in one compilation unit: each stored binary has all of them."""
 
@@ -57,6 +54,15 @@ class CompiledCode:
     key: PipelineCacheKey
     executable: ExecutableManifest
     module: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Programs lowered and printed as one unit, and the nanoseconds that it took."""
+
+    lowered: Sequence[Lowered]
+    unit: SourceUnit
+    ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,81 +91,107 @@ class CodeCache:
         self._adopted: dict[ArtifactKey, tuple[ExecutableManifest, Any]] = {}
         self._loads = 0
 
-    def get(
-        self,
-        identity: PipelineCacheIdentity,
-        facts: Facts,
-        config: DispatchConfig,
-        emit: Emit,
-        queue: int = 0,
-        deadline: Deadline | None = None,
-    ) -> CompiledCode:
-        """Code of this identity, which is that of the program of `facts`.
-
-        The deadline ends lowering, and a compilation in a child process.
-        """
+    def find(self, identity: PipelineCacheIdentity, queue: int = 0) -> CompiledCode | None:
+        """Code of this identity from memory or the store."""
         key = identity.key()
         code = self._memory.get(key)
         if code is None:
             code = self._loaded(key, identity, queue)
-            code = code or self._compiled(key, identity, facts, config, emit, queue, deadline)
-            self._memory.put(key, code)
-        return code
-
-    def prepare(
-        self,
-        wanted: Iterable[tuple[PipelineCacheIdentity, Facts]],
-        config: DispatchConfig,
-        emit: EmitMany,
-        queue: int = 0,
-    ) -> None:
-        """Compile programs that neither memory nor the store has, in as few compilations as possible, for `get`.
-
-        Programs that do not compile together are left to `get`, which names the one that the compiler refuses.
-        """
-        missing = []
-        for identity, facts in dict(wanted).items():
-            key = identity.key()
-            code = self._memory.get(key) or self._loaded(key, identity, queue)
             if code is not None:
                 self._memory.put(key, code)
-            elif not self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
-                missing.append((key, identity, facts))
-        for start in range(0, len(missing), MAX_UNIT_PROGRAMS):
-            if len(chunk := missing[start : start + MAX_UNIT_PROGRAMS]) > 1:
-                self._prepare(chunk, config, emit, queue)
+        return code
 
-    def _prepare(
+    def compile(
         self,
-        chunk: Sequence[tuple[PipelineCacheKey, PipelineCacheIdentity, Facts]],
+        identity: PipelineCacheIdentity,
+        program: Program,
+        emission: Emission,
         config: DispatchConfig,
-        emit: EmitMany,
+        queue: int = 0,
+        deadline: Deadline | None = None,
+    ) -> CompiledCode:
+        """Compile a program that `find` has not found. The deadline ends a compilation in a child process."""
+        started, key, unit = time.perf_counter_ns() - emission.ns, identity.key(), emission.unit
+        self._counters.compiles += 1
+        (lowered,) = emission.lowered
+        executable = ExecutableManifest.of(lowered, unit.kernels)
+        code = self._guarded(identity, program, executable, unit, config, queue, deadline, started)
+        if code is None:
+            self._disk.begin(identity)
+            try:
+                code = CompiledCode(key, executable, self._port.compile(unit, queue))
+            except BaseException:
+                self._disk.end(identity)
+                raise
+            if self._disk.keeps:
+                self._unsaved[key] = Unsaved(identity, unit.text, time.perf_counter_ns() - started)
+        self._memory.put(key, code)
+        return code
+
+    def _guarded(
+        self,
+        identity: PipelineCacheIdentity,
+        program: Program,
+        executable: ExecutableManifest,
+        unit: SourceUnit,
+        config: DispatchConfig,
         queue: int,
-    ) -> None:
-        started = time.perf_counter_ns()
-        lowered, unit = emit([facts for _, _, facts in chunk], config)
-        for _, identity, _ in chunk:
+        deadline: Deadline | None,
+        started: int,
+    ) -> CompiledCode | None:
+        """Code that a child process has compiled; None if none is to, or if it has no binary to give."""
+        if self._open_port is None or not self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
+            return None
+        guard = Guard(identity.device.backend, self._open_port, self._guard)
+        binary = guard.compile(unit, executable, program, config, queue, deadline)
+        self._disk.forget_fatal(identity)
+        if binary is None:
+            return None
+        artifact = Artifact(executable, unit.text, binary)
+        self._counters.saves += self._disk.put(identity, artifact, time.perf_counter_ns() - started)
+        return CompiledCode(identity.key(), executable, self._port.load(binary, queue))
+
+    def missing(self, identities: Iterable[PipelineCacheIdentity], queue: int = 0) -> list[list[PipelineCacheIdentity]]:
+        """The identities that `find` does not find, in groups to compile together: a compiler starts once for each.
+
+        Code for a child process is left out, and so is the only one of a group.
+        """
+        missing = [
+            identity
+            for identity in identities
+            if self.find(identity, queue) is None and not self._guard.takes(was_fatal=self._disk.was_fatal(identity))
+        ]
+        groups = [missing[start : start + MAX_UNIT_PROGRAMS] for start in range(0, len(missing), MAX_UNIT_PROGRAMS)]
+        return [group for group in groups if len(group) > 1]
+
+    def compile_group(self, group: Sequence[PipelineCacheIdentity], emission: Emission, queue: int = 0) -> None:
+        """Compile a group of programs as one unit, if they compile together.
+
+        Others are left to `compile`, which names the program that the compiler refuses.
+        """
+        started, unit = time.perf_counter_ns() - emission.ns, emission.unit
+        for identity in group:
             self._disk.begin(identity)
         try:
             self._counters.compiles += 1
             module = self._port.compile(unit, queue)
         except BaseException as error:
-            for _, identity, _ in chunk:
+            for identity in group:
                 self._disk.end(identity)
             if not isinstance(error, KernelCompileFailed):
                 raise
-            logger().info("%d programs do not compile together: %s", len(chunk), error)
+            logger().info("%d programs do not compile together: %s", len(group), error)
             return
-        cost = (time.perf_counter_ns() - started) // len(chunk)
+        cost = (time.perf_counter_ns() - started) // len(group)
         names = iter(unit.kernels)
-        for (key, identity, _), part in zip(chunk, lowered, strict=True):
-            executable = ExecutableManifest.of(part, [next(names) for _ in part.kernels])
+        for identity, part in zip(group, emission.lowered, strict=True):
+            key, executable = identity.key(), ExecutableManifest.of(part, [next(names) for _ in part.kernels])
             self._memory.put(key, CompiledCode(key, executable, module))
             if self._disk.keeps:
                 self._unsaved[key] = Unsaved(identity, unit.text, cost)
 
     def adopt(self, program: Program, ulp_budget: int, artifact: Artifact, queue: int, queue_name: str) -> None:
-        """Load code that was compiled ahead of time, for every later `get` of this program, budget and queue.
+        """Load code that was compiled ahead of time, for every later `find` of this program, budget and queue.
 
         Raises `KernelCompileFailed` if the device refuses it.
         """
@@ -227,38 +259,6 @@ class CodeCache:
         self._counters.loads += 1
         self._loads += 1
         return CompiledCode(key, artifact.executable, module)
-
-    def _compiled(
-        self,
-        key: PipelineCacheKey,
-        identity: PipelineCacheIdentity,
-        facts: Facts,
-        config: DispatchConfig,
-        emit: Emit,
-        queue: int,
-        deadline: Deadline | None,
-    ) -> CompiledCode:
-        started = time.perf_counter_ns()
-        lowered, unit = emit(facts, config, deadline)
-        self._counters.compiles += 1
-        executable = ExecutableManifest.of(lowered, unit.kernels)
-        if self._open_port is not None and self._guard.takes(was_fatal=self._disk.was_fatal(identity)):
-            guard = Guard(identity.device.backend, self._open_port, self._guard)
-            binary = guard.compile(unit, executable, facts.program, config, queue, deadline)
-            self._disk.forget_fatal(identity)
-            if binary is not None:
-                artifact = Artifact(executable, unit.text, binary)
-                self._counters.saves += self._disk.put(identity, artifact, time.perf_counter_ns() - started)
-                return CompiledCode(key, executable, self._port.load(binary, queue))
-        self._disk.begin(identity)
-        try:
-            code = CompiledCode(key, executable, self._port.compile(unit, queue))
-        except BaseException:
-            self._disk.end(identity)
-            raise
-        if self._disk.keeps:
-            self._unsaved[key] = Unsaved(identity, unit.text, time.perf_counter_ns() - started)
-        return code
 
 
 _CHILD = """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from vyre_driver import engine
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.code import CodeCache, CompiledCode
+from vyre_driver.engine.code import CodeCache, CompiledCode, Emission
 from vyre_driver.engine.pending import Deadline, sweep
 from vyre_driver.engine.port import Allocation, DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
@@ -108,7 +108,14 @@ class Device:
     ) -> CompiledCode:
         """Code for a validated program with the launched workgroup size, from the cache, the store or the compiler."""
         with self.counters.timing("compile_ns"):
-            return self.code.get(self._identity(facts, config, queue), facts, config, self.emit, queue, deadline)
+            identity = self._identity(facts, config, queue)
+            code = self.code.find(identity, queue)
+            if code is None:
+                started = time.perf_counter_ns()
+                lowered, unit = self.emit(facts, config, deadline)
+                emission = Emission([lowered], unit, time.perf_counter_ns() - started)
+                code = self.code.compile(identity, facts.program, emission, config, queue, deadline)
+            return code
 
     def compile_many(
         self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
@@ -118,9 +125,12 @@ class Device:
         Programs that may keep subgroups are left to `compile`: their intrinsics are chosen for a whole unit.
         """
         alone = self.target.subgroup_sizes
-        wanted = [(self._identity(f, config, queue), f) for f in programs if f.program.subgroup_size not in alone]
+        wanted = {self._identity(f, config, queue): f for f in programs if f.program.subgroup_size not in alone}
         with self.counters.timing("compile_ns"):
-            self.code.prepare(wanted, config, partial(self._emit_many, deadline), queue)
+            for group in self.code.missing(wanted, queue):
+                started = time.perf_counter_ns()
+                lowered, unit = self._emit_many([wanted[identity] for identity in group], config, deadline)
+                self.code.compile_group(group, Emission(lowered, unit, time.perf_counter_ns() - started), queue)
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
         target = self.target_for(config)
@@ -138,7 +148,7 @@ class Device:
             return lowered, engine.lowering.emitted(self.port, lowered, deadline)
 
     def _emit_many(
-        self, deadline: Deadline | None, programs: Sequence[Facts], config: DispatchConfig
+        self, programs: Sequence[Facts], config: DispatchConfig, deadline: Deadline | None
     ) -> tuple[Sequence[Lowered], SourceUnit]:
         """Several programs, lowered and printed as one unit."""
         with self.counters.timing("lower_ns"):
