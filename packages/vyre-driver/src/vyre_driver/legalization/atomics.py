@@ -22,8 +22,10 @@ _MAX_RETRIES = 2**32 - 1
 
 
 def compose_atomics(program: Program, target: Target) -> Program:
-    """``atomic min(b[i], x)``  →
-    ``for … { let seen = atomic compare_exchange(b[i], old, min(old, x)); if seen == old { break; } old = seen; }``
+    """Compose atomics that the target lacks of its compare-exchange.
+
+    ``atomic min(b[i], x)``  → ``for … { let seen = atomic compare_exchange(b[i], old, min(old, x)); if seen == old {
+    break; } old = seen; }``
 
     Of programs whose accesses are guarded. What has no compare-exchange either is left as it is.
     """

@@ -36,7 +36,9 @@ from vyre_foundation.ops import OPS
 
 
 def guard_accesses(program: Program, ranges: Ranges, target: Target) -> Program:
-    """``b[i] = x``  →  ``if i < length(b): b[i] = x (unchecked)``, or no guard where the index is proven
+    """Prove the bounds of accesses, or guard them.
+
+    ``b[i] = x``  →  ``if i < length(b): b[i] = x (unchecked)``, or no guard where the index is proven
 
     ``a[i]``  →  ``a[i] (unchecked)`` where proven; other loads stay checked. All indices become unsigned.
     """
@@ -47,8 +49,10 @@ Access = Load | Store | Atomic
 
 
 class _Bounds:
-    """Decides about every load once, at the first statement at the level of all its uses: what is proven there is
-    proven for all of them, and may be computed there for all of them."""
+    """Decides about every load once, at the first statement at the level of all its uses.
+
+    What is proven there is proven for all uses, and may be computed there for all of them.
+    """
 
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._ranges, self._target, self._fresh = ranges, target, Fresh.of(program)
@@ -146,8 +150,10 @@ class _Bounds:
         return (*setup, zero, If(_below_length(index, stmt.buffer), done))
 
     def _write(self, stmt: Store | Atomic, known: Known, inside: int) -> tuple[bool, Body, Expr]:
-        """Whether the bounds are proven, and the index, which a guard and the access share: bound to a local if memory
-        could change it. The loads behind the guard are decided."""
+        """Whether the bounds of a store or atomic are proven, and the index, which a guard and the access share.
+
+        The index is bound to a local if memory could change it. The loads behind the guard are decided.
+        """
         index = self._expr(stmt.index)
         if self._is_in_range(stmt) or self._guards.proves(known, stmt.index, stmt.buffer):
             self._decide(inside, known)

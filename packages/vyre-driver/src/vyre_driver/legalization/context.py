@@ -13,8 +13,11 @@ from vyre_foundation.ir.program import Program
 
 @dataclass(slots=True)
 class Context:
-    """`source` is the program that is lowered, `wanted` how its workgroups are to run. The pass that arranges them sets
-    `arrangement`, which says how they do."""
+    """What the passes that lower one program share.
+
+    `source` is the program that is lowered, `wanted` how its workgroups are to run. The pass that arranges them sets
+    `arrangement`, which says how they do.
+    """
 
     source: Program
     target: Target

@@ -9,10 +9,12 @@ from vyre_foundation.ops import OPS
 
 
 def add(x: Expr, y: Expr) -> Expr:
+    """The sum of two expressions of one type."""
     return Apply(OPS["add"], x, y)
 
 
 def multiply(x: Expr, y: Expr) -> Expr:
+    """The product of two expressions of one type."""
     return Apply(OPS["mul"], x, y)
 
 

@@ -33,8 +33,11 @@ round and by the invocation that its counters and ids are of, the sum of these p
 
 @dataclass(frozen=True, slots=True)
 class AccessSummary:
-    """Of a statement, whatever the array: the elements that it looks at itself, whether a barrier or a return is in it,
-    and whether somebody may go on elsewhere than behind it."""
+    """What a statement does to arrays, whatever the array.
+
+    `reads` are the elements that it reads itself; the flags say whether a barrier or a return is in it, and whether
+    control may continue elsewhere than behind it.
+    """
 
     reads: Sequence[tuple[Buffer, Expr]]
     has_barrier: bool

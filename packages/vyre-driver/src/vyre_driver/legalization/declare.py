@@ -16,10 +16,12 @@ def next_binding(program: Program) -> int:
 
 
 def scratch(name: str, dtype: DType, count: Count, binding: int) -> Buffer:
+    """A scratch buffer that kernels read and write."""
     return Buffer(name, dtype, Access.READ_WRITE, Memory.SCRATCH, count, binding)
 
 
 def workgroup_array(name: str, dtype: DType, count: int) -> Buffer:
+    """An array of `count` elements in workgroup memory."""
     return Buffer(name, dtype, Access.READ_WRITE, Memory.WORKGROUP, count)
 
 

@@ -18,7 +18,9 @@ from vyre_foundation.ir.walk import rewrite_body, with_expressions
 
 
 def expand_calls(program: Program, target: Target) -> Program:
-    """``x = call("geometry.hypot", a, b)``  →  ``x = sqrt(a * a + b * b)``
+    """Replace calls of dialect ops by their compositions.
+
+    ``x = call("geometry.hypot", a, b)``  →  ``x = sqrt(a * a + b * b)``
 
     Calls stay that the target has, or the dialect has a text for, and those of rare ops.
     """

@@ -8,6 +8,9 @@ from vyre_foundation.ir.stmt import IndirectDispatch
 
 
 def drop_indirect_dispatch(program: Program) -> Program:
-    """``indirect_dispatch grid[0]; …``  →  ``…``; it is the first statement, or there is none"""
+    """Remove the statement that the host reads the grid for.
+
+    ``indirect_dispatch grid[0]; …``  →  ``…``; it is the first statement, or there is none.
+    """
     first = program.body[:1]
     return declare(program, program.body[1:]) if first and isinstance(first[0], IndirectDispatch) else program

@@ -17,7 +17,9 @@ from vyre_foundation.ops import OPS
 
 
 def count_steps(program: Program, ranges: Ranges, forms: Forms) -> Program:
-    """``for i in [a, b) step k``  →  ``let first = a; for n in [0, steps): let i = first + n * k; …``
+    """Replace loops whose last step may leave the counter's type by loops over iterations.
+
+    ``for i in [a, b) step k``  →  ``let first = a; for n in [0, steps): let i = first + n * k; …``
 
     Only where ``i + k`` may leave the register of `i`: then the steps are counted, not the values.
     """

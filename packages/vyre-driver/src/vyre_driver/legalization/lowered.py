@@ -41,10 +41,12 @@ ITEMS = Arrangement(as_loops=False)
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launchable piece. `program.buffers` are the bound buffers it touches, in argument order (their binding
-    numbers are positions 0, 1, …), then its constant, workgroup and private ones. `lengths` names the buffers whose
-    element count the kernel reads: each is one more u32 argument, in this order, after the buffers. `arrangement` says
-    how its workgroups run."""
+    """One launchable piece of a lowered program.
+
+    `program.buffers` are the bound buffers it touches, in argument order (their binding numbers are positions 0, 1, …),
+    then its constant, workgroup and private ones. `lengths` names the buffers whose element count the kernel reads:
+    each is one more u32 argument, in this order, after the buffers. `arrangement` says how its workgroups run.
+    """
 
     name: str
     program: Program
@@ -63,7 +65,8 @@ class KernelLaunch:
 class Repeat:
     """A `For` of the source around grid barriers: its bounds have launch uniformity, so the host evaluates them.
 
-    In every round element `counter` of `COUNTERS` holds the loop counter, as the u64 with the same low bits."""
+    In every iteration element `counter` of `COUNTERS` holds the loop counter, as the u64 with the same low bits.
+    """
 
     counter: int
     start: Expr
@@ -77,14 +80,17 @@ Step = KernelLaunch | Repeat
 
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
-    """What calls of a rare op are composed of: the last statement of `program`, which touches no memory, is the `let`
-    of the result."""
+    """What calls of a rare op are composed of.
+
+    The last statement of `program`, which touches no memory, is the `let` of the result.
+    """
 
     parameters: tuple[Local, ...]
     program: Program
 
     @property
     def result(self) -> Local:
+        """The local that the last statement binds."""
         last = self.program.body[-1]
         assert isinstance(last, Let)
         return Local(last.name, last.value.dtype)
@@ -92,10 +98,13 @@ class LoweredFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    """`source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and
-    those that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`, `RUNS`). `traps` are
-    the tags of the trap statements in program order. `texts` define the calls that are left for the target's own
-    language, and `functions` those that are left because they are rare."""
+    """A program as kernels, and the order in which the host launches them.
+
+    `source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and those
+    that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`, `RUNS`). `traps` are the
+    tags of the trap statements in program order. `texts` define the calls that are left for the target's own language,
+    and `functions` those that are left because they are rare.
+    """
 
     source: Program
     kernels: tuple[Kernel, ...]

@@ -31,7 +31,9 @@ from vyre_foundation.ir.walk import rebuilt, rewrite_body, statements, transform
 
 
 def to_registers(program: Program, ranges: Ranges, forms: Forms) -> Program:
-    """``let x = a[i] * b[i]`` on i8  →  ``let x = i32(u32(i32(a[i]) * i32(b[i])) << 24) >> 24``
+    """Replace operations and types that the target lacks by those that it has.
+
+    ``let x = a[i] * b[i]`` on i8  →  ``let x = i32(u32(i32(a[i]) * i32(b[i])) << 24) >> 24``
 
     The buffers of the result are those that it touches, in argument order.
     """

@@ -27,8 +27,11 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExpressionScopes:
-    """`first` has every expression with its first visit, children before parents; `uses` counts its parents and
-    statements; `homes` are the innermost blocks around all uses."""
+    """Where the expressions of a body are used.
+
+    `first` has every expression with its first visit, children before parents; `uses` counts its parents and
+    statements; `homes` are the innermost blocks around all uses.
+    """
 
     first: dict[Expr, Visit]
     uses: dict[Expr, int]
@@ -40,8 +43,11 @@ class ExpressionScopes:
 
 
 def find_scopes(body: Body, *, guarded_values: bool) -> ExpressionScopes:
-    """`guarded_values`: what a store or an atomic writes counts as a block of its own, with the complement of the
-    statement's number, because a guard may come around it."""
+    """Find where the expressions of `body` are used.
+
+    With `guarded_values`, what a store or an atomic writes counts as a block of its own, with the complement of the
+    statement's number, because a guard may come around it.
+    """
     visits = _visits(body, guarded_values)
     first = _first_uses(visits)
     uses, homes = _uses(visits, first)

@@ -28,7 +28,9 @@ MAX_BYTES = 256 * 1024
 
 
 def spill_private(program: Program, ranges: Ranges, target: Target) -> Program:
-    """``private t: u32[4096]; t[i]``  →  ``scratch t_spilled: u32[4096 per invocation]; t_spilled[slot * 4096 + i]``
+    """Move private arrays that exceed the stack to scratch memory.
+
+    ``private t: u32[4096]; t[i]``  →  ``scratch t_spilled: u32[4096 per invocation]; t_spilled[slot * 4096 + i]``
 
     The largest arrays go first, until the rest fits. What lies outside of an array is outside of the scratch memory.
     """

@@ -97,6 +97,7 @@ class Target:
         return bool({(op, dtype), (AtomicOp.COMPARE_EXCHANGE, dtype)} & self.atomics)
 
     def spells(self, op: str, operand: DType) -> bool:
+        """Whether the target spells `op` on operands of this type."""
         return (op, operand) in self.ops
 
 

@@ -32,6 +32,7 @@ class CallForm:
 
     @classmethod
     def of(cls, node: Call) -> CallForm:
+        """The form of a call: its attributes are the last arguments."""
         cut = len(node.args) - len(dialects.lookup(node.callee).attrs)
         return cls(node.callee, tuple(a.dtype for a in node.args[:cut]), node.args[cut:], node.dtype)
 

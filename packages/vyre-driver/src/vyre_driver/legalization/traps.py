@@ -21,7 +21,10 @@ from vyre_foundation.ops import OPS
 
 
 def lower_traps(program: Program, target: Target) -> Program:
-    """``trap code``  →  ``atomic_min traps[n], invocation << 32 | code``, for the n-th trap statement"""
+    """Replace traps by atomics on a buffer that the host reads.
+
+    ``trap code``  →  ``atomic_min traps[n], invocation << 32 | code``, for the n-th trap statement
+    """
     tags = trap_tags(program)
     if not tags:
         return program

@@ -16,7 +16,9 @@ from vyre_foundation.ops import OPS
 
 
 def fill_with_zeros(program: Program, source: Program) -> Program:
-    """``…``  →  ``for k in [local, count) step volume: w[k] = 0; barrier; …``, for each workgroup array of `source`
+    """Clear workgroup memory that may be read before it is written.
+
+    ``…``  →  ``for k in [local, count) step volume: w[k] = 0; barrier; …``, for each workgroup array of `source`
 
     Arrays that are written all over before they are read need no zeros, and those that lowering has added are.
     """

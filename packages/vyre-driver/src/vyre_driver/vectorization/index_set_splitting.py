@@ -44,7 +44,12 @@ _LEAST = 8
 
 
 def split_index_sets(program: Program, ranges: Ranges, target: Target) -> Program:
-    """``for l in 0..256: x = w[l - 4]``  →  ``for l in 0..4: x = 0; for l in 4..256: x = w[l - 4] (unchecked)``"""
+    """Cut loops at the iterations where the outcome of a bounds check or a condition changes.
+
+    ``for l in 0..256: x = w[l - 4]``  →  ``for l in 0..4: x = 0; for l in 4..256: x = w[l - 4] (unchecked)``
+
+    Only for targets with `loop_versioning`.
+    """
     if not target.loop_versioning:
         return program
     fresh = Fresh.of(program)

@@ -13,7 +13,12 @@ from vyre_foundation.ir.walk import postorder, rebuilt, rewrite_body, transform,
 
 
 def widen_indices(program: Program, ranges: Ranges, target: Target) -> Program:
-    """``a[local_id + 16]``  →  ``a[u64(local_id) + 16]``, where the sum surely does not wrap"""
+    """Compute indices in the width of an address, where they provably do not wrap.
+
+    ``a[local_id + 16]``  →  ``a[u64(local_id) + 16]``
+
+    Only for targets with `wide_indices` and arithmetic on u64.
+    """
     if not target.wide_indices or u64 not in target.arithmetic:
         return program
     widener = IndexWidener(ranges)

@@ -1,0 +1,1 @@
+"""Decompositions of ops into those that a target spells."""

@@ -9,10 +9,12 @@ from vyre_foundation.ir.expr import Literal
 
 
 def gt(x: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """``x > y`` as ``y < x``."""
     return y < x
 
 
 def ge(x: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """``x >= y`` as ``y <= x``."""
     return y <= x
 
 
@@ -22,6 +24,7 @@ def le(x: ExprTerm, y: ExprTerm) -> ExprTerm:
 
 
 def ne(x: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """``x != y`` as ``not (x == y)``."""
     return ~x.equals(y)
 
 

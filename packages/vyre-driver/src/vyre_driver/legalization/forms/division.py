@@ -21,11 +21,12 @@ def div(x: ExprTerm, y: ExprTerm) -> ExprTerm:
 
 
 def rem(x: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """The remainder, by a division whose divisor is sanitised."""
     return x.op("raw_rem", sanitised_divisor(x, y))
 
 
 def sanitised_divisor(x: ExprTerm, y: ExprTerm) -> ExprTerm:
-    """y  →  y == 0 || (x == MIN && y == -1) ? 1 : y"""
+    """The divisor, or 1 where the division is not defined: ``y == 0 || (x == MIN && y == -1) ? 1 : y``."""
     guard = None
     if y.range.low <= 0 <= y.range.high:
         guard = y.equals(0)

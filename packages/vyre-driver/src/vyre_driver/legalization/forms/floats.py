@@ -13,14 +13,17 @@ from vyre_foundation.dtype import f32, f64, u64
 
 
 def is_nan(x: ExprTerm) -> ExprTerm:
+    """NaN alone differs from itself."""
     return x.differs(x)
 
 
 def is_inf(x: ExprTerm) -> ExprTerm:
+    """Whether the magnitude is infinity."""
     return abs(x).equals(math.inf)
 
 
 def is_finite(x: ExprTerm) -> ExprTerm:
+    """Whether the magnitude is below infinity, which that of NaN is not."""
     return abs(x) < math.inf
 
 

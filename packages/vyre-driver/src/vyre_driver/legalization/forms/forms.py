@@ -78,6 +78,7 @@ class Forms:
         return stored
 
     def unsupported(self, what: str) -> UnsupportedFeature:
+        """The error that says that the target cannot express `what`."""
         return unsupported(self.target, what)
 
     def apply(self, op: str, *operands: ExprTerm) -> Expr:
@@ -117,6 +118,7 @@ class Forms:
         return result.expr
 
     def select(self, condition: Expr, if_true: Expr, if_false: Expr) -> Expr:
+        """A selection, or its value where the condition is a literal or both values are one."""
         if isinstance(condition, Literal):
             return if_true if condition.bits else if_false
         return if_true if if_true is if_false else Select(condition, if_true, if_false)

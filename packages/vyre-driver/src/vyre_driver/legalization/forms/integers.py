@@ -17,14 +17,17 @@ def through_unsigned(op: str, *operands: ExprTerm) -> ExprTerm:
 
 
 def add(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
+    """Signed addition wraps through the unsigned type; the unsigned one has no decomposition."""
     return through_unsigned("add", x, y) if x.dtype.is_signed else None
 
 
 def sub(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
+    """Signed subtraction wraps through the unsigned type; the unsigned one has no decomposition."""
     return through_unsigned("sub", x, y) if x.dtype.is_signed else None
 
 
 def mul(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
+    """Signed multiplication wraps through the unsigned type; the unsigned one has no decomposition."""
     return through_unsigned("mul", x, y) if x.dtype.is_signed else None
 
 
@@ -34,16 +37,19 @@ def neg(x: ExprTerm) -> ExprTerm:
 
 
 def absolute(x: ExprTerm) -> ExprTerm:
+    """The magnitude of a number; that of the least signed integer wraps to itself."""
     if x.dtype.is_float:
         return magnitude(x)
     return (x < 0).where(-x, x) if x.dtype.is_signed else x
 
 
 def bitwise_and(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
+    """Conjunction of signed types through the unsigned type."""
     return through_unsigned("and", x, y) if x.dtype.is_signed else None
 
 
 def bitwise_or(x: ExprTerm, y: ExprTerm) -> ExprTerm | None:
+    """Disjunction of signed types through the unsigned type."""
     return through_unsigned("or", x, y) if x.dtype.is_signed else None
 
 

@@ -60,19 +60,23 @@ def clamped(op: str) -> Callable[..., ExprTerm]:
 
 
 def shl(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Shift left, and discard the bits above the width."""
     return wrapped(dtype, x << masked(n, dtype.bits))
 
 
 def shr(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Shift right; the register holds the value extended by its sign or by zeros."""
     return x >> masked(n, dtype.bits)
 
 
 def rotl(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Rotate left within the width."""
     bits, left = pattern(dtype, x), masked(n, dtype.bits).bits(u32)
     return wrapped(dtype, (bits << left) | (bits >> opposite(left, dtype.bits)))
 
 
 def rotr(dtype: DType, x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Rotate right within the width."""
     bits, right = pattern(dtype, x), masked(n, dtype.bits).bits(u32)
     return wrapped(dtype, (bits >> right) | (bits << opposite(right, dtype.bits)))
 
@@ -83,10 +87,12 @@ def flip(dtype: DType, x: ExprTerm) -> ExprTerm:
 
 
 def popcount(dtype: DType, x: ExprTerm) -> ExprTerm:
+    """Count the ones among the bits of the width."""
     return pattern(dtype, x).op("popcount").bits(x.dtype)
 
 
 def clz(dtype: DType, x: ExprTerm) -> ExprTerm:
+    """Count the leading zeros of the width: those of 32 bits, less those above."""
     return (pattern(dtype, x).op("clz") - (32 - dtype.bits)).bits(x.dtype)
 
 

@@ -24,6 +24,7 @@ def trunc(x: ExprTerm) -> ExprTerm:
 
 
 def floor(x: ExprTerm) -> ExprTerm:
+    """Round to even, and subtract 1 where that is above `x`."""
     nearest = round_to_even(x)
     return (nearest > x).where(nearest - 1.0, nearest)
 

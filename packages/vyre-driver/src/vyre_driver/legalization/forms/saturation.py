@@ -6,6 +6,7 @@ from vyre_driver.legalization.forms.term import ExprTerm
 
 
 def add_sat(x: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """The sum, or the extreme of the type on the side of the overflow."""
     total = x + y
     if not x.dtype.is_signed:
         return (total < x).where(x.dtype.highest, total)
@@ -14,6 +15,7 @@ def add_sat(x: ExprTerm, y: ExprTerm) -> ExprTerm:
 
 
 def sub_sat(x: ExprTerm, y: ExprTerm) -> ExprTerm:
+    """The difference, or the extreme of the type on the side of the overflow."""
     difference = x - y
     if not x.dtype.is_signed:
         return (x < y).where(0, difference)

@@ -7,14 +7,17 @@ from vyre_driver.legalization.forms.term import ExprTerm
 
 
 def shl(x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Shift left by a count modulo the width."""
     return x << masked(n)
 
 
 def shr(x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Shift right by a count modulo the width."""
     return x >> masked(n)
 
 
 def raw_shl(x: ExprTerm, n: ExprTerm) -> ExprTerm | None:
+    """Signed shift left through the unsigned type; the unsigned one has no decomposition."""
     return through_unsigned("raw_shl", x, n) if x.dtype.is_signed else None
 
 
@@ -36,6 +39,7 @@ def rotl(x: ExprTerm, n: ExprTerm) -> ExprTerm:
 
 
 def rotr(x: ExprTerm, n: ExprTerm) -> ExprTerm:
+    """Rotate right by two shifts of the unsigned type."""
     if x.dtype.is_signed:
         return through_unsigned("rotr", x, n)
     right = masked(n)

@@ -6,13 +6,13 @@ from vyre_driver.legalization.forms.term import ExprTerm
 
 
 def flipped(x: ExprTerm) -> ExprTerm:
-    """-x"""
+    """``-x``, also of NaN and zero: the highest bit is inverted."""
     bits = x.bits(x.dtype.unsigned)
     return (bits ^ sign_mask(x)).bits(x.dtype)
 
 
 def magnitude(x: ExprTerm) -> ExprTerm:
-    """|x|"""
+    """``|x|``, also of NaN and zero: the highest bit is cleared."""
     bits = x.bits(x.dtype.unsigned)
     return (bits & (sign_mask(x) - 1)).bits(x.dtype)
 
@@ -24,4 +24,5 @@ def with_sign_of(x: ExprTerm, y: ExprTerm) -> ExprTerm:
 
 
 def sign_mask(x: ExprTerm) -> int:
+    """The bit of the sign, in the unsigned type of the same width."""
     return 1 << (x.dtype.bits - 1)

@@ -16,8 +16,11 @@ from vyre_foundation.dtype import DType, f32, u32, u64
 
 @dataclass(frozen=True, slots=True)
 class FloatFields:
-    """`significand` has its highest bit at the precision (0 for zero); `exponent` is biased, modulo the width, and goes
-    below 1 for subnormals."""
+    """A float as integers.
+
+    `significand` has its highest bit at the precision (0 for zero); `exponent` is biased, modulo the width, and goes
+    below 1 for subnormals.
+    """
 
     significand: ExprTerm
     exponent: ExprTerm

@@ -28,6 +28,7 @@ class ExprTerm:
 
     @property
     def dtype(self) -> DType:
+        """The type of the expression."""
         return self.expr.dtype
 
     @property
@@ -58,8 +59,12 @@ class ExprTerm:
     def __le__(self, other: ExprTerm | Number) -> ExprTerm: return self.op("le", other)
     def __gt__(self, other: ExprTerm | Number) -> ExprTerm: return self.op("gt", other)
     def __ge__(self, other: ExprTerm | Number) -> ExprTerm: return self.op("ge", other)
-    def equals(self, other: ExprTerm | Number) -> ExprTerm: return self.op("eq", other)
-    def differs(self, other: ExprTerm | Number) -> ExprTerm: return self.op("ne", other)
+    def equals(self, other: ExprTerm | Number) -> ExprTerm:
+        """The comparison ``self == other`` as a term; `==` itself compares terms, not their values."""
+        return self.op("eq", other)
+    def differs(self, other: ExprTerm | Number) -> ExprTerm:
+        """The comparison ``self != other`` as a term."""
+        return self.op("ne", other)
     # fmt: on
 
     def where(self, if_true: ExprTerm | Number, if_false: ExprTerm | Number) -> ExprTerm:

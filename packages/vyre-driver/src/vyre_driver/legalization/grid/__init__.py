@@ -1,0 +1,1 @@
+"""Grid barriers as ends of kernels."""

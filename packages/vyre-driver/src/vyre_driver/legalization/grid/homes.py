@@ -28,6 +28,7 @@ class Homes:
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
+        """The scratch buffers made so far, in the order in which they were needed."""
         return tuple(self._homes.values())
 
     def bind(self, names: Iterable[str | Buffer]) -> Iterator[Stmt]:
@@ -41,12 +42,12 @@ class Homes:
     # ── locals ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, name: str, dtype: DType, *, mutable: bool) -> Stmt:
-        """``let x = x_kept[slot]``"""
+        """Bring a local back at the start of a kernel: ``let x = x_kept[slot]``."""
         value = Load(self._home(name, dtype), self._slot, checked=False)
         return Var(name, value) if mutable else Let(name, value)
 
     def leave(self, name: str, dtype: DType) -> Stmt:
-        """``x_kept[slot] = x``"""
+        """Save a local at the end of a kernel: ``x_kept[slot] = x``."""
         return Store(self._home(name, dtype), self._slot, Local(name, dtype), checked=False)
 
     def _home(self, name: str, dtype: DType) -> Buffer:
@@ -57,15 +58,18 @@ class Homes:
     # ── arrays ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take_array(self, array: Buffer) -> Stmt:
-        """``for k: w[k] = w_kept[group * count + k]``, the work shared by the invocations of a workgroup"""
+        """Bring an array back at the start of a kernel, the work shared by the invocations of a workgroup.
+
+        ``for k: w[k] = w_kept[group * count + k]``
+        """
         return self._each(array, lambda k: (array, k, Load(self._array_home(array), self._at(array, k), checked=False)))
 
     def leave_array(self, array: Buffer) -> Stmt:
-        """``for k: w_kept[group * count + k] = w[k]``"""
+        """Save an array at the end of a kernel: ``for k: w_kept[group * count + k] = w[k]``."""
         return self._each(array, lambda k: (self._array_home(array), self._at(array, k), Load(array, k, checked=False)))
 
     def clear_array(self, array: Buffer) -> Stmt:
-        """``for k: w_kept[group * count + k] = 0``"""
+        """Clear the saved elements of an array: ``for k: w_kept[group * count + k] = 0``."""
         return self._each(array, lambda k: (self._array_home(array), self._at(array, k), Literal(array.dtype, 0)))
 
     def _each(self, array: Buffer, store: Callable[[Expr], tuple[Buffer, Expr, Expr]]) -> Stmt:

@@ -25,8 +25,11 @@ _CARRIED = (Memory.WORKGROUP, Memory.PRIVATE)
 
 @dataclass(frozen=True, slots=True)
 class SegmentEffects:
-    """What one segment does: `exposed` are read before they are surely set here, `killed` surely set, `written` maybe
-    set; `mentioned` is all that is named here and comes from elsewhere. Arrays are never surely set as a whole."""
+    """What one segment does to locals and arrays.
+
+    `exposed` are read before they are surely set here, `killed` surely set, `written` maybe set; `mentioned` is all
+    that is named here and comes from elsewhere. Arrays are never surely set as a whole.
+    """
 
     exposed: Names
     killed: Names
@@ -103,8 +106,10 @@ def carried(pieces: tuple[Piece, ...], done: dict[int, SegmentEffects], spared: 
 
 
 class _Liveness:
-    """Backwards: what is read later before it is set. One walk: what is live at the head of a loop is what is live
-    behind it, or what an iteration reads before it sets it."""
+    """What is read later before it is set, by one walk backwards.
+
+    What is live at the head of a loop is what is live behind it, or what an iteration reads before it sets it.
+    """
 
     def __init__(self, pieces: tuple[Piece, ...], done: dict[int, SegmentEffects]) -> None:
         self._done = done

@@ -33,6 +33,7 @@ Piece = KernelSegment | Loop
 
 
 def has_grid_barrier(body: Body) -> bool:
+    """Whether a grid barrier is in a body, at any depth."""
     return any(_is_grid_barrier(stmt) for stmt in statements(body))
 
 

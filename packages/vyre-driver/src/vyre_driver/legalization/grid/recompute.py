@@ -12,8 +12,11 @@ _MAX_NODES = 24
 
 
 def recomputable(stmts: Iterable[Stmt], counters: Iterable[str]) -> dict[str, Expr]:
-    """The values, by name, of the immutable locals that any kernel can compute: they load nothing, so that no barrier
-    comes between them and their operands, and cost few operations together with the locals that they use."""
+    """The values, by name, of the immutable locals that any kernel can compute.
+
+    They load nothing, so that no barrier comes between them and their operands, and cost few operations together with
+    the locals that they use.
+    """
     costs = dict.fromkeys(counters, 1)
     values: dict[str, Expr] = {}
     for stmt in stmts:

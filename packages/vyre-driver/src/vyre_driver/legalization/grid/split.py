@@ -36,7 +36,10 @@ class Split:
 
 
 def split_at_grid_barriers(program: Program, target: Target) -> Split:
-    """``a; grid_barrier; for i: (b; grid_barrier)``  →  kernels a and b, launched as ``a; repeat i: b``"""
+    """Cut a program into kernels at its grid barriers, where the target has none.
+
+    ``a; grid_barrier; for i: (b; grid_barrier)``  →  kernels a and b, launched as ``a; repeat i: b``
+    """
     if target.grid_barrier or not has_grid_barrier(program.body):
         bound = tuple(b for b in program.buffers if b.binding is not None)
         return Split((program,), (KernelLaunch(0),), bound)
@@ -66,6 +69,7 @@ class GridSplitter:
         self._bodies: list[Body] = []
 
     def split(self) -> Split:
+        """The kernels, the order of their launches, and the bound buffers, with those for what lives across a cut."""
         schedule = (*self._clear(), *self._steps(self._pieces))
         sidecar = () if self._sidecar is None else (self._sidecar,)
         added = (*sidecar, *self._homes.buffers)

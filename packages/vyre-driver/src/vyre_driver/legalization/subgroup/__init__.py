@@ -1,0 +1,1 @@
+"""Subgroup operations from shuffles or workgroup memory."""

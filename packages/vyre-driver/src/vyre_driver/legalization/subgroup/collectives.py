@@ -12,7 +12,10 @@ from vyre_foundation.ops import OPS
 
 
 def reduce(exchange: Exchange, op: str, value: Expr, lane: Expr, size: int) -> Expr:
-    """The butterfly, from the greatest distance to the least: ``x = op(x, x[lane ^ distance])``"""
+    """The reduction of `value` over a subgroup of `size` lanes, in every lane.
+
+    The butterfly, from the greatest distance to the least: ``x = op(x, x[lane ^ distance])``.
+    """
     for distance in reversed(list(_powers(size))):
         other = exchange.fetch(value, Apply(OPS["xor"], lane, literal(u32, distance)))
         value = exchange.bind("reduced", Apply(OPS[op], value, other))
@@ -20,7 +23,10 @@ def reduce(exchange: Exchange, op: str, value: Expr, lane: Expr, size: int) -> E
 
 
 def inclusive_scan(exchange: Exchange, op: str, value: Expr, lane: Expr, size: int) -> Expr:
-    """Kogge and Stone, from the least distance to the greatest: ``x = op(x[lane - distance], x)`` where there is one"""
+    """The scan of `value` over a subgroup of `size` lanes, each lane's own value included.
+
+    Kogge and Stone, from the least distance to the greatest: ``x = op(x[lane - distance], x)`` where there is one.
+    """
     for distance in _powers(size):
         other, exists = _before(exchange, value, lane, distance)
         value = exchange.bind("scanned", Select(exists, Apply(OPS[op], other, value), value))
@@ -53,7 +59,7 @@ def _before(exchange: Exchange, value: Expr, lane: Expr, distance: int) -> tuple
 
 
 def _powers(size: int) -> Iterator[int]:
-    """1, 2, 4 … below `size`"""
+    """The powers of two below `size`, from 1."""
     return (1 << k for k in range(size.bit_length() - 1))
 
 

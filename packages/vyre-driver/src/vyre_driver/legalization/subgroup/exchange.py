@@ -55,6 +55,7 @@ class Shuffle(Exchange):
         self._carrier = carrier
 
     def fetch(self, value: Expr, lane: Expr) -> Expr:
+        """The value in another lane, by the target's shuffle."""
         name = self._fresh("shuffled")
         self.out.append(Subgroup(SubgroupOp.SHUFFLE, _converted(value, self._carrier), lane, name))
         return _converted(Local(name, self._carrier), value.dtype)
@@ -70,6 +71,10 @@ class ExchangeMemory(Exchange):
 
     @staticmethod
     def array(dtype: DType, volume: int, fresh: Fresh) -> Buffer:
+        """The workgroup array for exchanges of values of `dtype`: two elements for each of `volume` invocations.
+
+        Exchanges alternate between its halves, so that one barrier is enough for each.
+        """
         dtype = _WIDER[dtype] if dtype in (f16, bf16) else dtype  # cheaper than their patterns
         return workgroup_array(fresh(f"lanes_{dtype}"), dtype, 2 * volume)
 
@@ -79,6 +84,7 @@ class ExchangeMemory(Exchange):
         self._exchanges = 0
 
     def fetch(self, value: Expr, lane: Expr) -> Expr:
+        """The value in another lane, through workgroup memory and a barrier."""
         assert isinstance(self._array.count, int)
         half = self._exchanges % 2 * self._array.count // 2
         self._exchanges += 1
@@ -91,6 +97,7 @@ class ExchangeMemory(Exchange):
         return _converted(fetched, value.dtype)
 
     def closing(self) -> Body:
+        """A barrier after an odd number of exchanges: those of the next statement begin with the first half again."""
         return (Barrier(),) if self._exchanges % 2 else ()
 
 

@@ -23,7 +23,9 @@ from vyre_foundation.ops import OPS
 
 
 def lower_subgroups(program: Program, target: Target) -> Program:
-    """``let s = reduce_add x``  →  ``lanes[i] = x; barrier; let y = lanes[i ^ 1]; let s = x + y`` for every distance
+    """Compose subgroup operations that the target lacks.
+
+    ``let s = reduce_add x``  →  ``lanes[i] = x; barrier; let y = lanes[i ^ 1]; let s = x + y`` for every distance
 
     Lane numbers become computations on local ids. The result has a subgroup size only if native ops are left.
     """

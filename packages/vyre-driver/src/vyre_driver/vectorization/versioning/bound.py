@@ -19,8 +19,10 @@ _LIMIT = 1 << 61
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The integer ``plus - minus + offset``. `plus` and `minus` are u64 expressions, None for 0; `plus_high` and
-    `minus_high` are numbers that they never exceed."""
+    """The integer ``plus - minus + offset``.
+
+    `plus` and `minus` are u64 expressions, None for 0; `plus_high` and `minus_high` are numbers that they never exceed.
+    """
 
     plus: Expr | None = None
     minus: Expr | None = None
@@ -30,16 +32,20 @@ class Bound:
 
     @property
     def low(self) -> int:
+        """The least value that the integer can have."""
         return self.offset - self.minus_high
 
     @property
     def high(self) -> int:
+        """The greatest value that the integer can have."""
         return self.offset + self.plus_high
 
     def shifted(self, by: int) -> Bound:
+        """The sum of the integer and `by`."""
         return replace(self, offset=self.offset + by)
 
     def negated(self) -> Bound:
+        """The integer with the other sign."""
         return Bound(self.minus, self.plus, -self.offset, self.minus_high, self.plus_high)
 
     @property
@@ -54,6 +60,7 @@ class Bound:
 
 
 def number(value: int) -> Bound:
+    """The bound of a known integer."""
     return Bound(offset=value)
 
 
@@ -63,6 +70,7 @@ def at_most(value: Expr, high: int) -> Bound | None:
 
 
 def added(x: Bound, y: Bound) -> Bound | None:
+    """The sum of two bounds; None where the comparison could wrap in 64 bits."""
     plus, minus = _pair(x.plus, y.plus), _pair(x.minus, y.minus)
     total = Bound(plus, minus, x.offset + y.offset, x.plus_high + y.plus_high, x.minus_high + y.minus_high)
     return total if max(total.plus_high, total.minus_high, abs(total.offset)) < _LIMIT else None
@@ -85,16 +93,19 @@ class Less:
 
     @property
     def is_certain(self) -> bool:
+        """Whether the claim holds whatever the values are."""
         same = self.left.plus is self.right.plus and self.left.minus is self.right.minus
         return self.left.offset < self.right.offset if same else self.left.high < self.right.low
 
     @property
     def is_hopeless(self) -> bool:
+        """Whether the claim holds for no values."""
         same = self.left.plus is self.right.plus and self.left.minus is self.right.minus
         return self.left.offset >= self.right.offset if same else self.left.low >= self.right.high
 
 
 def at_least(value: Bound, least: int) -> Less:
+    """The claim ``value >= least``."""
     return Less(number(least - 1), value)
 
 
@@ -120,7 +131,7 @@ def _implies(strict: Less, claim: Less) -> bool:
 
 
 def _less(parts: tuple[Expr | None, ...], gap: int) -> Expr:
-    """``a + b + gap < c + d``"""
+    """The comparison ``a + b + gap < c + d``."""
     a, b, c, d = parts
     return Apply(OPS["lt"], _sum((a, b), max(gap, 0)), _sum((c, d), max(-gap, 0)))
 

@@ -22,9 +22,12 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 @dataclass(slots=True)
 class Checks:
-    """What is decided where `claims` hold: `loads` are within bounds, `decided` are comparisons and what they give,
-    `ends` are bounds of loops and what they are then. `exact` are values that do not wrap. `places` are the statements
-    that have something to decide about memory."""
+    """What is decided where all `claims` hold.
+
+    `loads` are within bounds, `decided` are comparisons and what they give, `ends` are bounds of loops and what they
+    are then. `exact` are values that do not wrap. `places` are the statements that have something to decide about
+    memory.
+    """
 
     claims: list[Less] = field(default_factory=list)
     loads: set[Expr] = field(default_factory=set)

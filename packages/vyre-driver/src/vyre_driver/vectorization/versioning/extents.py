@@ -34,8 +34,11 @@ class Extent(NamedTuple):
 
 
 class Extents:
-    """Answers for one region. `ids` are extents of coordinates that change inside; `changing` are the names of the
-    region's own locals. What is known about them is told in program order, before they are asked about."""
+    """The extents of integers in one region.
+
+    `ids` are extents of coordinates that change inside; `changing` are the names of the region's own locals. What is
+    known about them is told in program order, before they are asked about.
+    """
 
     def __init__(self, ranges: Ranges, changing: frozenset[str], ids: dict[Id, Extent]) -> None:
         self._ranges, self._changing, self._ids = ranges, changing, ids

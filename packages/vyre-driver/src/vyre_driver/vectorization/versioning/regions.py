@@ -39,9 +39,11 @@ _MANY = 64
 
 
 def version_regions(program: Program, ranges: Ranges, target: Target) -> Program:
-    """``for l: a[i + l]``  →  ``if i + 255 < length(a): for l: a[i + l] (unchecked) else: for l: a[i + l]``
+    """Write regions twice, without the checks that one comparison before them decides.
 
-    Nothing wraps in 64 bits, so it takes a target that has them.
+    ``for l: a[i + l]``  →  ``if i + 255 < length(a): for l: a[i + l] (unchecked) else: for l: a[i + l]``
+
+    Only for targets with `loop_versioning` and arithmetic on u64, in which no bound wraps.
     """
     if not target.loop_versioning or u64 not in target.arithmetic:
         return program
@@ -97,7 +99,9 @@ class _Versioner:
         return (*setup, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
 
     def _with_one_arm(self, loop: For, checks: Checks, other: Body) -> Body:
-        """``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
+        """Version a loop for one outcome of its conditions.
+
+        ``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
 
         Of a loop whose loads are proven, or of a nest with all that there is to decide: borders are in few places, and
         vectors of conditions are expensive. `other` is the loop as it is elsewhere.
@@ -115,8 +119,11 @@ class _Versioner:
         return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
 
     def _peeled(self, loop: For, checks: Checks, other: Body) -> Body | None:
-        """``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
-        ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is."""
+        """Peel the iterations of a loop whose conditions differ from those of the middle.
+
+        ``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
+        ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is.
+        """
         (slow,) = rechecked(other, self._ranges)
         inside = Inside(*(Local(self._fresh(name), u32) for name in ("inside", "outside")))
         for local in (inside.start, inside.stop):
@@ -187,8 +194,10 @@ def _only_in_long_loops(loop: For, checks: Checks, ranges: Ranges) -> bool:
 
 
 def _is_search(loop: For) -> bool:
-    """Whether a loop of unknown length ends where it has found something: compilers make no vectors of it, and it may
-    be over before a comparison was worth its while."""
+    """Whether a loop of unknown length ends where it has found something.
+
+    Compilers make no vectors of it, and it may end before a comparison was worth its cost.
+    """
     is_known = isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)
     return not is_known and _may_break(loop.body)
 

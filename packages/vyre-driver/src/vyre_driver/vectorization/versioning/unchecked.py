@@ -24,8 +24,10 @@ _MAX_NODES = 32
 
 
 class Unchecked:
-    """`body` gives the region under other names, without the checks that are decided; indices that are known not to
-    wrap are computed in the width of an address, where the target wants that."""
+    """A region under other names, without the checks that are decided.
+
+    Indices that are known not to wrap are computed in the width of an address, where the target wants that.
+    """
 
     def __init__(
         self, region: Body, checks: Checks, extents: Extents, ranges: Ranges, fresh: Fresh, target: Target
@@ -41,6 +43,7 @@ class Unchecked:
         self._wide: dict[Expr, Expr] = {}
 
     def body(self, body: Body) -> Body:
+        """The copy of `body`, which is in the region."""
         return rewrite_body(body, self._stmt)
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,8 +96,10 @@ class Unchecked:
         return self._wide[index] if order else self._expr(index)
 
     def _ring(self, index: Expr) -> tuple[Expr, ...]:
-        """The sums and products that `index` is made of, and their operands, children first; nothing where there are
-        none, or where an operand may have wrapped."""
+        """The sums and products that `index` is made of, and their operands, children first.
+
+        Empty where there are none, or where an operand may have wrapped.
+        """
         order: dict[Expr, None] = {}
         stack = [index]
         while stack:
@@ -149,7 +154,9 @@ class Unchecked:
 
 
 def rechecked(region: Body, ranges: Ranges) -> Body:
-    """``a[workgroup_id] (unchecked)``  →  ``a[workgroup_id]``, for loads that two versions of a region would share
+    """Check loads again that two versions of a region would share.
+
+    ``a[workgroup_id] (unchecked)``  →  ``a[workgroup_id]``
 
     What two versions share may be computed before both, where only ranges prove it.
     """
@@ -171,7 +178,7 @@ def _is_in_range(load: Load, ranges: Ranges) -> bool:
 
 
 def _settled(stmt: Stmt) -> Stmt | Body:
-    """``if true: a else: b``  →  ``a``"""
+    """Replace a branch whose condition is a literal: ``if true: a else: b``  →  ``a``."""
     match stmt:
         case If(Literal(bits=truth), then, orelse) if not leaves(then if truth else orelse):
             return then if truth else orelse

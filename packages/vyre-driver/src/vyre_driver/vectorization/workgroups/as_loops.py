@@ -70,7 +70,9 @@ MIN_ACTIVE = 4
 
 
 def arranged(program: Program, ranges: Ranges, target: Target, wanted: Arrangement) -> tuple[Program, Arrangement]:
-    """``w[local_id] = x; barrier; y = w[x]``  →  ``for l: (w[l] = …; x_kept[l] = …); for l: y = w[x_kept[l]]``
+    """Run a workgroup as one work item, its invocations in loops between barriers.
+
+    ``w[local_id] = x; barrier; y = w[x]``  →  ``for l: (w[l] = …; x_kept[l] = …); for l: y = w[x_kept[l]]``
 
     Where loops are `wanted` the result has a workgroup of one invocation, which may run several of the program's
     (`runs`). A program that has collectives or grid barriers of the target left, or whose memory is too large for that,
@@ -102,7 +104,7 @@ class Strip:
 
 
 def _without_barriers(program: Program) -> Program:
-    """``barrier``  →  nothing, where a workgroup is one invocation, whose effects are in order anyway"""
+    """Remove barriers where a workgroup is one invocation, whose effects are in order anyway."""
 
     def without(stmt: Stmt) -> Stmt | Body:
         return () if isinstance(stmt, Barrier) and stmt.scope is Scope.WORKGROUP else stmt
@@ -117,7 +119,7 @@ def _can_loop(program: Program) -> bool:
 
 
 def _flat(program: Program) -> Program:
-    """``global_id`` of an axis of size 1  →  ``workgroup_id``, and ``local_id``  →  ``0``"""
+    """Simplify ids on axes of size 1: ``global_id``  →  ``workgroup_id``, and ``local_id``  →  ``0``."""
     sizes, memo = program.workgroup_size, dict[Expr, Expr]()
 
     def flat(node: Expr) -> Expr:
@@ -240,8 +242,10 @@ class _Grouper:
         limits: tuple[Limit, ...] = (),
         axes: Sequence[int] | None = None,
     ) -> Body:
-        """Loops over the invocations, or over a strip of them without other limits; on `axes` from the
-        outermost to the innermost."""
+        """Loops over the invocations, or over a strip of them without other limits.
+
+        They are on `axes`, from the outermost to the innermost.
+        """
         for axis in reversed(axes or self._axes):
             end = self._strip[axis].count if axis in self._strip else self._end(axis, limits)
             stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts),)

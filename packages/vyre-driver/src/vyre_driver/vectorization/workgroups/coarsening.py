@@ -96,6 +96,7 @@ class GroupBatch:
         return cls(runs_buffer(next_binding(program)), group, first, end, size)
 
     def lets(self) -> Iterator[Let]:
+        """Bind the locals: the first workgroup of the batch, its first invocation, and its invocations on x."""
         width = literal(u32, self.size)
         run, groups = self._launch_word(0), self._launch_word(1)
         left = Apply(OPS["sub"], groups, self.group)

@@ -43,8 +43,10 @@ def crossing_locals(nodes: tuple[Node, ...], of_group: set[str]) -> dict[str, No
 
 
 def recomputed(crossing: Iterable[str], lets: Mapping[str, Expr], group: GroupValues) -> dict[str, Expr]:
-    """Locals that cross phases and are cheaper to recompute in each phase than to spill: sums of ids, which also show
-    the strides of accesses. Images contain no other such local."""
+    """Locals that cross phases and are cheaper to recompute in each phase than to spill, with their values.
+
+    They are sums of ids, which also show the strides of accesses. The values contain no other such local.
+    """
     images: dict[str, Expr] = {}
     for name in crossing:
         if name in lets:

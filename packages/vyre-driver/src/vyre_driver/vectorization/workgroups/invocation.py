@@ -19,8 +19,11 @@ from vyre_foundation.ops import OPS
 
 @dataclass(frozen=True, slots=True)
 class Workgroup:
-    """What all invocations share: memory, ranges, the global ids of the first of them, by axis, and `images` of what is
-    not what it was."""
+    """What all invocations of a workgroup share.
+
+    `memory` and `ranges` are those of the workgroup, `first` are the global ids of its first invocation, by axis, and
+    `images` are the expressions that have become others.
+    """
 
     memory: GroupMemory
     ranges: Ranges
@@ -30,8 +33,11 @@ class Workgroup:
 
 
 class LoopInvocation:
-    """`ids` are the local ids by axis, `lane` is the number among the workgroup's invocations. `names` are what locals
-    are called here; others that live in memory are read from there."""
+    """The program's expressions and statements as one iteration of the loop runs them.
+
+    `ids` are the local ids by axis, `lane` is the number among the workgroup's invocations. `names` are what locals are
+    called here; others that live in memory are read from there.
+    """
 
     def __init__(
         self,
@@ -47,6 +53,7 @@ class LoopInvocation:
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def expr(self, root: Expr) -> Expr:
+        """The expression as this invocation computes it."""
         return transform(root, self._node, self._memo)
 
     def _node(self, node: Expr, args: tuple[Expr, ...]) -> Expr:
@@ -84,6 +91,7 @@ class LoopInvocation:
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def body(self, body: Body) -> Body:
+        """The statements as this invocation runs them."""
         return rewrite_body(body, self._stmt)
 
     def _stmt(self, stmt: Stmt) -> Stmt | Body:

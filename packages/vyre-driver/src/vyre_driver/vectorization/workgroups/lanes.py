@@ -29,9 +29,11 @@ class Guarded:
 
 
 def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded:
-    """``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
+    """Make limits of the loop over invocations of the guards around a body.
 
-    Only where lets and one `if` are all of the body, and nobody else needs the lets.
+    ``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
+
+    Only where lets and one `if` are all of the body, and nothing else needs the lets.
     """
     limits: list[Limit] = []
     while (found := _outer_guard(body, group, lets, crossing)) is not None:
@@ -84,6 +86,7 @@ def _limit(term: Expr, group: GroupValues, lets: Mapping[str, Expr]) -> Limit | 
 
 
 def resolved(node: Expr, lets: Mapping[str, Expr]) -> Expr:
+    """The value that a local is bound to, through any number of `lets`; other expressions as they are."""
     while isinstance(node, Local) and node.name in lets:
         node = lets[node.name]
     return node

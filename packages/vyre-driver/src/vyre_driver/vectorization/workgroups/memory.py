@@ -30,6 +30,7 @@ class GroupMemory:
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
+        """All private buffers: those of arrays, then those of spilled locals."""
         return (*self.arrays.values(), *self.spilled.values())
 
     @property
@@ -39,6 +40,7 @@ class GroupMemory:
 
     @property
     def bytes(self) -> int:
+        """The size of all buffers in bytes."""
         return sum(b.dtype.size * b.count for b in self.buffers if isinstance(b.count, int))
 
     def _array(self, buffer: Buffer) -> Buffer:

@@ -11,8 +11,11 @@ from vyre_foundation.ir.walk import statements
 
 
 class Orders:
-    """Orders of loops over invocations. `axes` are those of the workgroup, in the order that suits what invocations
-    keep; unless `is_free`, that is the order of all phases."""
+    """Orders of loops over invocations.
+
+    `axes` are those of the workgroup, in the order that suits what invocations keep; unless `is_free`, that is the
+    order of all phases.
+    """
 
     def __init__(self, program: Body, axes: Sequence[int], *, is_free: bool) -> None:
         self._axes = tuple(axes)
@@ -20,10 +23,10 @@ class Orders:
         self._strides = {axis: Strides(stmts, axis) for axis in reversed(axes)} if stmts else {}
 
     def of(self, phase: Body) -> tuple[int, ...]:
-        """``a[row * n + column]`` with `row` on x  →  the axis of `column` innermost
+        """The axes of the loops of one phase, from the outermost to the innermost.
 
-        Invocations of a phase may run in any order. Of axes along which equally many accesses are side by side, the
-        first stays.
+        For ``a[row * n + column]`` with `row` on x, the axis of `column` is innermost. Invocations of a phase may run
+        in any order. Of axes along which equally many accesses are side by side, the first stays.
         """
         if not self._strides:
             return self._axes

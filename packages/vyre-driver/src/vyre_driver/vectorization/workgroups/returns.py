@@ -10,7 +10,9 @@ from vyre_foundation.ir.walk import statements
 
 
 def without_returns(body: Body, farewell: Body, fresh: Fresh) -> Body:
-    """``if c: return; …``  →  ``if c: (farewell; continue); …`` in a loop over invocations
+    """Replace returns by jumps to the next iteration of the loop over invocations.
+
+    ``if c: return; …``  →  ``if c: (farewell; continue); …``
 
     From inside of another loop, a flag leads out: ``left = true; break``, and behind the loop ``if left: continue``.
     """

@@ -84,8 +84,10 @@ class LockstepLoop:
 
 @dataclass(frozen=True, slots=True)
 class RareBranch:
-    """A branch that hardly any invocation takes. All invocations of a strip run `body` if one of them takes the
-    branch, masked by `taken`."""
+    """A branch that hardly any invocation takes.
+
+    All invocations of a strip run `body` if one of them takes the branch, masked by `taken`.
+    """
 
     taken: Local
     body: Phase
@@ -117,7 +119,7 @@ def structure(body: Body, fresh: Fresh) -> tuple[tuple[Node, ...], GroupValues]:
 
 
 def flattened(body: Body) -> Body:
-    """``region: (a; b)``  →  ``a; b``, everywhere"""
+    """Remove regions at every depth: ``region: (a; b)``  →  ``a; b``; only rare ones stay."""
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
@@ -242,6 +244,7 @@ def _before(loop: LockstepLoop) -> Iterator[Stmt]:
 
 
 def has_barrier(stmt: Stmt) -> bool:
+    """Whether a barrier is in a statement, at any depth."""
     return _contains(stmt, Barrier)
 
 

@@ -24,8 +24,11 @@ class GroupValues:
         self._seen: set[Expr] = set()
 
     def holds(self, root: Expr) -> bool:
-        """Whether `root` is one value for the workgroup at any time: made of literals, lengths, numbers of the
-        workgroup, and loads from memory that no one writes."""
+        """Whether `root` is one value for the workgroup at any time.
+
+        That is, whether it is made of literals, lengths, numbers of the workgroup, and loads from memory that no one
+        writes.
+        """
         for node in postorder((root,), self._seen):
             self._answers[node] = self._is_leaf(node) and all(self._answers[a] for a in node.args)
         return self._answers[root]
@@ -47,8 +50,10 @@ FAR = 1 << 64
 
 
 class Strides:
-    """By how much values grow from an invocation to its neighbour on `axis`, where that is a number that is known, or
-    known to be the same for all (`FAR`); else None."""
+    """By how much values grow from an invocation to its neighbour on `axis`.
+
+    A stride is a number that is known, or `FAR` where it is only known to be the same for all; else None.
+    """
 
     def __init__(self, stmts: Iterable[Stmt], axis: int = 0) -> None:
         self._axis = axis
@@ -65,6 +70,7 @@ class Strides:
                     pass
 
     def of(self, root: Expr) -> int | None:
+        """The stride of `root`, which may contain locals of the statements that were given."""
         for node in postorder((root,), self._seen):
             self._strides[node] = self._of(node, [self._strides[a] for a in node.args])
         return self._strides[root]
