@@ -28,6 +28,7 @@ seconds: then the memory is as warm as it is for the others, who run one after t
 CALM = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "20"}
 """Threads that have no work sleep soon, instead of taking the cores from whose turn it is next."""
 PEERS = {
+    "vyre, CPU": Peer(modules=("vyre_driver_cpu", "llvmlite")),
     "vyre": Peer(modules=CL),
     "vyre, Intel": Peer(modules=CL),
     "OpenCL C": Peer(modules=CL),
@@ -49,7 +50,7 @@ def takes_part(peer: str, case: Case) -> bool:
 
 def prepare(peer: str, case: Case) -> dict[str, Trial]:
     work = WORKLOADS[case.name].make(case.size)
-    backend = "opencl-intel" if peer.endswith("Intel") else "opencl"
+    backend = "opencl-intel" if peer.endswith("Intel") else "cpu" if peer.endswith("CPU") else "opencl"
     match peer.partition(",")[0]:
         case "vyre":
             return _vyre(work, backend)

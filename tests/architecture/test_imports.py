@@ -28,11 +28,13 @@ VIOLATIONS = [
     ("vyre-reference/src/vyre_reference/planted.py",         "import vyre_driver_opencl",           LAYERS),
     ("vyre-driver-opencl/src/vyre_driver_opencl/planted.py", "import vyre_reference",               LAYERS),
     ("vyre-driver-cuda/src/vyre_driver_cuda/planted.py",     "import vyre_driver_opencl",           LAYERS),
+    ("vyre-driver-cpu/src/vyre_driver_cpu/planted.py",       "import vyre_driver_opencl",           LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre",                         LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre_driver_opencl",           NEUTRAL),
     ("vyre/src/vyre/planted.py",                             "import vyre_driver_opencl",           NEUTRAL),
     ("vyre-driver/src/vyre_driver/planted.py",               "import pyopencl",                     NEUTRAL),
     ("vyre-driver/src/vyre_driver/planted.py",               "import cupy",                         NEUTRAL),
+    ("vyre-driver/src/vyre_driver/planted.py",               "import llvmlite",                     NEUTRAL),
     ("vyre-foundation/src/vyre_foundation/planted.py",       "import cupy.cuda",                    NEUTRAL),
     ("vyre-driver/src/vyre_driver/device/__init__.py",       "import vyre_driver.engine",           ROOMS),
     ("vyre-foundation/src/vyre_foundation/ir/planted.py",    "def f():\n    import vyre_foundation.wire", FOUNDATION),
@@ -84,7 +86,7 @@ def test_a_planted_violation_is_found(script: Path, tree: Path, file: str, line:
 
 PACKAGES = (
     "vyre",
-    *(f"vyre_{name}" for name in "conform driver driver_cuda driver_opencl foundation math reference".split()),
+    *(f"vyre_{name}" for name in "conform driver driver_cpu driver_cuda driver_opencl foundation math reference".split()),
 )
 
 
@@ -99,6 +101,7 @@ def test_no_modules_import_each_other_in_a_circle(root: Path, monkeypatch: pytes
 OPTIONAL = {"PIL", "cryptography", "cuda", "cupy", "gmpy2", "grp", "ml_dtypes", "pwd"}
 """What an installation may lack: extras, libraries of devices, modules of one system."""
 FACTORIES = {
+    "vyre_driver_cpu/__init__.py",
     "vyre_driver_cuda/__init__.py",
     "vyre_driver_opencl/__init__.py",
     "vyre_reference/registrations.py",

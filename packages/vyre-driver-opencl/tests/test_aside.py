@@ -10,7 +10,7 @@ import pytest
 
 from vyre_driver.engine.pending import Deadline, WaitLimit
 from vyre_driver.errors import DispatchTimeout, StaleHandle
-from vyre_driver_opencl import aside, order
+from vyre_driver_opencl import order
 from vyre_driver_opencl.opened import open_device
 from vyre_driver_opencl.order import Order
 from vyre_driver_opencl.queues import WorkQueue
@@ -64,7 +64,7 @@ def test_a_thread_serves_one_wait_after_the_other(backend_id: str) -> None:
         assert not gate.order.ended(gate.work, 0.001)
         gate.open()
         assert gate.order.ended(gate.work)
-        while not aside._idle:
+        while not engine_aside._idle:
             time.sleep(0.001)
     assert watchers() <= before + 1
 

@@ -18,6 +18,7 @@ from typing import IO
 
 import pyopencl as cl
 
+from vyre_driver.engine.aside import AsyncCall
 from vyre_driver.engine.pending import WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
@@ -68,7 +69,7 @@ def _built(
     output: list[str] = []
     build_it = partial(aside.build, program, device, (*OPTIONS, *options))
     with _standard_error_into(output):
-        failed = build_it() if wait_limit is None else aside.AsyncCall(build_it).result(wait_limit, "compilation")
+        failed = build_it() if wait_limit is None else AsyncCall(build_it).result(wait_limit, "compilation")
     output.append(program.get_build_info(device, cl.program_build_info.LOG) or "")  # type: ignore[no-untyped-call]
     log = _TEMPORARY_FILE.sub("<source>", "\n".join(filter(None, map(str.strip, output))))
     if failed:

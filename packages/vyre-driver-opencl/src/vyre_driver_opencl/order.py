@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import pyopencl as cl
 
+from vyre_driver.engine.aside import AsyncCall
 from vyre_driver.engine.pending import Ledger, WaitLimit, register
 from vyre_driver.engine.port import LONGEST_WAIT
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside
 
 if TYPE_CHECKING:
-    from vyre_driver_opencl.aside import AsyncCall
     from vyre_driver_opencl.memory import BufferMemory
     from vyre_driver_opencl.queues import WorkQueue
 
@@ -201,7 +201,7 @@ class Order(Ledger):
         if work.call is not None and work.call.is_running:
             return work.call
         if work.waiting is None:
-            work.waiting = aside.AsyncCall(partial(aside.wait, work.known_event()))
+            work.waiting = AsyncCall(partial(aside.wait, work.known_event()))
         return work.waiting
 
     @staticmethod

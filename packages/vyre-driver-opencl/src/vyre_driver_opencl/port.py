@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyopencl as cl
 
 from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.aside import AsyncCall
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.legalization.lowered import Lowered
@@ -45,7 +46,6 @@ from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
     from vyre_driver.tune.candidate import TunedVariant
-    from vyre_driver_opencl.aside import AsyncCall
     from vyre_driver_opencl.emit import OpenClSource
     from vyre_driver_opencl.recording import Recording
 
@@ -230,7 +230,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         enqueue = partial(aside.enqueue, queue.commands, loaded.kernel, loaded.span, loaded.local)
 
         def command() -> AsyncCall:
-            loaded.call = call = aside.AsyncCall(enqueue)
+            loaded.call = call = AsyncCall(enqueue)
             return call
 
         work = self._order.enqueue_aside(queue, memories, uses, longest, command)

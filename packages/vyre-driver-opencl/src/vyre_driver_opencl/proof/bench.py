@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from vyre_driver.engine.aside import AsyncCall
 from vyre_driver.engine.pending import WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.compiler import build
@@ -44,7 +45,7 @@ class ProbeDevice:
         for position, buffer in enumerate(buffers):
             kernel.set_arg(position, buffer)
         launch = partial(aside.enqueue, self.queue, kernel, (lanes,), (lanes,))
-        given = aside.AsyncCall(launch).result(wait_limit, "a proof")
+        given = AsyncCall(launch).result(wait_limit, "a proof")
         if isinstance(given, int):
             raise LaunchRefused(given)
         for result, buffer in zip(results, buffers, strict=False):

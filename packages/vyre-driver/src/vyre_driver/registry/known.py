@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 # fmt: off
 INSTALL_HINTS = MappingProxyType({
+    "cpu":          "pip install vyre-driver-cpu",
     "cuda":         "pip install 'vyre-driver-cuda[cuda12]'",
     "opencl":       "pip install vyre-driver-opencl",
     "opencl-intel": "pip install 'vyre-driver-opencl[intel]'",

@@ -23,7 +23,8 @@ from vyre_driver.pipeline.store import shared_store
 
 DISTRIBUTIONS = (
     *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-conform"),
-    *("vyre-driver-opencl", "vyre-driver-cuda", "numpy", "blake3", "ml_dtypes"),
+    *("vyre-driver-cpu", "vyre-driver-opencl", "vyre-driver-cuda", "numpy", "blake3", "ml_dtypes"),
+    "llvmlite",
     *("pyopencl", "pocl-binary-distribution", "intel-opencl-rt"),
     *("cuda-bindings", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc", "cupy-cuda12x", "cupy-cuda13x"),
 )

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from vyre_driver.codegen.c.carried import carrying_loops
 from vyre_driver.codegen.c.literals import spell
 from vyre_driver.codegen.c.names import Names
-from vyre_driver.codegen.c.placement import Life, place
 from vyre_driver.codegen.c.values import Values, without_brackets
 from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.placement import Life, place
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_foundation.dialects.lowering import TextModule
@@ -126,18 +126,18 @@ class _Statements:
                 self._declare("", name, value.dtype, self._text(value))
             case Assign(name, value):
                 add(f"{self._word(name, value.dtype)} = {self._text(value)};")
-                self._values.forget(Life.UNTIL_ASSIGN)
+                self._values.known.forget(Life.UNTIL_ASSIGN)
             case Store(buffer, index, value):
                 element = self._values.element(buffer.name, index)
                 add(f"{element} = {self._text(value)};")
-                self._values.forget(Life.UNTIL_WRITE)
+                self._values.known.forget(Life.UNTIL_WRITE)
             case Atomic():
                 self._atomic(stmt)
             case Subgroup():
                 self._subgroup(stmt)
             case Barrier(scope):
                 add(self._dialect.barriers[scope])
-                self._values.forget(Life.UNTIL_WRITE)
+                self._values.known.forget(Life.UNTIL_WRITE)
             case If():
                 self._if(stmt, path)
             case For():
@@ -175,7 +175,7 @@ class _Statements:
             operands.append(self._values.text(stmt.expected))
         dtype = stmt.buffer.dtype
         self._result(stmt.result, dtype, self._atomic_template(stmt).format(element, *operands))
-        self._values.forget(Life.UNTIL_WRITE)
+        self._values.known.forget(Life.UNTIL_WRITE)
 
     def _atomic_template(self, stmt: Atomic) -> str:
         dtype = stmt.buffer.dtype
@@ -227,9 +227,9 @@ class _Statements:
             yield dialect.short_loop
 
     def _block(self, body: Body, path: str) -> None:
-        self._values.enter()
+        self._values.known.enter()
         self.body(body, path)
-        self._values.leave()
+        self._values.known.leave()
 
 
 def _is_short(loop: For) -> bool:

@@ -1,8 +1,6 @@
 """Expressions as text: temporaries for what is shared, too deep or too long, a line each just before the statement.
 
-A temporary is used again as long as it surely holds the same value. What depends on mutable locals is forgotten when
-one changes, what depends on memory that the kernel writes when something may have been written, and both at the ends
-of blocks.
+A temporary is used again as long as it surely holds the same value (see `KnownValues`).
 """
 
 from __future__ import annotations
@@ -12,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from vyre_driver.codegen.c.literals import spell
-from vyre_driver.codegen.c.placement import Life, Placement
 from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.codegen.known import KnownValues
+from vyre_driver.codegen.placement import Life, Placement
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_foundation.dialects import lookup
 from vyre_foundation.dialects.lowering import TextModule
@@ -54,9 +53,7 @@ class Values:
         self._dialect, self._placement, self._arrays = dialect, placement, arrays
         self._texts, self._temporary, self._emit = texts, temporary, emit
         self._symbols = {node: CExpression(word) for node, word in symbols.items()}
-        self._known: dict[Expr, CExpression] = {}
-        self._scopes: list[list[Expr]] = [[]]
-        self._passing: dict[Life, list[Expr]] = {Life.UNTIL_ASSIGN: [], Life.UNTIL_WRITE: []}
+        self.known: KnownValues[CExpression] = KnownValues(placement)
         self._print: dict[type[Expr], Callable[..., CExpression]] = {
             Apply: self._apply,
             Load: self._load,
@@ -68,27 +65,6 @@ class Values:
         }
         self._calls = {**dialect.natives, **dialect.calls}
         self._repeating = {key for key, template in dialect.ops.items() if _repeats(template)}
-
-    # ── what is known where ──────────────────────────────────────────────────────────────────────────────────────────
-
-    def enter(self) -> None:
-        """A block begins; control may come back to it from its end."""
-        self.forget(Life.UNTIL_ASSIGN)
-        self._scopes.append([])
-
-    def leave(self) -> None:
-        """A block ends, and with it its temporaries."""
-        self.forget(Life.UNTIL_ASSIGN)
-        for node in self._scopes.pop():
-            self._known.pop(node, None)
-
-    def forget(self, life: Life) -> None:
-        """Something has changed that values of this life, and those that pass sooner, may depend on."""
-        for passing, nodes in self._passing.items():
-            if passing >= life:
-                for node in nodes:
-                    self._known.pop(node, None)
-                nodes.clear()
 
     # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -113,7 +89,7 @@ class Values:
 
     def _walk(self, root: Expr) -> CExpression:
         """Children first, without recursion. What is used once is in `done` until its parent takes it."""
-        known, symbols = self._known, self._symbols
+        known, symbols = self.known.values, self._symbols
         done: dict[Expr, CExpression] = {}
         stack = [root]
         while stack:
@@ -136,28 +112,24 @@ class Values:
         if (shared and printed.size > _SMALL) or printed.depth >= _MAX_DEPTH or len(printed.text) > _MAX_WIDTH:
             return self._worded(node, printed)
         if shared:
-            self._remember(node, printed)
+            self.known.remember(node, printed)
         return printed
 
     def _worded(self, node: Expr, printed: CExpression) -> CExpression:
         """`printed` as a word: bound to a temporary if it is more than that."""
         if printed.depth == 0:
             return printed
-        if node in self._known and self._known[node].depth == 0:
-            return self._known[node]
+        known = self.known.values.get(node)
+        if known is not None and known.depth == 0:
+            return known
         word = CExpression(self._bound(node, printed))
-        self._remember(node, word)
+        self.known.remember(node, word)
         return word
 
     def _bound(self, node: Expr, printed: CExpression) -> str:
         name = self._temporary()
         self._emit(f"const {self._dialect.types[node.dtype]} {name} = {without_brackets(printed.text)};")
         return name
-
-    def _remember(self, node: Expr, printed: CExpression) -> None:
-        life = self._placement.lives[node]
-        self._known[node] = printed
-        (self._scopes[-1] if life is Life.SCOPE else self._passing[life]).append(node)
 
     # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,87 @@
+"""From LLVM IR to object code, and to functions in memory."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import count
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from vyre_driver_cpu.machine import Machine
+
+LEVEL = 3
+
+
+class CompileFailed(Exception):
+    """The compiler's refusal, in its own words."""
+
+
+def compile_text(text: str, machine: Machine, level: int = LEVEL) -> bytes:
+    """Optimized object code of a module, for a CPU; `CompileFailed` if the text is no LLVM IR."""
+    try:
+        module = optimized(text, machine, level)
+        return bytes(target_machine(machine, level).emit_object(module))
+    except RuntimeError as error:
+        raise CompileFailed(str(error)) from error
+
+
+def optimized(text: str, machine: Machine, level: int = LEVEL) -> llvm.ModuleRef:
+    """The module after LLVM's optimizer; RuntimeError if the text is no LLVM IR."""
+    target = target_machine(machine, level)
+    module = llvm.parse_assembly(text)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = level > 0
+    options.loop_unrolling = level > 0
+    builder = llvm.create_pass_builder(target, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def assembly(text: str, machine: Machine) -> str:
+    """What `compile_text` makes of a module, to read."""
+    return str(target_machine(machine, LEVEL).emit_assembly(optimized(text, machine)))
+
+
+@cache
+def target_machine(machine: Machine, level: int) -> llvm.TargetMachine:
+    """LLVM's code generator for a CPU."""
+    target = llvm.Target.from_triple(machine.triple)
+    return target.create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+class LoadedCode:
+    """Object code in memory, with the addresses of its functions. It is unloaded with the last reference to it."""
+
+    def __init__(self, code: bytes, names: Sequence[str]) -> None:
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name in names:
+            builder.export_symbol(name)
+        try:
+            with _lock:
+                self._tracker = builder.link(_jit(), f"vyre_{next(_number)}")
+        except RuntimeError as error:
+            raise CompileFailed(str(error)) from error
+        self.addresses = {name: int(self._tracker[name]) for name in names}
+
+    def function(self, name: str, *types: type, result: type | None = None) -> Callable[..., Any]:
+        """A function, as Python calls it; calls release the interpreter's lock."""
+        return ctypes.CFUNCTYPE(result, *types)(self.addresses[name])
+
+
+_lock = threading.Lock()
+_number = count()
+
+
+@cache
+def _jit() -> llvm.LLJIT:
+    """The linker of this process, alive until its end: code in memory may run on any thread."""
+    from vyre_driver_cpu.machine import host
+
+    return llvm.create_lljit_compiler(target_machine(host(), LEVEL), use_jit_link=True)

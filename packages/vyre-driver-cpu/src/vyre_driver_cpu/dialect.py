@@ -1,0 +1,24 @@
+"""What legalization may use on one CPU."""
+
+from __future__ import annotations
+
+from vyre_driver.legalization.target import Groups, Target
+from vyre_driver_cpu.spelling import Spellings
+from vyre_foundation.dtype import bool_
+
+
+def target_of(name: str, spellings: Spellings) -> Target:
+    """Everything that is spelled, and nothing else; workgroups are loops, of which LLVM makes vectors."""
+    return Target(
+        name=name,
+        ops=frozenset(spellings.ops),
+        memory=spellings.arithmetic - {bool_},
+        arithmetic=spellings.arithmetic,
+        casts=frozenset(spellings.casts),
+        bitcasts=frozenset(spellings.bitcasts),
+        atomics=frozenset(spellings.atomics),
+        groups=Groups.LOOPS,
+        wide_indices=True,
+        loop_versioning=True,
+        functions=True,
+    )

@@ -1,0 +1,88 @@
+"""The text of one function: blocks of instructions, with names that are given out in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vyre_driver_cpu.spelling import TYPES
+from vyre_foundation.dtype import DType
+
+
+class Function:
+    """Lines of LLVM IR. `block` is the label of the block that is open: what is added next belongs to it.
+
+    Stack memory is reserved in `entry`, before everything else: LLVM keeps what is only loaded and stored there in
+    registers.
+    """
+
+    def __init__(self) -> None:
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.block = "body"
+        self.is_open = True
+        self._number = 0
+        self._nans: dict[DType, str] = {}
+
+    def name(self, stem: str = "t") -> str:
+        """A new name, without its ``%``."""
+        self._number += 1
+        return f"{stem}{self._number}"
+
+    def add(self, line: str) -> None:
+        """An instruction without a result. Behind a jump nothing is reached, so nothing is printed."""
+        if self.is_open:
+            self.lines.append(f"  {line}")
+
+    def value(self, text: str) -> str:
+        """The result of an instruction, as an operand."""
+        result = f"%{self.name()}"
+        self.add(f"{result} = {text}")
+        return result
+
+    def spelled(self, spelling: str, operands: Sequence[str]) -> str:
+        """The result of a spelling (see `spelling`); without a text it is the operand."""
+        if not spelling:
+            return operands[0]
+        prefix = f"%{self.name('s')}"
+        *before, last = spelling.format(*operands, r=prefix).split("\n")
+        for line in before:
+            self.add(line)
+        return self.value(last)
+
+    def reserve(self, type: str, count: int = 1, align: int = 0) -> str:
+        """Memory on the stack: its address."""
+        address = f"%{self.name('m')}"
+        size = f"[{count} x {type}]" if count != 1 else type
+        self.entry.append(f"  {address} = alloca {size}{f', align {align}' if align else ''}")
+        return address
+
+    def nan(self, dtype: DType) -> str:
+        """The canonical NaN, as a value that LLVM does not know.
+
+        LLVM takes all NaNs for equal: it drops a selection of the canonical one where it sees that the other is a NaN.
+        """
+        if dtype not in self._nans:
+            name = self._nans[dtype] = f"%nan_{dtype}"
+            self.entry.append(f"  {name} = load {TYPES[dtype]}, ptr @nan_{dtype}")
+        return self._nans[dtype]
+
+    def jump(self, label: str, suffix: str = "") -> None:
+        """Go to a block; nothing comes behind."""
+        self.add(f"br label %{label}{suffix}")
+        self.is_open = False
+
+    def branch(self, condition: str, if_true: str, if_false: str) -> None:
+        """Go to one of two blocks."""
+        self.add(f"br i1 {condition}, label %{if_true}, label %{if_false}")
+        self.is_open = False
+
+    def open(self, label: str) -> None:
+        """Begin a block; one that is still open goes on in it."""
+        if self.is_open:
+            self.jump(label)
+        self.lines.append(f"{label}:")
+        self.block, self.is_open = label, True
+
+    def text(self) -> list[str]:
+        """All lines, the entry first."""
+        return ["entry:", *self.entry, "  br label %body", "body:", *self.lines]

@@ -1,0 +1,71 @@
+"""Memory: host memory, which kernels use where it lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vyre_driver.engine.buffer_pool import padded_size, staggered
+from vyre_driver.errors import DeviceOutOfMemory
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from vyre_driver_cpu.order import Work
+
+ALIGNMENT = 16
+"""Bytes. Of memory that comes from a caller: more than any type needs."""
+
+
+class HostMemory:
+    """Bytes in one piece that may be written to. `last` is the last work in flight that uses them."""
+
+    __slots__ = ("address", "bytes", "last", "view")
+
+    def __init__(self, contents: npt.NDArray[np.uint8]) -> None:
+        self.bytes, self.view, self.address = contents, contents.data, contents.ctypes.data
+        self.last: Work | None = None
+
+
+class HostBytes:
+    """Host bytes in place, for one launch after the other; it keeps their owner alive."""
+
+    __slots__ = ("address", "owner")
+
+    def __init__(self, owner: object, address: int) -> None:
+        self.owner, self.address = owner, address
+
+
+def allocate(size: int) -> HostMemory:
+    """`size` bytes with unspecified contents, that begin at a line of the cache."""
+    try:
+        pooled = np.empty(padded_size(size), np.uint8)
+    except MemoryError as error:
+        raise DeviceOutOfMemory(size) from error
+    return HostMemory(staggered(pooled, size))
+
+
+def in_place(data: memoryview) -> HostBytes | None:
+    """The bytes of `data` where they are; None where they are not aligned."""
+    address = np.frombuffer(data, np.uint8).ctypes.data
+    return None if address % ALIGNMENT else HostBytes(data, address)
+
+
+def wrap(foreign: object) -> HostMemory | None:
+    """An array of the host as it is, or None: it must be in one piece, writable and aligned."""
+    array = _host_array(foreign)
+    if array is None or not array.flags.carray or array.ctypes.data % ALIGNMENT:
+        return None
+    return HostMemory(array.reshape(-1).view(np.uint8))
+
+
+def _host_array(foreign: object) -> npt.NDArray[Any] | None:
+    if isinstance(foreign, np.ndarray):
+        return foreign
+    try:
+        if hasattr(foreign, "__dlpack__"):
+            return np.from_dlpack(foreign)
+        return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None

@@ -1,0 +1,128 @@
+"""The order of work: what is in flight in the queue of threads, what it uses, and how the host waits for it.
+
+What the calling thread does itself has ended when the call returns. It begins when nothing in flight uses the same
+memory any more.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from vyre_driver.engine.pending import Ledger, WaitLimit, register
+from vyre_driver.engine.port import LONGEST_WAIT
+from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_driver_cpu.memory import HostMemory
+from vyre_driver_cpu.runtime import Job, Pool
+
+FEW = 64
+"""Pieces of work whose bounds are added up before a wait."""
+
+
+class Work:
+    """A launch. `job` is that of the threads, None for one that the calling thread has done. `uses` lives until it ends.
+
+    It ends within `longest` seconds after all before it. `elapsed` is how many nanoseconds it ran.
+    """
+
+    __slots__ = ("_elapsed", "_has_ended", "job", "longest", "pool", "uses")
+
+    def __init__(self, pool: Pool | None = None, job: Job | None = None, uses: object = (), longest: float = 0) -> None:
+        self.pool, self.job, self.uses, self.longest = pool, job, uses, longest
+        self._has_ended = job is None
+        self._elapsed = 0
+
+    def has_ended(self) -> bool:
+        """Whether it has."""
+        if not self._has_ended:
+            assert self.pool is not None
+            assert self.job is not None
+            self._has_ended = self.pool.has_ended(self.job)
+        return self._has_ended
+
+    @property
+    def elapsed(self) -> int:
+        """Nanoseconds from its begin to its end, which has come."""
+        return self._elapsed if self.job is None else self.job.ended - self.job.began
+
+    @elapsed.setter
+    def elapsed(self, nanoseconds: int) -> None:
+        self._elapsed = nanoseconds
+
+
+class Order(Ledger):
+    """The work of one port that is in flight, the oldest first."""
+
+    def __init__(self, wait_limit: WaitLimit) -> None:
+        self._wait_limit = wait_limit
+        self._sweeping = threading.RLock()
+        self.entries: deque[Work] = deque()
+
+    def submit(
+        self,
+        pool: Pool,
+        function: int,
+        arguments: tuple[int, int],
+        total: int,
+        chunk: int,
+        memories: Iterable[HostMemory],
+        uses: object,
+        longest: float = math.inf,
+    ) -> Work:
+        """Give a function with its arguments and grid, as addresses, to the threads."""
+        job = Job(function, *arguments, total, chunk)
+        work = Work(pool, job, uses, longest)
+        self.entries.append(work)  # before it is submitted: an interrupt may come in between
+        register(self)
+        for memory in memories:
+            memory.last = work
+        pool.submit(job)
+        return work
+
+    def sweep(self) -> bool:
+        """Drop what ended work used; whether any has not ended."""
+        with self._sweeping:
+            while self.entries and self.entries[0].has_ended():
+                self.entries.popleft().uses = ()
+            return bool(self.entries)
+
+    def ended(self, work: Work, timeout: float | None = None) -> bool:
+        """Wait until work has ended, `timeout` seconds at most. Whether it has."""
+        if work.has_ended():
+            self.sweep()
+            return True
+        assert work.pool is not None
+        assert work.job is not None
+        takes_part = self._ends_soon(timeout)
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while not work.has_ended():
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            part = self._wait_limit.seconds(min(LONGEST_WAIT, left))
+            work.pool.wait(work.job, part, takes_part=takes_part)
+        self.sweep()
+        return True
+
+    def finish(self, timeout: float | None) -> bool:
+        """The same for all work."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        return all(
+            self.ended(work, None if timeout is None else end - time.monotonic()) for work in tuple(self.entries)
+        )
+
+    def wait_for(self, memory: HostMemory) -> None:
+        """Wait for the last work that uses this memory."""
+        if memory.last is not None:
+            self.ended(memory.last)
+            memory.last = None
+
+    def _ends_soon(self, timeout: float | None) -> bool:
+        """Whether all work is known to end before a wait for it has to be left: then the calling thread takes part."""
+        if len(self.entries) > FEW:
+            return False
+        most = LONGEST_BLOCKING if timeout is None else min(LONGEST_BLOCKING, timeout)
+        return sum(one.longest for one in tuple(self.entries)) <= self._wait_limit.seconds(most)

@@ -1,0 +1,209 @@
+"""The six primitives of a device, over LLVM and threads."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.engine.aside import AsyncCall
+from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
+from vyre_driver.errors import BackendError, KernelCompileFailed
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.target import Target
+from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_driver_cpu.binary import from_bytes, to_bytes
+from vyre_driver_cpu.compiler import CompileFailed, compile_text
+from vyre_driver_cpu.dialect import target_of
+from vyre_driver_cpu.emit import emit
+from vyre_driver_cpu.launch import Argument, Arguments, Module
+from vyre_driver_cpu.machine import Machine, host
+from vyre_driver_cpu.memory import HostBytes, HostMemory, allocate, in_place, wrap
+from vyre_driver_cpu.order import Order, Work
+from vyre_driver_cpu.probe import CALLER, profile
+from vyre_driver_cpu.runtime import pool
+from vyre_driver_cpu.spelling import spellings
+
+_FILL_AT_ONCE = 1 << 20
+"""Bytes that a thread sets before it looks for more."""
+
+
+class CpuPort(DevicePort[Module, HostMemory, Work]):
+    """The CPU of this process. Its memory is the host's.
+
+    A launch runs in the calling thread, or on the pool of threads, as the engine's choice of a queue says.
+    """
+
+    emitter_version = "cpu-1"
+    shares_host_memory = True
+
+    def __init__(self) -> None:
+        self._machine = host()
+        self._spellings = spellings(has_half=self._machine.converts_half)
+        self._order = Order(self.wait_limit)
+        self._last_code: tuple[str, bytes] | None = None
+
+    # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def probe(self) -> DeviceProfile:
+        return profile(self._machine, self._spellings)
+
+    def target(self) -> Target:
+        return target_of("cpu", self._spellings)
+
+    # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def emit(self, lowered: Lowered) -> SourceUnit:
+        return emit(lowered, self._spellings)
+
+    def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
+        if self._last_code is None or self._last_code[0] != unit.text:  # the same code serves both queues
+            self._last_code = unit.text, self._compiled(unit)
+        try:
+            return Module(self._last_code[1], unit.kernels, queue)
+        except CompileFailed as failure:
+            raise KernelCompileFailed("cpu", str(failure), source=unit.text) from failure
+
+    def _compiled(self, unit: SourceUnit) -> bytes:
+        """Object code, made on another thread: the wait for it can be left."""
+        made = AsyncCall(partial(_code_or_failure, unit.text, self._machine)).result(self.wait_limit, "compilation")
+        if isinstance(made, CompileFailed):
+            raise KernelCompileFailed("cpu", str(made), source=unit.text) from made
+        return bytes(made)
+
+    def binary(self, module: Module) -> bytes | None:
+        return to_bytes(module)
+
+    def load(self, binary: bytes, queue: int = 0) -> Module:
+        try:
+            return from_bytes(binary, queue)
+        except CompileFailed as failure:
+            raise KernelCompileFailed("cpu", str(failure)) from failure
+
+    # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def allocate(self, size: int) -> HostMemory:
+        return allocate(size)
+
+    def fill(self, memory: HostMemory, byte: int, size: int) -> None:
+        last = memory.last
+        if last is None or last.has_ended():
+            memory.last = None
+            memory.bytes[:size] = byte
+            return
+        arguments = Arguments((memory, byte), (1, 1, 1))
+        addresses = arguments.slots_address, arguments.grid_address
+        threads = pool()
+        self._order.submit(threads, threads.fill, addresses, size, _FILL_AT_ONCE, (memory,), arguments)
+
+    def copy_in(self, memory: HostMemory, data: memoryview, offset: int = 0) -> None:
+        self._order.wait_for(memory)
+        memory.view[offset : offset + data.nbytes] = data
+
+    def copy_out(self, memory: HostMemory, into: memoryview, offset: int = 0) -> None:
+        self._order.wait_for(memory)
+        into[:] = memory.view[offset : offset + into.nbytes]
+
+    def in_place(self, data: memoryview) -> HostBytes | None:
+        return in_place(data)
+
+    def wrap(self, foreign: object) -> HostMemory | None:
+        return wrap(foreign)
+
+    def free(self, memory: HostMemory) -> None:
+        """Nothing: work in flight keeps what it uses, and the last reference frees it."""
+
+    # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def launch(
+        self,
+        module: Module,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[Argument],
+        *,
+        timed: bool = False,
+        longest: float = math.inf,
+    ) -> Work:
+        arguments = Arguments(args, grid)
+        memories = [arg for arg in args if isinstance(arg, HostMemory)]
+        if module.queue == CALLER:
+            for memory in memories:
+                self._order.wait_for(memory)
+            work = Work()
+            started = time.perf_counter_ns()
+            module.kernels[kernel](arguments.slots_address, arguments.grid_address, 0, arguments.total)
+            work.elapsed = time.perf_counter_ns() - started
+            return work
+        threads = pool()
+        return self._order.submit(
+            threads,
+            module.addresses[kernel],
+            (arguments.slots_address, arguments.grid_address),
+            arguments.total,
+            threads.chunk(arguments.total),
+            memories,
+            (module, arguments),
+            longest,
+        )
+
+    def runner(
+        self,
+        module: Module,
+        kernel: str,
+        grid: Extent,
+        workgroup_size: Extent,
+        args: Sequence[Argument],
+        places: Sequence[int],
+        longest: float = math.inf,
+    ) -> Callable[[Sequence[Any]], None]:
+        """Where the calling thread does the work, nothing is made anew for a call."""
+        if module.queue != CALLER or longest > LONGEST_BLOCKING:
+            return super().runner(module, kernel, grid, workgroup_size, args, places, longest)
+        arguments = Arguments([0 if n in places else arg for n, arg in enumerate(args)], grid)
+        function, order, slots = module.kernels[kernel], self._order, arguments.slots
+        memories = [arg for arg in args if isinstance(arg, HostMemory)]
+        at_slots, at_grid, total = arguments.slots_address, arguments.grid_address, arguments.total
+
+        def run(values: Sequence[Any], _alive: object = (module, arguments)) -> None:
+            if order.entries:
+                for memory in memories:
+                    order.wait_for(memory)
+                order.sweep()
+            for place, value in zip(places, values):  # noqa: B905 - one for each, and strict takes longer
+                slots[place] = value.address
+            function(at_slots, at_grid, 0, total)
+
+        return run
+
+    # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait(self, event: Work, timeout: float | None = None) -> bool:
+        return self._order.ended(event, timeout)
+
+    def query(self, event: Work) -> bool:
+        return event.has_ended()
+
+    def finish(self, timeout: float | None = None) -> bool:
+        return self._order.finish(timeout)
+
+    def elapsed(self, event: Work) -> int | None:
+        return event.elapsed
+
+    # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        with suppress(BackendError):
+            self._order.finish(CLOSING)
+
+
+def _code_or_failure(text: str, machine: Machine) -> bytes | CompileFailed:
+    try:
+        return compile_text(text, machine)
+    except CompileFailed as failure:
+        return failure

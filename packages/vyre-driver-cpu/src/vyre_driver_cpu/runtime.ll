@@ -1,0 +1,237 @@
+; The queue of launches and the threads that work on it.
+;
+; A launch is a `%job`: a kernel over workgroups 0 ... total, taken in chunks by an atomic counter. Jobs run in the order
+; in which they were submitted: the head of the list runs until its last chunk has ended, then the next. Everything but
+; the counter is guarded by one mutex. Threads come from Python and stay in `@work`; a thread that waits for a short
+; job takes part in the work.
+;
+; The first lines, which differ from system to system, define @lock, @unlock, @sleep, @sleep_until, @wake_one, @wake_all
+; and @now: see `runtime.py`. The memory of a pool and of jobs belongs to Python.
+
+;              fn   args grid total chunk next users state began ended following
+%job  = type { ptr, ptr, ptr, i64,  i64,  i64, i32,  i32,  i64,  i64,  ptr }
+;              mutex       work        done        head tail stop
+%pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32 }
+
+; Runs chunks of a job until none is left, or it is cancelled: then its counter is beyond the end.
+define internal void @run_chunks(ptr %job) {
+entry:
+  %fn.at = getelementptr inbounds %job, ptr %job, i32 0, i32 0
+  %fn = load ptr, ptr %fn.at
+  %args.at = getelementptr inbounds %job, ptr %job, i32 0, i32 1
+  %args = load ptr, ptr %args.at
+  %grid.at = getelementptr inbounds %job, ptr %job, i32 0, i32 2
+  %grid = load ptr, ptr %grid.at
+  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
+  %total = load i64, ptr %total.at
+  %chunk.at = getelementptr inbounds %job, ptr %job, i32 0, i32 4
+  %chunk = load i64, ptr %chunk.at
+  %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  br label %take
+take:
+  %begin = atomicrmw add ptr %next, i64 %chunk monotonic
+  %is.some = icmp slt i64 %begin, %total
+  br i1 %is.some, label %run, label %none
+run:
+  %left = sub i64 %total, %begin
+  %count = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
+  %end = add i64 %begin, %count
+  call void %fn(ptr %args, ptr %grid, i64 %begin, i64 %end)
+  br label %take
+none:
+  ret void
+}
+
+; Takes part in the job at the head, if there is something left to take: whether there was. Called and left under the
+; lock, which is released meanwhile. The last thread to leave a job ends it.
+define internal i1 @take_part(ptr %pool) {
+entry:
+  %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
+  %job = load ptr, ptr %head.at
+  %is.none = icmp eq ptr %job, null
+  br i1 %is.none, label %nothing, label %look
+look:
+  %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %taken = load atomic i64, ptr %next monotonic, align 8
+  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
+  %total = load i64, ptr %total.at
+  %is.left = icmp slt i64 %taken, %total
+  %users.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
+  %users = load i32, ptr %users.at
+  %is.cancelled = icmp eq i32 %users, 0
+  %is.open = or i1 %is.left, %is.cancelled
+  br i1 %is.open, label %enter, label %nothing
+enter:
+  %more = add i32 %users, 1
+  store i32 %more, ptr %users.at
+  %began.at = getelementptr inbounds %job, ptr %job, i32 0, i32 8
+  %began = load i64, ptr %began.at
+  %is.first = icmp eq i64 %began, 0
+  br i1 %is.first, label %begin, label %run
+begin:
+  %start = call i64 @now()
+  store i64 %start, ptr %began.at
+  br label %run
+run:
+  call void @unlock(ptr %pool)
+  call void @run_chunks(ptr %job)
+  call void @lock(ptr %pool)
+  %now.users = load i32, ptr %users.at
+  %fewer = sub i32 %now.users, 1
+  store i32 %fewer, ptr %users.at
+  %is.last = icmp eq i32 %fewer, 0
+  br i1 %is.last, label %end, label %some
+end:
+  %stop = call i64 @now()
+  %ended.at = getelementptr inbounds %job, ptr %job, i32 0, i32 9
+  store i64 %stop, ptr %ended.at
+  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
+  %following.at = getelementptr inbounds %job, ptr %job, i32 0, i32 10
+  %following = load ptr, ptr %following.at
+  store ptr %following, ptr %head.at
+  store i32 1, ptr %state.at
+  %done = getelementptr inbounds %pool, ptr %pool, i32 0, i32 2
+  call void @wake_all(ptr %done)
+  %is.empty = icmp eq ptr %following, null
+  br i1 %is.empty, label %empty, label %go.on
+empty:
+  %tail.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 4
+  store ptr null, ptr %tail.at
+  br label %some
+go.on:
+  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  call void @wake_all(ptr %work)
+  br label %some
+some:
+  ret i1 true
+nothing:
+  ret i1 false
+}
+
+; What a thread of the pool does until the pool is stopped.
+define void @work(ptr %pool) {
+entry:
+  %stop.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 5
+  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  call void @lock(ptr %pool)
+  br label %look
+look:
+  %took = call i1 @take_part(ptr %pool)
+  br i1 %took, label %look, label %idle
+idle:
+  %stop = load i32, ptr %stop.at
+  %is.stopped = icmp ne i32 %stop, 0
+  br i1 %is.stopped, label %leave, label %sleep
+sleep:
+  call void @sleep(ptr %work, ptr %pool)
+  br label %look
+leave:
+  call void @unlock(ptr %pool)
+  ret void
+}
+
+; Appends a job. `%threads`: how many have something to do.
+define void @submit(ptr %pool, ptr %job, i64 %threads) {
+entry:
+  call void @lock(ptr %pool)
+  %tail.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 4
+  %tail = load ptr, ptr %tail.at
+  store ptr %job, ptr %tail.at
+  %is.empty = icmp eq ptr %tail, null
+  br i1 %is.empty, label %first, label %behind
+first:
+  %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
+  store ptr %job, ptr %head.at
+  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  %is.one = icmp eq i64 %threads, 1
+  br i1 %is.one, label %one, label %all
+one:
+  call void @wake_one(ptr %work)
+  br label %end
+all:
+  call void @wake_all(ptr %work)
+  br label %end
+behind:
+  %following.at = getelementptr inbounds %job, ptr %tail, i32 0, i32 10
+  store ptr %job, ptr %following.at
+  br label %end
+end:
+  call void @unlock(ptr %pool)
+  ret void
+}
+
+; Waits until a job has ended, or a time has come: whether it has ended. The time is given in two ways: as seconds and
+; nanoseconds of the system's clock, and as milliseconds from now.
+define i32 @await(ptr %pool, ptr %job, i32 %takes_part, i64 %seconds, i64 %nanoseconds, i32 %milliseconds) {
+entry:
+  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
+  %done = getelementptr inbounds %pool, ptr %pool, i32 0, i32 2
+  %helps = icmp ne i32 %takes_part, 0
+  call void @lock(ptr %pool)
+  br label %look
+look:
+  %state = load i32, ptr %state.at
+  %has.ended = icmp ne i32 %state, 0
+  br i1 %has.ended, label %leave, label %help
+help:
+  br i1 %helps, label %take, label %sleep
+take:
+  %took = call i1 @take_part(ptr %pool)
+  br i1 %took, label %look, label %sleep
+sleep:
+  %is.late = call i1 @sleep_until(ptr %done, ptr %pool, i64 %seconds, i64 %nanoseconds, i32 %milliseconds)
+  br i1 %is.late, label %leave, label %look
+leave:
+  %last = load i32, ptr %state.at
+  call void @unlock(ptr %pool)
+  ret i32 %last
+}
+
+; Whether a job has ended; what it wrote is seen then.
+define i32 @has_ended(ptr %pool, ptr %job) {
+entry:
+  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
+  call void @lock(ptr %pool)
+  %state = load i32, ptr %state.at
+  call void @unlock(ptr %pool)
+  ret i32 %state
+}
+
+; Leaves out what no thread has taken yet of a job.
+define void @cancel(ptr %pool, ptr %job) {
+entry:
+  call void @lock(ptr %pool)
+  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
+  %total = load i64, ptr %total.at
+  %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  store atomic i64 %total, ptr %next monotonic, align 8
+  call void @unlock(ptr %pool)
+  ret void
+}
+
+; Ends the threads of a pool without jobs.
+define void @stop(ptr %pool) {
+entry:
+  call void @lock(ptr %pool)
+  %stop.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 5
+  store i32 1, ptr %stop.at
+  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  call void @wake_all(ptr %work)
+  call void @unlock(ptr %pool)
+  ret void
+}
+
+; A kernel that sets bytes: its arguments are an address and the byte, and a workgroup is one byte.
+define void @fill(ptr %args, ptr %grid, i64 %begin, i64 %end) {
+entry:
+  %memory = load ptr, ptr %args
+  %byte.at = getelementptr inbounds i8, ptr %args, i64 8
+  %byte = load i8, ptr %byte.at
+  %first = getelementptr inbounds i8, ptr %memory, i64 %begin
+  %size = sub i64 %end, %begin
+  call void @llvm.memset.p0.i64(ptr %first, i8 %byte, i64 %size, i1 false)
+  ret void
+}
+
+declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)

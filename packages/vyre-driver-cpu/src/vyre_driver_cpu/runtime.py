@@ -1,0 +1,151 @@
+"""The pool of threads, and the queue of jobs that it works on: `runtime.ll`, compiled when the first launch needs it.
+
+Threads are Python's, so that every system has them, and never come back from native code: they hold no lock of the
+interpreter. There is one pool in a process. `VYRE_CPU_THREADS` sets how many threads it has; otherwise there is one for
+each CPU that the process may use. A forked child has none of its parent's threads, and starts a pool of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from functools import cache
+from importlib.resources import files
+
+from vyre_driver.engine.pending import keep
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver_cpu.compiler import LoadedCode, compile_text
+from vyre_driver_cpu.machine import host
+
+VARIABLE = "VYRE_CPU_THREADS"
+STACK = 16 * 2**20
+"""Bytes for each thread: arrays of workgroups live on the stack, up to 1 MiB of them."""
+_LINE = 64
+_MUTEX, _WORK, _DONE, _SIZE = 0, 128, 256, 512
+"""Where a pool has its mutex and its conditions, and its size in bytes."""
+_CLOCK_MONOTONIC = {"darwin": 6}
+_OTHER_CLOCK_MONOTONIC = 1
+CHUNKS = 8
+"""Parts of a launch for each thread: threads that are late, or have more to do, leave more parts to others."""
+
+
+class Job(ctypes.Structure):
+    """A launch, as `runtime.ll` knows it. It must live until it has ended."""
+
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        ("arguments", ctypes.c_void_p),
+        ("grid", ctypes.c_void_p),
+        ("total", ctypes.c_int64),
+        ("chunk", ctypes.c_int64),
+        ("next", ctypes.c_int64),
+        ("users", ctypes.c_int32),
+        ("state", ctypes.c_int32),
+        ("began", ctypes.c_int64),
+        ("ended", ctypes.c_int64),
+        ("following", ctypes.c_void_p),
+    )
+
+
+def thread_count() -> int:
+    """How many threads a pool has; `BackendUnavailable` for a setting that is no positive number."""
+    wanted = os.environ.get(VARIABLE, "").strip()
+    if not wanted:
+        return usable_cpus()
+    if not wanted.isdecimal() or not int(wanted):
+        reason = f"{VARIABLE}={wanted!r} is not a number of threads"
+        raise BackendUnavailable("cpu", reason, fix="set it to 1 or more, or unset it")
+    return int(wanted)
+
+
+def usable_cpus() -> int:
+    """The CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Pool:
+    """Threads, and the jobs that they work on in the order of `submit`."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._memory = (ctypes.c_char * (_SIZE + _LINE))()
+        start = ctypes.addressof(self._memory)
+        self._address = start + -start % _LINE
+        self._code = LoadedCode(_runtime_code(), ("work", "submit", "await", "has_ended", "cancel", "fill"))
+        pointer, word, wide = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+        self._submit = self._code.function("submit", pointer, pointer, wide)
+        self._await = self._code.function("await", pointer, pointer, word, wide, wide, word, result=word)
+        self._has_ended = self._code.function("has_ended", pointer, pointer, result=word)
+        self._cancel = self._code.function("cancel", pointer, pointer)
+        self.fill = self._code.addresses["fill"]
+        self._initialize()
+        keep(self)  # its threads never end
+        self._start()
+
+    def submit(self, job: Job) -> None:
+        """Run a job behind all others."""
+        parts = -(-job.total // job.chunk)
+        self._submit(self._address, ctypes.addressof(job), min(parts, self._threads))
+
+    def has_ended(self, job: Job) -> bool:
+        """Whether a job has ended; then everything that it wrote is seen."""
+        return bool(self._has_ended(self._address, ctypes.addressof(job)))
+
+    def wait(self, job: Job, seconds: float, *, takes_part: bool) -> bool:
+        """Wait until a job has ended, for so long at most. Whether it has.
+
+        A thread that `takes_part` works on the jobs meanwhile, and leaves them at the end of a part alone.
+        """
+        whole, rest = divmod(time.time_ns() + int(seconds * 1e9), 10**9)
+        milliseconds = min(int(seconds * 1000) + 1, 2**31 - 2)
+        return bool(self._await(self._address, ctypes.addressof(job), int(takes_part), whole, rest, milliseconds))
+
+    def cancel(self, job: Job) -> None:
+        """Leave out what no thread has taken yet of a job."""
+        self._cancel(self._address, ctypes.addressof(job))
+
+    def chunk(self, total: int) -> int:
+        """How many workgroups of a launch are taken at once."""
+        return max(1, -(-total // (self._threads * CHUNKS)))
+
+    def _initialize(self) -> None:
+        """Mutex and conditions. On Windows zeros are initialized ones."""
+        if sys.platform == "win32":
+            return
+        library = ctypes.CDLL(None)
+        library.pthread_mutex_init(ctypes.c_void_p(self._address + _MUTEX), None)
+        for condition in (_WORK, _DONE):
+            library.pthread_cond_init(ctypes.c_void_p(self._address + condition), None)
+
+    def _start(self) -> None:
+        work = self._code.function("work", ctypes.c_void_p)
+        before = threading.stack_size(STACK)
+        try:
+            for number in range(self._threads):
+                name = f"vyre-cpu-{number}"
+                threading.Thread(target=work, args=(self._address,), name=name, daemon=True).start()
+        finally:
+            threading.stack_size(before)
+
+
+@cache
+def pool() -> Pool:
+    """The pool of this process."""
+    return Pool(thread_count())
+
+
+def _runtime_code() -> bytes:
+    folder = files(__package__)
+    system = (folder / ("windows.ll" if sys.platform == "win32" else "posix.ll")).read_text()
+    clock = _CLOCK_MONOTONIC.get(sys.platform, _OTHER_CLOCK_MONOTONIC)
+    system = system.replace("i32 CLOCK_MONOTONIC", f"i32 {clock}")
+    return compile_text(system + (folder / "runtime.ll").read_text(), host(), level=1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)

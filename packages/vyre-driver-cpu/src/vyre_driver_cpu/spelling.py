@@ -1,0 +1,244 @@
+"""The words of LLVM IR: how each type, op, cast and atomic is written.
+
+A spelling is the right-hand side of an instruction over its operands ``{0}``, ``{1}``, ``{2}``. One of several
+instructions has a line for each: all but the last name their result, with the prefix ``{r}``.
+
+**Undefined behaviour.** An instruction of LLVM may have operands for which its result is poison, or for which the whole
+program is undefined. None is printed where it may meet such operands:
+
+================================  ====================================  ================================================
+instruction                       undefined for                         excluded by
+================================  ====================================  ================================================
+`shl`, `lshr`, `ashr`             a count of the width or more: poison  `raw_shl`, `raw_shr`: legalization has proven or
+                                                                        masked the count
+`udiv`, `sdiv`, `urem`, `srem`    0, or the least value by -1: the      `raw_div`, `raw_rem`: legalization has proven or
+                                  program is undefined                  replaced the divisor
+`fptoui`, `fptosi`                what does not fit: poison             `freeze`: any value, and legalization selects it
+                                                                        only where it fits
+`add`, `sub`, `mul` with flags    overflow: poison                      no `nsw`, `nuw`; the counters of loops have them,
+                                                                        whose last step legalization has proven
+`ctlz`, `cttz`, `abs`             0, or the least value, with the flag  the flag is false
+`getelementptr inbounds`          outside of the object: poison         legalization has proven the index, or a branch
+                                                                        on it stands before
+`load`                            memory that nothing was written to:   memory begins as zeros, or is written before it
+                                  undef                                 is read (`dead_initialisations`)
+`noalias` parameters              one memory by two names               the engine refuses a resource that is bound twice
+                                                                        and written (`_require_apart`)
+================================  ====================================  ================================================
+
+Floats have no fast-math flags, so no instruction is contracted, reordered or assumed free of NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vyre_foundation.dtype import DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from vyre_foundation.ir.stmt import AtomicOp
+
+LANGUAGE = "LLVM IR"
+"""What source units call the language."""
+
+# fmt: off
+TYPES = {
+    bool_: "i1",
+    u8: "i8", u16: "i16", u32: "i32", u64: "i64",
+    i8: "i8", i16: "i16", i32: "i32", i64: "i64",
+    f16: "half", f32: "float", f64: "double",
+}
+UNSIGNED = (u8, u16, u32, u64)
+SIGNED   = (i8, i16, i32, i64)
+INTEGERS = (*UNSIGNED, *SIGNED)
+FLOATS   = (f32, f64)
+
+_BITS = {"and": "and {t} {{0}}, {{1}}", "or": "or {t} {{0}}, {{1}}", "xor": "xor {t} {{0}}, {{1}}"}
+
+_BOOL = {
+    **_BITS,
+    "eq":           "icmp eq {t} {{0}}, {{1}}",
+    "ne":           "icmp ne {t} {{0}}, {{1}}",
+}
+_INTEGER = {
+    **_BITS,
+    "not":          "xor {t} {{0}}, -1",
+    "add":          "add {t} {{0}}, {{1}}",
+    "sub":          "sub {t} {{0}}, {{1}}",
+    "mul":          "mul {t} {{0}}, {{1}}",
+    "rotl":         "call {t} @llvm.fshl.{t}({t} {{0}}, {t} {{0}}, {t} {{1}})",
+    "rotr":         "call {t} @llvm.fshr.{t}({t} {{0}}, {t} {{0}}, {t} {{1}})",
+    "popcount":     "call {t} @llvm.ctpop.{t}({t} {{0}})",
+    "clz":          "call {t} @llvm.ctlz.{t}({t} {{0}}, i1 false)",
+    "ctz":          "call {t} @llvm.cttz.{t}({t} {{0}}, i1 false)",
+    "reverse_bits": "call {t} @llvm.bitreverse.{t}({t} {{0}})",
+    "add_sat":      "call {t} @llvm.{s}add.sat.{t}({t} {{0}}, {t} {{1}})",
+    "sub_sat":      "call {t} @llvm.{s}sub.sat.{t}({t} {{0}}, {t} {{1}})",
+    "min":          "call {t} @llvm.{s}min.{t}({t} {{0}}, {t} {{1}})",
+    "max":          "call {t} @llvm.{s}max.{t}({t} {{0}}, {t} {{1}})",
+    "eq":           "icmp eq {t} {{0}}, {{1}}",
+    "ne":           "icmp ne {t} {{0}}, {{1}}",
+    "lt":           "icmp {s}lt {t} {{0}}, {{1}}",
+    "le":           "icmp {s}le {t} {{0}}, {{1}}",
+    "gt":           "icmp {s}gt {t} {{0}}, {{1}}",
+    "ge":           "icmp {s}ge {t} {{0}}, {{1}}",
+    "raw_div":      "{s}div {t} {{0}}, {{1}}",
+    "raw_rem":      "{s}rem {t} {{0}}, {{1}}",
+    "raw_shl":      "shl {t} {{0}}, {{1}}",
+    "raw_shr":      "{h}shr {t} {{0}}, {{1}}",
+    "mul_high":     "{{r}}a = {e}ext {t} {{0}} to {w}\n"
+                    "{{r}}b = {e}ext {t} {{1}} to {w}\n"
+                    "{{r}}c = mul {w} {{r}}a, {{r}}b\n"
+                    "{{r}}d = {h}shr {w} {{r}}c, {n}\n"
+                    "trunc {w} {{r}}d to {t}",
+}
+_SIGNED = {
+    "abs":          "call {t} @llvm.abs.{t}({t} {{0}}, i1 false)",
+}
+_FLOAT = {
+    "add":          "fadd {t} {{0}}, {{1}}",
+    "sub":          "fsub {t} {{0}}, {{1}}",
+    "mul":          "fmul {t} {{0}}, {{1}}",
+    "div":          "fdiv {t} {{0}}, {{1}}",
+    "neg":          "fneg {t} {{0}}",
+    "abs":          "call {t} @llvm.fabs.{f}({t} {{0}})",
+    "sqrt":         "call {t} @llvm.sqrt.{f}({t} {{0}})",
+    "floor":        "call {t} @llvm.floor.{f}({t} {{0}})",
+    "ceil":         "call {t} @llvm.ceil.{f}({t} {{0}})",
+    "trunc":        "call {t} @llvm.trunc.{f}({t} {{0}})",
+    "round":        "call {t} @llvm.roundeven.{f}({t} {{0}})",
+    "eq":           "fcmp oeq {t} {{0}}, {{1}}",
+    "ne":           "fcmp une {t} {{0}}, {{1}}",
+    "lt":           "fcmp olt {t} {{0}}, {{1}}",
+    "le":           "fcmp ole {t} {{0}}, {{1}}",
+    "gt":           "fcmp ogt {t} {{0}}, {{1}}",
+    "ge":           "fcmp oge {t} {{0}}, {{1}}",
+    "is_nan":       "fcmp uno {t} {{0}}, {{0}}",
+}
+_FUSED = {
+    "fma":          "call {t} @llvm.fma.{f}({t} {{0}}, {t} {{1}}, {t} {{2}})",
+}
+# fmt: on
+
+
+def _rows(dtype: DType, *tables: dict[str, str]) -> dict[tuple[str, DType], str]:
+    """The rows of `tables` for one operand type.
+
+    ``{t}`` is the type, ``{f}`` its name in an intrinsic, ``{s}`` the letter of the sign, ``{h}`` that of a shift to
+    the right, ``{e}`` that of an extension, ``{w}`` the type of twice the width, ``{n}`` the width.
+    """
+    words = {
+        "t": TYPES[dtype],
+        "f": f"f{dtype.bits}",
+        "s": "s" if dtype.is_signed else "u",
+        "h": "a" if dtype.is_signed else "l",
+        "e": "s" if dtype.is_signed else "z",
+        "w": f"i{2 * dtype.bits}",
+        "n": dtype.bits,
+    }
+    return {(op, dtype): text.format(**words) for table in tables for op, text in table.items()}
+
+
+_SHARED = frozenset("and or xor not add sub mul rotl rotr popcount clz ctz reverse_bits raw_shl".split())
+"""What registers of 32 bits and more do for either sign with one instruction: legalization takes the unsigned row."""
+
+INTEGER_OPS = {
+    **_rows(bool_, _BOOL),
+    **{row: text for t in UNSIGNED for row, text in _rows(t, _INTEGER).items()},
+    **{
+        (op, t): text
+        for t in SIGNED
+        for (op, _), text in _rows(t, _INTEGER, _SIGNED).items()
+        if t.bits < 32 or op not in _SHARED
+    },
+}
+FLOAT_OPS = {row: text for t in FLOATS for row, text in _rows(t, _FLOAT, _FUSED).items()}
+HALF_OPS = _rows(f16, _FLOAT)
+"""LLVM computes them as f32 and rounds each result, which is exact for these ops."""
+
+# ── conversions ──
+
+
+def _cast(source: DType, dtype: DType) -> str:
+    """The conversion of a value that fits; integers are truncated, floats rounded to nearest even."""
+    a, b = TYPES[source], TYPES[dtype]
+    if source is bool_ or not source.is_float:
+        sign = "s" if source.is_signed else "u"
+        if dtype.is_float:
+            return f"{sign}itofp {a} {{0}} to {b}"
+        if a == b:
+            return ""
+        word = "trunc" if dtype.bits < source.bits and source is not bool_ else "sext" if source.is_signed else "zext"
+        return f"{word} {a} {{0}} to {b}"
+    if dtype.is_float:
+        return f"{'fpext' if dtype.bits > source.bits else 'fptrunc'} {a} {{0}} to {b}"
+    return f"{{r}}a = fpto{'s' if dtype.is_signed else 'u'}i {a} {{0}} to {b}\nfreeze {b} {{r}}a"
+
+
+CASTS = {(a, b): _cast(a, b) for a in (bool_, *INTEGERS, *FLOATS) for b in (*INTEGERS, *FLOATS) if a is not b}
+"""Empty texts are conversions of a register to itself."""
+HALF_CASTS = {
+    **{(f16, t): _cast(f16, t) for t in (f32, f64)},
+    (f32, f16): _cast(f32, f16),
+    (bool_, f16): _cast(bool_, f16),
+    **{(t, f16): _cast(t, f16) for t in (u8, i8)},
+}
+"""From f64 and from wide integers LLVM rounds twice, or calls a library."""
+
+_PATTERNS = (*INTEGERS, f16, *FLOATS)
+BITCASTS = {
+    (a, b): "" if TYPES[a] == TYPES[b] else f"bitcast {TYPES[a]} {{0}} to {TYPES[b]}"
+    for a in _PATTERNS
+    for b in _PATTERNS
+    if a is not b and a.bits == b.bits
+}
+
+# ── atomics ──
+# Relaxed, as those of the language: barriers order memory, and workgroups end before later launches begin.
+
+# fmt: off
+_ATOMICS = {
+    AtomicOp.ADD: "add", AtomicOp.AND: "and", AtomicOp.OR: "or", AtomicOp.XOR: "xor", AtomicOp.EXCHANGE: "xchg",
+    AtomicOp.MIN: "{s}min", AtomicOp.MAX: "{s}max",
+}
+# fmt: on
+
+
+def _atomic(op: AtomicOp, dtype: DType) -> str:
+    """``{0}`` is the address, ``{1}`` the value, ``{2}`` the expected value; the result is the old value."""
+    t = TYPES[dtype]
+    if op is AtomicOp.COMPARE_EXCHANGE:
+        exchange = f"{{r}}a = cmpxchg ptr {{0}}, {t} {{2}}, {t} {{1}} monotonic monotonic, align {dtype.size}"
+        return f"{exchange}\nextractvalue {{{{ {t}, i1 }}}} {{r}}a, 0"
+    word = _ATOMICS[op].format(s="" if dtype.is_signed else "u")
+    return f"atomicrmw {word} ptr {{0}}, {t} {{1}} monotonic, align {dtype.size}"
+
+
+ATOMICS = {(op, t): _atomic(op, t) for op in AtomicOp for t in (u32, i32, u64, i64)}
+ATOMIC_STORE = "store atomic {type} {value}, ptr {address} monotonic, align {size}"
+"""An exchange whose old value is not used."""
+
+
+# ── what one CPU has ──
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """The rows of one CPU: ops, casts, bitcasts and atomics, and the types that registers hold."""
+
+    ops: Mapping[tuple[str, DType], str]
+    casts: Mapping[tuple[DType, DType], str]
+    bitcasts: Mapping[tuple[DType, DType], str]
+    atomics: Mapping[tuple[AtomicOp, DType], str]
+    arithmetic: frozenset[DType]
+
+
+def spellings(*, has_half: bool) -> Spellings:
+    """The table of a CPU. `has_half`: it converts between f16 and f32 itself (LLVM calls a library otherwise)."""
+    registers = {bool_, *INTEGERS, *FLOATS, *((f16,) if has_half else ())}
+    return Spellings(
+        ops={**INTEGER_OPS, **FLOAT_OPS, **(HALF_OPS if has_half else {})},
+        casts={**CASTS, **(HALF_CASTS if has_half else {})},
+        bitcasts={pair: text for pair, text in BITCASTS.items() if {*pair} <= registers},
+        atomics=ATOMICS,
+        arithmetic=frozenset(registers),
+    )

@@ -1,0 +1,152 @@
+"""Expressions as instructions, each once as long as its value stays valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from vyre_driver.codegen.known import KnownValues
+from vyre_driver.codegen.placement import Life, Placement
+from vyre_driver.legalization.text_forms import CallForm
+from vyre_driver_cpu.function import Function
+from vyre_driver_cpu.literals import operand_of
+from vyre_driver_cpu.spelling import TYPES, Spellings
+from vyre_foundation.dialects import lookup
+from vyre_foundation.dtype import u32, u64
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import (
+    Apply,
+    Bitcast,
+    Call,
+    Cast,
+    Expr,
+    Length,
+    Literal,
+    Load,
+    Local,
+    Select,
+    literal,
+)  # fmt: skip
+
+
+class Values:
+    """Computes the expressions of one kernel.
+
+    `arrays` are the addresses of its buffers, `symbols` the operands of ids, lengths and immutable locals, `variables`
+    the addresses of mutable ones, `functions` what calls are left for.
+    """
+
+    def __init__(
+        self,
+        out: Function,
+        spellings: Spellings,
+        placement: Placement,
+        arrays: Mapping[str, str],
+        symbols: dict[Expr, str],
+        variables: Mapping[str, str],
+        functions: Mapping[CallForm, str],
+    ) -> None:
+        self._out, self._spellings, self._placement = out, spellings, placement
+        self._arrays, self._symbols, self._variables, self._functions = arrays, symbols, variables, functions
+        self.known: KnownValues[str] = KnownValues(placement)
+        self._compute: dict[type[Expr], Callable[..., str]] = {
+            Apply: self._apply,
+            Load: self._load,
+            Select: self._select,
+            Cast: self._cast,
+            Bitcast: self._bitcast,
+            Call: self._call,
+            Local: self._local,
+        }
+
+    def operand(self, root: Expr) -> str:
+        """`root` as an operand, behind the instructions that it needs."""
+        known, symbols = self.known.values, self._symbols
+        done: dict[Expr, str] = {}
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in done or node in known or node in symbols:
+                stack.pop()
+                continue
+            if isinstance(node, Literal):
+                done[node] = self._out.nan(node.dtype) if node.value != node.value else operand_of(node)
+                stack.pop()
+                continue
+            todo = [a for a in node.args if not (a in done or a in known or a in symbols)]
+            if todo:
+                stack.extend(reversed(todo))
+                continue
+            args = [symbols.get(a) or known.get(a) or done[a] for a in node.args]
+            done[node] = value = self._compute[type(node)](node, args)
+            if self._placement.uses[node] > 1:
+                self.known.remember(node, value)
+            stack.pop()
+        return symbols.get(root) or known.get(root) or done[root]
+
+    def address(self, buffer: Buffer, index: Expr) -> str:
+        """Where the element `index` is, which is within bounds."""
+        return self._element(buffer, index, self.operand(index))
+
+    def forget(self, life: Life) -> None:
+        """See `KnownValues`."""
+        self.known.forget(life)
+
+    # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _apply(self, node: Apply, args: list[str]) -> str:
+        return self._out.spelled(self._spellings.ops[node.op.id, node.args[0].dtype], args)
+
+    def _select(self, node: Select, args: list[str]) -> str:
+        t = TYPES[node.dtype]
+        return self._out.value(f"select i1 {args[0]}, {t} {args[1]}, {t} {args[2]}")
+
+    def _cast(self, node: Cast, args: list[str]) -> str:
+        return self._out.spelled(self._spellings.casts[node.value.dtype, node.dtype], args)
+
+    def _bitcast(self, node: Bitcast, args: list[str]) -> str:
+        return self._out.spelled(self._spellings.bitcasts[node.value.dtype, node.dtype], args)
+
+    def _call(self, node: Call, args: list[str]) -> str:
+        values = args[: len(args) - len(lookup(node.callee).attrs)]
+        operands = ", ".join(f"{TYPES[a.dtype]} {v}" for a, v in zip(node.args, values, strict=False))
+        return self._out.value(f"call {TYPES[node.dtype]} @{self._functions[CallForm.of(node)]}({operands})")
+
+    def _local(self, node: Local, args: list[str]) -> str:
+        return self._out.value(f"load {TYPES[node.dtype]}, ptr {self._variables[node.name]}")
+
+    def _load(self, node: Load, args: list[str]) -> str:
+        """A checked load reads only where the index is below the length, and gives 0 elsewhere."""
+        if not node.checked:
+            return self._read(node, args[0])
+        out, t = self._out, TYPES[node.index.dtype]
+        inside, behind = out.name("inside"), out.name("behind")
+        is_inside = out.value(f"icmp ult {t} {args[0]}, {self._length(node)}")
+        before = out.block
+        out.branch(is_inside, inside, behind)
+        out.open(inside)
+        element = self._read(node, args[0])
+        out.open(behind)
+        zero = operand_of(Literal(node.dtype, 0))
+        return out.value(f"phi {TYPES[node.dtype]} [ {element}, %{inside} ], [ {zero}, %{before} ]")
+
+    def _read(self, node: Load, index: str) -> str:
+        address = self._element(node.buffer, node.index, index)
+        return self._out.value(f"load {TYPES[node.dtype]}, ptr {address}, align {node.dtype.size}")
+
+    def _element(self, buffer: Buffer, index: Expr, operand: str) -> str:
+        wide = operand
+        if index.dtype.bits < u64.bits and not isinstance(index, Literal):
+            wide = self._out.value(f"zext {TYPES[index.dtype]} {operand} to i64")
+        array = self._arrays[buffer.name]
+        return self._out.value(f"getelementptr inbounds nuw {TYPES[buffer.dtype]}, ptr {array}, i64 {wide}")
+
+    def _length(self, node: Load) -> str:
+        index = node.index.dtype
+        if isinstance(node.buffer.count, int):
+            return operand_of(literal(index, min(node.buffer.count, index.highest)))
+        length = self._symbols[Length(node.buffer)]
+        if index is u32:
+            return length
+        if index is u64:
+            return self._out.value(f"zext i32 {length} to i64")
+        raise AssertionError(f"legalization leaves no index of type {index}")
