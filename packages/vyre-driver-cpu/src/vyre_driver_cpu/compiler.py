@@ -36,7 +36,7 @@ def optimized(text: str, machine: Machine, level: int = LEVEL) -> llvm.ModuleRef
     module.verify()
     options = llvm.create_pipeline_tuning_options(level)
     options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = level > 0
-    options.loop_unrolling = level > 0
+    options.loop_unrolling = False  # what is marked is unrolled all the same
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
     return module

@@ -41,15 +41,17 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )  # fmt: skip
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.walk import expressions, postorder, statements
 
 LINE = 64
 """Bytes of a line of the cache, to which private arrays are aligned."""
 SLOT = 8
 """Bytes of an argument."""
 AXES = "xyz"
-ROLLED = "!0"
-"""The advice for loops that are not worth much of the compiler's time."""
+ROLLED, UNROLLED = "!0", "!3"
+"""The advice for loops that are not worth much of the compiler's time, and for loops that are written out."""
+_SHORT = 2000
+"""Operations of a loop that is written out."""
 
 
 def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str, ...]]:
@@ -68,7 +70,7 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
     for name, kernel in zip(names, lowered.kernels, strict=True):
         lines += _KernelPrinter(name, kernel, spellings, tables, functions).text()
     lines += [f"{ROLLED} = distinct !{{{ROLLED}, !1, !2}}", '!1 = !{!"llvm.loop.vectorize.enable", i1 false}']
-    lines += ['!2 = !{!"llvm.loop.unroll.disable"}', ""]
+    lines += ['!2 = !{!"llvm.loop.unroll.disable"}', f'{UNROLLED} = distinct !{{{UNROLLED}, !4}}', '!4 = !{!"llvm.loop.unroll.full"}', ""]
     return "\n".join(lines), names
 
 
@@ -335,13 +337,32 @@ class _Statements:
         self._loops.pop()
         out.open(latch)
         out.add(f"{next} = add n{_sign(dtype)}w {t} {counter}, {stmt.step}")
-        out.jump(head, f", !llvm.loop {ROLLED}" if self._rare else "")
+        advice = self._advice(stmt)
+        out.jump(head, f", !llvm.loop {advice}" if advice else "")
         out.open(behind)
+
+    def _advice(self, loop: For) -> str:
+        """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing.
+
+        Loops inside of a loop over invocations are written out where that is little: vectors are made of innermost
+        loops alone.
+        """
+        if self._rare:
+            return ROLLED
+        return UNROLLED if not loop.is_parallel and _is_short(loop) else ""
 
     def _block(self, body: Body) -> None:
         self._values.known.enter()
         self.body(body)
         self._values.known.leave()
+
+
+def _is_short(loop: For) -> bool:
+    """Whether a loop does so little so few times that it is better written out."""
+    if loop.trip_count is None:
+        return False
+    stmts = list(statements(loop.body))
+    return loop.trip_count * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT
 
 
 def _sign(dtype: DType) -> str:

@@ -138,7 +138,7 @@ class _Piece:
         dtype, name = self._loop.start.dtype, self._names[self._loop.name]
         self._ranges.learn(Local(name, dtype), self._low, self._high - 1)
         ends = (literal(dtype, self._low), literal(dtype, self._high))
-        return For(name, *ends, 1, rewrite_body(self._loop.body, self._stmt))
+        return For(name, *ends, 1, rewrite_body(self._loop.body, self._stmt), self._loop.is_parallel)
 
     def _stmt(self, stmt: Stmt) -> Stmt | Body:
         stmt = with_expressions(stmt, lambda e: transform(e, self._node, self._memo))

@@ -6,7 +6,7 @@ is visible from its declaration to the end of the enclosing body. A `Region` is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from vyre_foundation.dtype import DType, bool_, u64
@@ -60,13 +60,18 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Count `name` over start, start + step, … while below `stop`, as unbounded integers; bounds are read once."""
+    """Count `name` over start, start + step, … while below `stop`, as unbounded integers; bounds are read once.
+
+    `is_parallel` is a legalizer's note to emitters, not a part of the program: the iterations are the invocations of a
+    workgroup, and may run in any order or side by side.
+    """
 
     name: str
     start: Expr
     stop: Expr
     step: int
     body: Body
+    is_parallel: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if type(self.step) is not int:

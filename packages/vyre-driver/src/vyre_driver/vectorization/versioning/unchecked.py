@@ -51,8 +51,8 @@ class Unchecked:
     def _stmt(self, stmt: Stmt) -> Stmt | Body:
         """Nested bodies have been rewritten."""
         match stmt:
-            case For(name, start, stop, step, body):
-                return For(self._names[name], self._end(start), self._end(stop), step, body)
+            case For(name, start, stop):
+                return replace(stmt, name=self._names[name], start=self._end(start), stop=self._end(stop))
             case Store(_, index, value, False) if index in self._checks.exact:
                 return replace(stmt, index=self._address(index), value=self._expr(value))
             case _:

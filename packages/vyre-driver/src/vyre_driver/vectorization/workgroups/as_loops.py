@@ -248,7 +248,7 @@ class _Grouper:
         """
         for axis in reversed(axes or self._axes):
             end = self._strip[axis].count if axis in self._strip else self._end(axis, limits)
-            stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts),)
+            stmts = (For(counters[axis].name, literal(u32, 0), end, 1, stmts, is_parallel=True),)
         return stmts
 
     def _end(self, axis: int, limits: tuple[Limit, ...] = ()) -> Expr:
