@@ -13,11 +13,13 @@ TWINS = {
     "BuildFailed": "compiler.py",
     "Candidate": "devices.py",
     "DeviceMemory": "memory.py",
+    "HostMemory": "memory.py",
     "LoadedKernel": "launch.py",
     "Module": "launch.py",
     "OpenedDevice": "opened.py",
     "Order": "order.py",
     "Recording": "recording.py",
+    "Work": "order.py",
 }
 """Classes that each concrete driver has, and the file that declares them."""
 REFINED = {"InvalidProgram"}

@@ -86,7 +86,10 @@ def test_a_planted_violation_is_found(script: Path, tree: Path, file: str, line:
 
 PACKAGES = (
     "vyre",
-    *(f"vyre_{name}" for name in "conform driver driver_cpu driver_cuda driver_opencl foundation math reference".split()),
+    *(
+        f"vyre_{name}"
+        for name in "conform driver driver_cpu driver_cuda driver_opencl foundation math reference".split()
+    ),
 )
 
 

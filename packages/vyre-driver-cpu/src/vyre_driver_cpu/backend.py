@@ -8,7 +8,7 @@ from vyre_driver_cpu.port import CpuPort
 
 
 class CpuBackend(EngineBackend, contract=1):
-    """Dispatch on the CPU of this machine."""
+    """Dispatch on the CPU of this cpu."""
 
     def __init__(self, id: str = "cpu") -> None:
         super().__init__(id, CpuPort, version=__version__)

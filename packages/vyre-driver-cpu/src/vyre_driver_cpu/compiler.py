@@ -11,7 +11,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from vyre_driver_cpu.machine import Machine
+from vyre_driver_cpu.cpu import Cpu
 
 LEVEL = 3
 
@@ -20,18 +20,18 @@ class CompileFailed(Exception):
     """The compiler's refusal, in its own words."""
 
 
-def compile_text(text: str, machine: Machine, level: int = LEVEL) -> bytes:
+def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
     """Optimized object code of a module, for a CPU; `CompileFailed` if the text is no LLVM IR."""
     try:
-        module = optimized(text, machine, level)
-        return bytes(target_machine(machine, level).emit_object(module))
+        module = optimized(text, cpu, level)
+        return bytes(target_machine(cpu, level).emit_object(module))
     except RuntimeError as error:
         raise CompileFailed(str(error)) from error
 
 
-def optimized(text: str, machine: Machine, level: int = LEVEL) -> llvm.ModuleRef:
+def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
     """The module after LLVM's optimizer; RuntimeError if the text is no LLVM IR."""
-    target = target_machine(machine, level)
+    target = target_machine(cpu, level)
     module = llvm.parse_assembly(text)
     module.verify()
     options = llvm.create_pipeline_tuning_options(level)
@@ -42,17 +42,17 @@ def optimized(text: str, machine: Machine, level: int = LEVEL) -> llvm.ModuleRef
     return module
 
 
-def assembly(text: str, machine: Machine) -> str:
+def assembly(text: str, cpu: Cpu) -> str:
     """What `compile_text` makes of a module, to read."""
-    return str(target_machine(machine, LEVEL).emit_assembly(optimized(text, machine)))
+    return str(target_machine(cpu, LEVEL).emit_assembly(optimized(text, cpu)))
 
 
 @cache
-def target_machine(machine: Machine, level: int) -> llvm.TargetMachine:
+def target_machine(cpu: Cpu, level: int) -> llvm.TargetMachine:
     """LLVM's code generator for a CPU."""
-    target = llvm.Target.from_triple(machine.triple)
+    target = llvm.Target.from_triple(cpu.triple)
     return target.create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="jitdefault", jit=True
+        cpu=cpu.model, features=cpu.features, opt=level, reloc="pic", codemodel="jitdefault", jit=True
     )
 
 
@@ -82,6 +82,6 @@ _number = count()
 @cache
 def _jit() -> llvm.LLJIT:
     """The linker of this process, alive until its end: code in memory may run on any thread."""
-    from vyre_driver_cpu.machine import host
+    from vyre_driver_cpu.cpu import host
 
     return llvm.create_lljit_compiler(target_machine(host(), LEVEL), use_jit_link=True)

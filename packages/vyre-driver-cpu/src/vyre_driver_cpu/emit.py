@@ -11,4 +11,4 @@ from vyre_driver_cpu.spelling import LANGUAGE, Spellings
 def emit(lowered: Lowered, spellings: Spellings) -> SourceUnit:
     """The kernels as one module; a pure function of its arguments."""
     text, names = print_module(lowered, spellings)
-    return SourceUnit(text=text, kernels=names, language=LANGUAGE)
+    return SourceUnit(text=text, kernels=names, language=LANGUAGE, comment=";")

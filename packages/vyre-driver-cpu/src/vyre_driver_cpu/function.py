@@ -8,7 +8,7 @@ from vyre_driver_cpu.spelling import TYPES
 from vyre_foundation.dtype import DType
 
 
-class Function:
+class FunctionText:
     """Lines of LLVM IR. `block` is the label of the block that is open: what is added next belongs to it.
 
     Stack memory is reserved in `entry`, before everything else: LLVM keeps what is only loaded and stored there in

@@ -16,21 +16,23 @@ from vyre_driver.engine.pending import Ledger, WaitLimit, register
 from vyre_driver.engine.port import LONGEST_WAIT
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.memory import HostMemory
-from vyre_driver_cpu.runtime import Job, Pool
+from vyre_driver_cpu.runtime import Pool, PoolJob
 
 FEW = 64
 """Pieces of work whose bounds are added up before a wait."""
 
 
 class Work:
-    """A launch. `job` is that of the threads, None for one that the calling thread has done. `uses` lives until it ends.
+    """A launch: a `job` of the threads, or None for one that the calling thread has done.
 
-    It ends within `longest` seconds after all before it. `elapsed` is how many nanoseconds it ran.
+    `uses` lives until it ends, within `longest` seconds after all before it. `elapsed` is how many nanoseconds it ran.
     """
 
     __slots__ = ("_elapsed", "_has_ended", "job", "longest", "pool", "uses")
 
-    def __init__(self, pool: Pool | None = None, job: Job | None = None, uses: object = (), longest: float = 0) -> None:
+    def __init__(
+        self, pool: Pool | None = None, job: PoolJob | None = None, uses: object = (), longest: float = 0
+    ) -> None:
         self.pool, self.job, self.uses, self.longest = pool, job, uses, longest
         self._has_ended = job is None
         self._elapsed = 0
@@ -73,7 +75,7 @@ class Order(Ledger):
         longest: float = math.inf,
     ) -> Work:
         """Give a function with its arguments and grid, as addresses, to the threads."""
-        job = Job(function, *arguments, total, chunk)
+        job = PoolJob(function, *arguments, total, chunk)
         work = Work(pool, job, uses, longest)
         self.entries.append(work)  # before it is submitted: an interrupt may come in between
         register(self)

@@ -18,10 +18,10 @@ from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.binary import from_bytes, to_bytes
 from vyre_driver_cpu.compiler import CompileFailed, compile_text
+from vyre_driver_cpu.cpu import Cpu, host
 from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.emit import emit
 from vyre_driver_cpu.launch import Argument, Arguments, Module
-from vyre_driver_cpu.machine import Machine, host
 from vyre_driver_cpu.memory import HostBytes, HostMemory, allocate, in_place, wrap
 from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, profile
@@ -42,15 +42,15 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     shares_host_memory = True
 
     def __init__(self) -> None:
-        self._machine = host()
-        self._spellings = spellings(has_half=self._machine.converts_half)
+        self._cpu = host()
+        self._spellings = spellings(has_half=self._cpu.converts_half)
         self._order = Order(self.wait_limit)
         self._last_code: tuple[str, bytes] | None = None
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
     def probe(self) -> DeviceProfile:
-        return profile(self._machine, self._spellings)
+        return profile(self._cpu, self._spellings)
 
     def target(self) -> Target:
         return target_of("cpu", self._spellings)
@@ -70,13 +70,13 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
     def _compiled(self, unit: SourceUnit) -> bytes:
         """Object code, made on another thread: the wait for it can be left."""
-        made = AsyncCall(partial(_code_or_failure, unit.text, self._machine)).result(self.wait_limit, "compilation")
+        made = AsyncCall(partial(_code_or_failure, unit.text, self._cpu)).result(self.wait_limit, "compilation")
         if isinstance(made, CompileFailed):
             raise KernelCompileFailed("cpu", str(made), source=unit.text) from made
         return bytes(made)
 
     def binary(self, module: Module) -> bytes | None:
-        return to_bytes(module)
+        return to_bytes(module.code, module.names, self._cpu)
 
     def load(self, binary: bytes, queue: int = 0) -> Module:
         try:
@@ -202,8 +202,8 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             self._order.finish(CLOSING)
 
 
-def _code_or_failure(text: str, machine: Machine) -> bytes | CompileFailed:
+def _code_or_failure(text: str, cpu: Cpu) -> bytes | CompileFailed:
     try:
-        return compile_text(text, machine)
+        return compile_text(text, cpu)
     except CompileFailed as failure:
         return failure

@@ -11,15 +11,17 @@ number of workgroups on x, y and z as u32. `begin` and `end` count workgroups, x
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from vyre_driver.codegen.placement import Life, place
 from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import RARE, Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
-from vyre_driver_cpu.function import Function
+from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
-from vyre_driver_cpu.values import Values
+from vyre_driver_cpu.unrolling import is_better_unrolled
+from vyre_driver_cpu.values import OperandValues
 from vyre_foundation.dtype import DType, f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
@@ -41,7 +43,7 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )  # fmt: skip
-from vyre_foundation.ir.walk import expressions, postorder, statements
+from vyre_foundation.ir.walk import statements
 
 LINE = 64
 """Bytes of a line of the cache, to which private arrays are aligned."""
@@ -50,8 +52,14 @@ SLOT = 8
 AXES = "xyz"
 ROLLED, UNROLLED = "!0", "!3"
 """The advice for loops that are not worth much of the compiler's time, and for loops that are written out."""
-_SHORT = 2000
-"""Operations of a loop that is written out."""
+_ADVICE = (
+    f"{ROLLED} = distinct !{{{ROLLED}, !1, !2}}",
+    '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
+    '!2 = !{!"llvm.loop.unroll.disable"}',
+    f"{UNROLLED} = distinct !{{{UNROLLED}, !4}}",
+    '!4 = !{!"llvm.loop.unroll.full"}',
+    "",
+)
 
 
 def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str, ...]]:
@@ -69,8 +77,7 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
                 lines.append(_table(buffer, tables[buffer]))
     for name, kernel in zip(names, lowered.kernels, strict=True):
         lines += _KernelPrinter(name, kernel, spellings, tables, functions).text()
-    lines += [f"{ROLLED} = distinct !{{{ROLLED}, !1, !2}}", '!1 = !{!"llvm.loop.vectorize.enable", i1 false}']
-    lines += ['!2 = !{!"llvm.loop.unroll.disable"}', f'{UNROLLED} = distinct !{{{UNROLLED}, !4}}', '!4 = !{!"llvm.loop.unroll.full"}', ""]
+    lines += _ADVICE
     return "\n".join(lines), names
 
 
@@ -83,7 +90,7 @@ def _table(buffer: Buffer, name: str) -> str:
 
 def _function(name: str, function: LoweredFunction, spellings: Spellings) -> Iterator[str]:
     """What rare calls call. It is not inlined: then no vector computes it for lanes that do not take it."""
-    out = Function()
+    out = FunctionText()
     symbols: dict[Expr, str] = {p: f"%x{n}" for n, p in enumerate(function.parameters)}
     statements = _Statements(out, function.program, spellings, {}, symbols, {})
     statements.body(function.program.body)
@@ -126,7 +133,7 @@ class _KernelPrinter:
 
     def _invocation(self) -> Iterator[str]:
         """The function of the program's body: a workgroup, or an invocation of one."""
-        program, out = self._program, Function()
+        program, out = self._program, FunctionText()
         arrays = {b.name: f"%b{n}" for n, b in enumerate(self._bound)}
         symbols: dict[Expr, str] = {Length(program.buffer(name)): f"%n{n}" for n, name in enumerate(self._lengths)}
         unseen = dead_initialisations(program)
@@ -155,7 +162,7 @@ class _KernelPrinter:
 
     def _entry(self) -> Iterator[str]:
         """The loop over workgroups, and over the invocations of each where those are no loops of the body."""
-        out, arguments = Function(), list[str]()
+        out, arguments = FunctionText(), list[str]()
         for slot, (type, _, _) in enumerate(self._parameters()):
             if slot < len(self._bound) + len(self._lengths):
                 place = out.value(f"getelementptr inbounds i8, ptr %args, i64 {SLOT * slot}")
@@ -174,10 +181,10 @@ class _KernelPrinter:
                 out.add(f"call void @{self._name}_body({', '.join(arguments)})")
             else:
                 sx, sy, sz = self._program.workgroup_size
-                with _Loop(out, "i32", "0", str(sz)) as lz, _Loop(out, "i32", "0", str(sy)) as ly:
-                    with _Loop(out, "i32", "0", str(sx)) as lx:
-                        all = [*arguments, f"i32 {lx}", f"i32 {ly}", f"i32 {lz}"]
-                        out.add(f"call void @{self._name}_body({', '.join(all)})")
+                loop = partial(_Loop, out, "i32", "0")
+                with loop(str(sz)) as lz, loop(str(sy)) as ly, loop(str(sx)) as lx:
+                    all = [*arguments, f"i32 {lx}", f"i32 {ly}", f"i32 {lz}"]
+                    out.add(f"call void @{self._name}_body({', '.join(all)})")
         out.add("ret void")
         yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind {{"
         yield from out.text()
@@ -187,7 +194,7 @@ class _KernelPrinter:
 class _Loop:
     """``for counter in [first, end)``, around what is printed in it; the counter is its value."""
 
-    def __init__(self, out: Function, type: str, first: str, end: str) -> None:
+    def __init__(self, out: FunctionText, type: str, first: str, end: str) -> None:
         self._out, self._type, self._first, self._end = out, type, first, end
 
     def __enter__(self) -> str:
@@ -210,15 +217,14 @@ class _Loop:
         out.open(self._behind)
 
 
-def _own_array(out: Function, buffer: Buffer, *, is_zero: bool) -> str:
+def _own_array(out: FunctionText, buffer: Buffer, *, is_zero: bool) -> str:
     """Memory of one workgroup or invocation, on the stack; a private array begins as zeros."""
     assert isinstance(buffer.count, int)
     count = max(1, buffer.count)
     address = out.reserve(TYPES[buffer.dtype], count, LINE)
     if buffer.memory is Memory.PRIVATE and is_zero:
-        out.add(
-            f"call void @llvm.memset.p0.i64(ptr align {LINE} {address}, i8 0, i64 {count * buffer.dtype.size}, i1 false)"
-        )
+        size = count * buffer.dtype.size
+        out.add(f"call void @llvm.memset.p0.i64(ptr align {LINE} {address}, i8 0, i64 {size}, i1 false)")
     return address
 
 
@@ -227,7 +233,7 @@ class _Statements:
 
     def __init__(
         self,
-        out: Function,
+        out: FunctionText,
         program: Program,
         spellings: Spellings,
         arrays: Mapping[str, str],
@@ -237,12 +243,13 @@ class _Statements:
         self._out, self._symbols, self._spellings = out, symbols, spellings
         self._variables: dict[str, str] = {}
         placement = place(program)
+        lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._early = placement.early
         self._number = 0
         self._rare = 0
         self._loops: list[tuple[str, str]] = []
         """The latch and the end of each loop around the present place."""
-        self._values = Values(out, spellings, placement, arrays, symbols, self._variables, functions)
+        self._values = OperandValues(out, spellings, placement, arrays, symbols, self._variables, lets, functions)
 
     def body(self, body: Body) -> None:
         for position, stmt in enumerate(body):
@@ -342,27 +349,15 @@ class _Statements:
         out.open(behind)
 
     def _advice(self, loop: For) -> str:
-        """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing.
-
-        Loops inside of a loop over invocations are written out where that is little: vectors are made of innermost
-        loops alone.
-        """
+        """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""
         if self._rare:
             return ROLLED
-        return UNROLLED if not loop.is_parallel and _is_short(loop) else ""
+        return UNROLLED if is_better_unrolled(loop) else ""
 
     def _block(self, body: Body) -> None:
         self._values.known.enter()
         self.body(body)
         self._values.known.leave()
-
-
-def _is_short(loop: For) -> bool:
-    """Whether a loop does so little so few times that it is better written out."""
-    if loop.trip_count is None:
-        return False
-    stmts = list(statements(loop.body))
-    return loop.trip_count * len(postorder(e for s in stmts for e in expressions(s))) <= _SHORT
 
 
 def _sign(dtype: DType) -> str:

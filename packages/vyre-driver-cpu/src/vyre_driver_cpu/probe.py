@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.device.queue import Queue
+from vyre_driver_cpu.cpu import Cpu, memory_bytes
 from vyre_driver_cpu.identity import device_identity
-from vyre_driver_cpu.machine import Machine, memory_bytes
 from vyre_driver_cpu.runtime import thread_count
 from vyre_driver_cpu.spelling import Spellings
 from vyre_foundation.dtype import f16
@@ -17,13 +17,14 @@ STACK = 1024 * 1024
 _CALL_NS, _WAKE_NS = 1_000, 15_000
 """What a launch costs in the calling thread, and where threads have to be woken: first guesses, which measured launches
 replace."""
+QUEUES = ("caller", "threads")
 CALLER, THREADS = 0, 1
 """The positions of the queues."""
 
 
-def profile(machine: Machine, spellings: Spellings) -> DeviceProfile:
+def profile(cpu: Cpu, spellings: Spellings) -> DeviceProfile:
     """Everything that is known of a CPU without running anything."""
-    backend, device, vendor, driver, compiler = device_identity(machine)
+    backend, device, vendor, driver, compiler = device_identity(cpu)
     threads = thread_count()
     memory = memory_bytes()
     return DeviceProfile(
@@ -48,7 +49,7 @@ def profile(machine: Machine, spellings: Spellings) -> DeviceProfile:
         global_memory_bytes=memory,
         compute_units=threads,
         queues=(
-            Queue(name="caller", workers=1, launch_ns=_CALL_NS, is_interruptible=False),
-            Queue(name="threads", workers=threads, launch_ns=_WAKE_NS),
+            Queue(name=QUEUES[CALLER], workers=1, launch_ns=_CALL_NS, is_interruptible=False),
+            Queue(name=QUEUES[THREADS], workers=threads, launch_ns=_WAKE_NS),
         ),
     )

@@ -18,7 +18,7 @@ from importlib.resources import files
 from vyre_driver.engine.pending import keep
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
-from vyre_driver_cpu.machine import host
+from vyre_driver_cpu.cpu import host
 
 VARIABLE = "VYRE_CPU_THREADS"
 STACK = 16 * 2**20
@@ -32,7 +32,7 @@ CHUNKS = 8
 """Parts of a launch for each thread: threads that are late, or have more to do, leave more parts to others."""
 
 
-class Job(ctypes.Structure):
+class PoolJob(ctypes.Structure):
     """A launch, as `runtime.ll` knows it. It must live until it has ended."""
 
     _fields_ = (
@@ -87,16 +87,16 @@ class Pool:
         keep(self)  # its threads never end
         self._start()
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: PoolJob) -> None:
         """Run a job behind all others."""
         parts = -(-job.total // job.chunk)
         self._submit(self._address, ctypes.addressof(job), min(parts, self._threads))
 
-    def has_ended(self, job: Job) -> bool:
+    def has_ended(self, job: PoolJob) -> bool:
         """Whether a job has ended; then everything that it wrote is seen."""
         return bool(self._has_ended(self._address, ctypes.addressof(job)))
 
-    def wait(self, job: Job, seconds: float, *, takes_part: bool) -> bool:
+    def wait(self, job: PoolJob, seconds: float, *, takes_part: bool) -> bool:
         """Wait until a job has ended, for so long at most. Whether it has.
 
         A thread that `takes_part` works on the jobs meanwhile, and leaves them at the end of a part alone.
@@ -105,7 +105,7 @@ class Pool:
         milliseconds = min(int(seconds * 1000) + 1, 2**31 - 2)
         return bool(self._await(self._address, ctypes.addressof(job), int(takes_part), whole, rest, milliseconds))
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: PoolJob) -> None:
         """Leave out what no thread has taken yet of a job."""
         self._cancel(self._address, ctypes.addressof(job))
 

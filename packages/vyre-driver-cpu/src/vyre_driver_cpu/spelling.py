@@ -6,25 +6,25 @@ instructions has a line for each: all but the last name their result, with the p
 **Undefined behaviour.** An instruction of LLVM may have operands for which its result is poison, or for which the whole
 program is undefined. None is printed where it may meet such operands:
 
-================================  ====================================  ================================================
-instruction                       undefined for                         excluded by
-================================  ====================================  ================================================
-`shl`, `lshr`, `ashr`             a count of the width or more: poison  `raw_shl`, `raw_shr`: legalization has proven or
-                                                                        masked the count
-`udiv`, `sdiv`, `urem`, `srem`    0, or the least value by -1: the      `raw_div`, `raw_rem`: legalization has proven or
-                                  program is undefined                  replaced the divisor
-`fptoui`, `fptosi`                what does not fit: poison             `freeze`: any value, and legalization selects it
-                                                                        only where it fits
-`add`, `sub`, `mul` with flags    overflow: poison                      no `nsw`, `nuw`; the counters of loops have them,
-                                                                        whose last step legalization has proven
-`ctlz`, `cttz`, `abs`             0, or the least value, with the flag  the flag is false
-`getelementptr inbounds`          outside of the object: poison         legalization has proven the index, or a branch
-                                                                        on it stands before
-`load`                            memory that nothing was written to:   memory begins as zeros, or is written before it
-                                  undef                                 is read (`dead_initialisations`)
-`noalias` parameters              one memory by two names               the engine refuses a resource that is bound twice
-                                                                        and written (`_require_apart`)
-================================  ====================================  ================================================
+===============================  ====================================  ==============================================
+instruction                      undefined for                         excluded by
+===============================  ====================================  ==============================================
+`shl`, `lshr`, `ashr`            a count of the width or more: poison  `raw_shl`, `raw_shr`: legalization has proven
+                                                                       or masked the count
+`udiv`, `sdiv`, `urem`, `srem`   0, or the least value by -1: the      `raw_div`, `raw_rem`: legalization has proven
+                                 program is undefined                  or replaced the divisor
+`fptoui`, `fptosi`               what does not fit: poison             `freeze`: any value, and legalization selects
+                                                                       it only where it fits
+`add`, `mul` with `nuw`, `nsw`   overflow: poison                      only on indices of 64 bits and counters of
+                                                                       loops, from bounds of what they are made of
+`ctlz`, `cttz`, `abs`            0, or the least value, with the flag  the flag is false
+`getelementptr inbounds`         outside of the object: poison         legalization has proven the index, or a branch
+                                                                       on it stands before
+`load`                           memory that nothing was written to:   memory begins as zeros, or is written before
+                                 undef                                 it is read (`dead_initialisations`)
+`noalias` parameters             one memory by two names               the engine refuses a resource that is bound
+                                                                       twice and written (`_require_apart`)
+===============================  ====================================  ==============================================
 
 Floats have no fast-math flags, so no instruction is contracted, reordered or assumed free of NaN.
 """

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from vyre_driver.codegen.known import KnownValues
 from vyre_driver.codegen.placement import Life, Placement
 from vyre_driver.legalization.text_forms import CallForm
-from vyre_driver_cpu.function import Function
+from vyre_driver_cpu.bounds import UpperBounds
+from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.spelling import TYPES, Spellings
 from vyre_foundation.dialects import lookup
-from vyre_foundation.dtype import u32, u64
+from vyre_foundation.dtype import i64, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import (
     Apply,
@@ -28,26 +29,28 @@ from vyre_foundation.ir.expr import (
 )  # fmt: skip
 
 
-class Values:
+class OperandValues:
     """Computes the expressions of one kernel.
 
     `arrays` are the addresses of its buffers, `symbols` the operands of ids, lengths and immutable locals, `variables`
-    the addresses of mutable ones, `functions` what calls are left for.
+    the addresses of mutable ones, `lets` the values of immutable ones, `functions` what calls are left for.
     """
 
     def __init__(
         self,
-        out: Function,
+        out: FunctionText,
         spellings: Spellings,
         placement: Placement,
         arrays: Mapping[str, str],
         symbols: dict[Expr, str],
         variables: Mapping[str, str],
+        lets: Mapping[str, Expr],
         functions: Mapping[CallForm, str],
     ) -> None:
         self._out, self._spellings, self._placement = out, spellings, placement
         self._arrays, self._symbols, self._variables, self._functions = arrays, symbols, variables, functions
         self.known: KnownValues[str] = KnownValues(placement)
+        self._bounds = UpperBounds(lets)
         self._compute: dict[type[Expr], Callable[..., str]] = {
             Apply: self._apply,
             Load: self._load,
@@ -94,7 +97,10 @@ class Values:
     # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _apply(self, node: Apply, args: list[str]) -> str:
-        return self._out.spelled(self._spellings.ops[node.op.id, node.args[0].dtype], args)
+        spelling = self._spellings.ops[node.op.id, node.args[0].dtype]
+        if node.dtype is u64 and node.op.id in ("add", "mul") and self._bounds.of(node) <= i64.highest:
+            spelling = spelling.replace(node.op.id, f"{node.op.id} nuw nsw", 1)
+        return self._out.spelled(spelling, args)
 
     def _select(self, node: Select, args: list[str]) -> str:
         t = TYPES[node.dtype]

@@ -2,8 +2,8 @@
 
 A thread that blocks in a wait also works for the runtime, on some CPU devices: one that looks again and again instead
 costs a core. PyOpenCL takes the interpreter's lock on its way out of a call, which ends the process with SIGABRT where
-the interpreter has ended meanwhile (seen with Python 3.11; from 3.14 on such threads sleep for ever), and keeps it while
-a kernel is enqueued. So the runtime is called through `ctypes`, which a thread can end in.
+the interpreter has ended meanwhile (seen with Python 3.11; from 3.14 on such threads sleep for ever), and keeps it
+while a kernel is enqueued. So the runtime is called through `ctypes`, which a thread can end in.
 """
 
 from __future__ import annotations

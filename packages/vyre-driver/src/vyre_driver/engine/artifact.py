@@ -53,7 +53,7 @@ def described(program: Program, lowered: Lowered, unit: SourceUnit) -> bytes:
         head.append(f"kernel {name}, workgroup {x} × {y} × {z}: {', '.join((*buffers, *lengths))}")
         if (most := kernel.arrangement.most) > 1:
             head.append(f"{RUNS}: a row of 1 to {most} workgroups, and how many the grid has on x; launched once a row")
-    return "".join([*(f"// {line}".rstrip() + "\n" for line in head), unit.text]).encode()
+    return "".join([*(f"{unit.comment} {line}".rstrip() + "\n" for line in head), unit.text]).encode()
 
 
 def compile_ahead(backend: EngineBackend, target: str, program: Program, config: DispatchConfig) -> CompiledProgram:

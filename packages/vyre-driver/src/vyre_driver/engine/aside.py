@@ -81,5 +81,10 @@ _idle: list[CallThread] = []
 """As many as there were calls at the same time."""
 
 
+def idle_threads() -> int:
+    """How many threads wait for a call."""
+    return len(_idle)
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # the threads stay in the parent

@@ -75,14 +75,15 @@ class SourceUnit:
     """Emitted source, ready for the target's compiler: one text with all kernels of a `Lowered`.
 
     `kernels` are the names of the entry points in the text, in the order of `Lowered.kernels`. `language` names the
-    dialect for tools that show the text. `options` are the compiler's flags. A port may subclass it to carry more to
-    `compile`, such as the statement behind each line.
+    dialect for tools that show the text, in which a line that begins with `comment` is one. `options` are the
+    compiler's flags. A port may subclass it to carry more to `compile`, such as the statement behind each line.
     """
 
     text: str
     kernels: tuple[str, ...]
     language: str
     options: tuple[str, ...] = ()
+    comment: str = "//"
 
 
 class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
