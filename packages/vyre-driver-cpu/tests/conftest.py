@@ -1,0 +1,55 @@
+"""Every test here runs on the CPU backend of this machine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import Trapped
+from vyre_driver_cpu.backend import CpuBackend
+from vyre_foundation.ir.program import Program
+from vyre_reference import ReferenceBackend
+
+Outcome = list[bytes] | tuple[str, int, int]
+Agree = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def backend() -> Iterator[VyreBackend]:
+    """The backend, open for the whole run. What it allocates it has freed in the end."""
+    backend = CpuBackend()
+    backend.prepare()
+    yield backend
+    backend.shutdown()
+    counters = backend.backend_metric_snapshot()
+    assert counters["allocations"] == counters["frees"]
+    assert counters["bytes_allocated"] == counters["bytes_freed"]
+
+
+@pytest.fixture(scope="session")
+def agree(backend: VyreBackend) -> Agree:
+    """Run a program on the backend and on the reference: equal bytes, or the same trap. Gives what they agree on."""
+    reference = ReferenceBackend()
+
+    def run(program: Program, inputs: Sequence[Any] = (), config: DispatchConfig = DEFAULT_CONFIG) -> Outcome:
+        expected = _outcome(reference, program, inputs, config)
+        assert _outcome(backend, program, inputs, config) == expected
+        return expected
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def outcome() -> Callable[..., Outcome]:
+    """What a backend makes of a program."""
+    return _outcome
+
+
+def _outcome(backend: VyreBackend, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> Outcome:
+    """The outputs as bytes, or the trap as (tag, code, invocation)."""
+    try:
+        return [bytes(output) for output in backend.dispatch(program, inputs, config)]
+    except Trapped as trap:
+        return trap.tag, trap.trap_code, trap.invocation

@@ -1,0 +1,32 @@
+"""Random programs, valid and free of races by construction: against the reference, and LLVM against itself."""
+
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver_cpu import port
+from vyre_driver_cpu.backend import CpuBackend
+from vyre_driver_cpu.compiler import compile_text
+from vyre_foundation.testing import EVERYTHING, generate
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_a_random_program(agree, seed: int) -> None:
+    drawn = generate(seed, EVERYTHING)
+    config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
+    agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+@pytest.mark.parametrize("seed", range(100, 124))
+def test_the_optimizer_changes_no_bit(seed: int, backend, outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second opinion of one text: what LLVM gives without its optimizer. Undefined behaviour would part them."""
+    drawn = generate(seed, EVERYTHING)
+    config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations, timeout=60.0)
+    inputs = [drawn.inputs[buffer.name] for buffer in drawn.program.inputs]
+    monkeypatch.setattr(port, "compile_text", lambda text, cpu: compile_text(text, cpu, level=0))
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    plain = CpuBackend()
+    try:
+        expected = outcome(plain, drawn.program, inputs, config)
+    finally:
+        plain.shutdown()
+    assert outcome(backend, drawn.program, inputs, config) == expected

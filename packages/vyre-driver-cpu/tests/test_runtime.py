@@ -1,0 +1,196 @@
+"""The pool of threads: jobs run in order, whole, each part once; waits end; cancelled parts are left out."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from vyre_driver_cpu.compiler import LoadedCode, compile_text
+from vyre_driver_cpu.cpu import host
+from vyre_driver_cpu.runtime import VARIABLE, Pool, PoolJob, thread_count, usable_cpus
+
+KERNELS = """
+; Adds 1 to each element that it is given.
+define void @count(ptr %args, ptr %grid, i64 %begin, i64 %end) {
+entry:
+  %memory = load ptr, ptr %args
+  br label %round
+round:
+  %i = phi i64 [ %begin, %entry ], [ %next, %round ]
+  %place = getelementptr i32, ptr %memory, i64 %i
+  %old = load i32, ptr %place
+  %new = add i32 %old, 1
+  store i32 %new, ptr %place
+  %next = add i64 %i, 1
+  %is.left = icmp slt i64 %next, %end
+  br i1 %is.left, label %round, label %end.of.it
+end.of.it:
+  ret void
+}
+; Waits until the first element is not 0.
+define void @hold(ptr %args, ptr %grid, i64 %begin, i64 %end) {
+entry:
+  %memory = load ptr, ptr %args
+  br label %look
+look:
+  %value = load atomic i32, ptr %memory monotonic, align 4
+  %is.closed = icmp eq i32 %value, 0
+  br i1 %is.closed, label %look, label %open
+open:
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels() -> LoadedCode:
+    return LoadedCode(compile_text(KERNELS, host()), ("count", "hold"))
+
+
+@pytest.fixture(scope="module")
+def threads() -> Pool:
+    return Pool(3)
+
+
+class Given:
+    """A job over an array, with everything that it uses."""
+
+    def __init__(self, kernels: LoadedCode, name: str, memory: np.ndarray, total: int, chunk: int = 1) -> None:
+        self.memory, self.slots = memory, (ctypes.c_uint64 * 1)(memory.ctypes.data)
+        self.job = PoolJob(kernels.addresses[name], ctypes.addressof(self.slots), 0, total, chunk)
+
+
+@pytest.mark.parametrize(("total", "chunk"), [(1, 1), (7, 3), (1000, 1), (1000, 64), (100_000, 999)])
+@pytest.mark.parametrize("takes_part", [False, True])
+def test_each_workgroup_runs_once(kernels: LoadedCode, threads: Pool, total: int, chunk: int, takes_part: bool) -> None:
+    memory = np.zeros(total + 1, np.int32)
+    given = Given(kernels, "count", memory, total, chunk)
+    threads.submit(given.job)
+    assert threads.wait(given.job, 60.0, takes_part=takes_part)
+    assert threads.has_ended(given.job)
+    assert (memory[:total] == 1).all()
+    assert memory[total] == 0
+    assert 0 < given.job.began <= given.job.ended
+
+
+def test_jobs_run_one_after_the_other(kernels: LoadedCode, threads: Pool) -> None:
+    gate, memory = np.zeros(1, np.int32), np.zeros(10, np.int32)
+    first, second = Given(kernels, "hold", gate, 1), Given(kernels, "count", memory, 10)
+    threads.submit(first.job)
+    threads.submit(second.job)
+    assert not threads.wait(second.job, 0.05, takes_part=False)
+    assert not memory.any()
+    gate[0] = 1
+    assert threads.wait(second.job, 60.0, takes_part=False)
+    assert (memory == 1).all()
+    assert threads.has_ended(first.job)
+
+
+def test_many_threads_wait_and_submit(kernels: LoadedCode, threads: Pool) -> None:
+    memory = np.zeros((8, 4096), np.int32)
+
+    def submit(row: int) -> None:
+        for _ in range(50):
+            given = Given(kernels, "count", memory[row], 4096, 64)
+            threads.submit(given.job)
+            assert threads.wait(given.job, 60.0, takes_part=bool(row % 2))
+
+    callers = [threading.Thread(target=submit, args=(row,)) for row in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert (memory == 50).all()
+
+
+def test_a_wait_ends_in_time(kernels: LoadedCode, threads: Pool) -> None:
+    gate = np.zeros(1, np.int32)
+    held = Given(kernels, "hold", gate, 1)
+    threads.submit(held.job)
+    started = time.monotonic()
+    assert not threads.wait(held.job, 0.02, takes_part=False)
+    assert time.monotonic() - started < 5
+    gate[0] = 1
+    assert threads.wait(held.job, 60.0, takes_part=False)
+
+
+def test_a_cancelled_job_ends_without_what_nobody_took(kernels: LoadedCode, threads: Pool) -> None:
+    gate, memory = np.zeros(1, np.int32), np.zeros(1000, np.int32)
+    held, cancelled = Given(kernels, "hold", gate, 1), Given(kernels, "count", memory, 1000)
+    threads.submit(held.job)
+    threads.submit(cancelled.job)
+    threads.cancel(cancelled.job)
+    gate[0] = 1
+    assert threads.wait(cancelled.job, 60.0, takes_part=False)
+    assert not memory.any()
+
+
+def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert thread_count() == usable_cpus() >= 1
+    monkeypatch.setenv(VARIABLE, "5")
+    assert thread_count() == 5
+
+
+SCRIPT = """
+import os, sys
+import numpy as np
+from vyre_driver_cpu.backend import CpuBackend
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+with program("double", workgroup_size=64) as p:
+    x = p.read("x", u32)
+    out = p.write("out", u32, like=x)
+    out[p.global_id(0)] = x[p.global_id(0)] * 2
+double = p.build()
+x = np.arange(1 << 22, dtype=np.uint32)
+def run(backend):
+    return (np.frombuffer(backend.dispatch(double, [x])[0], np.uint32) == x * 2).all()
+"""
+
+
+def run(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT + script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_a_process_ends_with_its_threads() -> None:
+    done = run("assert run(CpuBackend())\nprint('done')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_starts_threads_of_its_own() -> None:
+    script = """
+from vyre_driver_cpu.runtime import pool
+assert run(CpuBackend())
+before = pool()
+child = os.fork()
+if child == 0:
+    print(pool() is not before)
+    print(run(CpuBackend()))
+    sys.stdout.flush()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert run(CpuBackend())
+"""
+    done = run(script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_one_thread_is_enough() -> None:
+    done = run("assert run(CpuBackend())\nprint('done')", VYRE_CPU_THREADS="1")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
