@@ -7,14 +7,16 @@ import sys
 import pytest
 
 from vyre_driver.backend.registration import BackendRegistration
-from vyre_driver_opencl import registration, registration_intel
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver_opencl import about, registration, registration_gpu, registration_intel, vendors
+from vyre_driver_opencl.devices import candidates
 
 
 def test_the_entry_points_name_the_registrations() -> None:
     from importlib.metadata import entry_points
 
     found = {entry.name: entry.load() for entry in entry_points(group="vyre.backends") if "opencl" in entry.value}
-    assert found == {"opencl": registration, "opencl-intel": registration_intel}
+    assert found == {"opencl": registration, "opencl-gpu": registration_gpu, "opencl-intel": registration_intel}
 
 
 def test_listing_imports_no_device_library() -> None:
@@ -28,11 +30,38 @@ def test_listing_imports_no_device_library() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize("announced", [registration, registration_intel], ids=lambda r: r.id)
+@pytest.mark.parametrize("announced", [registration, registration_gpu, registration_intel], ids=lambda r: r.id)
 def test_registrations_are_complete(announced: BackendRegistration) -> None:
     assert announced.contract == 1
     assert announced.summary
     assert announced.precedence < 900
+
+
+def test_a_gpu_comes_before_cpus_and_is_none_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """Only a runtime that may know a GPU is loaded for the answer."""
+    assert registration_gpu.precedence < 150 < registration.precedence
+    monkeypatch.setattr(vendors, "FOLDERS", (str(tmp_path),))
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    for name in ("pocl.icd", "intelocl64.icd"):
+        (tmp_path / name).write_text("/usr/lib/libanything.so")
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert not vendors.may_have_gpu()
+    said = registration_gpu.probe()
+    assert not said.is_available
+    assert said.reason == "no GPU with an OpenCL runtime was found"
+    (tmp_path / "nvidia.icd").write_text("libnvidia-opencl.so.1")
+    assert vendors.may_have_gpu()
+
+
+def test_a_cpu_is_no_candidate_of_the_backend_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vendors, "may_have_gpu", lambda: True)
+    monkeypatch.delenv("VYRE_OPENCL_DEVICE", raising=False)
+    gpus = [candidate for candidate in candidates("opencl") if not about.is_cpu(candidate.device)]
+    if gpus:
+        assert candidates("opencl-gpu") == gpus
+    else:
+        with pytest.raises(BackendUnavailable, match="no GPU with an OpenCL runtime was found"):
+            candidates("opencl-gpu")
 
 
 def test_the_probe_says_on_what(backend_id: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from vyre_driver_cpu.cpu import Cpu
+from vyre_driver_cpu.cpu import Cpu, host
 
 LEVEL = 3
 
@@ -82,6 +82,4 @@ _number = count()
 @cache
 def _jit() -> llvm.LLJIT:
     """The linker of this process, alive until its end: code in memory may run on any thread."""
-    from vyre_driver_cpu.cpu import host
-
     return llvm.create_lljit_compiler(target_machine(host(), LEVEL), use_jit_link=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vyre_driver.backend.contract import VyreBackend
     from vyre_foundation.ir.program import Program
 
-__all__ = ["__version__", "registration", "registration_intel"]
+__all__ = ["__version__", "registration", "registration_gpu", "registration_intel"]
 
 
 def _backend(id: str) -> VyreBackend:
@@ -30,6 +30,15 @@ def _availability(id: str) -> Availability:
     best = candidates(id)[0]
     require_linker(id, best)
     return Availability.available(str(best))
+
+
+def _gpu_availability() -> Availability:
+    """Whether there is a GPU. No runtime is loaded for the answer where none that is registered can know one."""
+    from vyre_driver_opencl.vendors import may_have_gpu
+
+    if not may_have_gpu():
+        return Availability.unavailable("no GPU with an OpenCL runtime was found", "install the GPU's driver")
+    return _availability("opencl-gpu")
 
 
 def _emit(id: str, target: str, runs: bool, program: Program, config: DispatchConfig) -> bytes:
@@ -62,6 +71,15 @@ registration = BackendRegistration(
     probe=partial(_availability, "opencl"),
     summary="a GPU or the newest CPU runtime of the system, else the embedded PoCL",
     aot=_emitters("opencl"),
+)
+registration_gpu = BackendRegistration(
+    id="opencl-gpu",
+    precedence=120,
+    contract=1,
+    factory=partial(_backend, "opencl-gpu"),
+    probe=_gpu_availability,
+    summary="a GPU that OpenCL knows",
+    aot=_emitters("opencl-gpu"),
 )
 registration_intel = BackendRegistration(
     id="opencl-intel",

@@ -11,13 +11,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 import pyopencl as cl
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver_opencl import about, icd
+from vyre_driver_opencl import about, icd, vendors
 
 VARIABLE = "VYRE_OPENCL_DEVICE"
+GPU_ONLY = "opencl-gpu"
+"""The backend that opens no CPU."""
 LINKERS = ("ld", "ld.lld", "lld")
 KINDS = {"gpu": cl.device_type.GPU, "cpu": cl.device_type.CPU, "accelerator": cl.device_type.ACCELERATOR}
 
@@ -49,8 +52,12 @@ def candidates(backend: str) -> list[Candidate]:
     wanted = os.environ.get(VARIABLE, "").strip()
     if backend == "opencl-intel":
         return _intel(backend)
+    if backend == GPU_ONLY and not vendors.may_have_gpu():
+        _refuse_without_gpu()
     with icd.pocl_settings():
         found = ranked(_devices(_general()))
+    if backend == GPU_ONLY:
+        found = [candidate for candidate in found if not about.is_cpu(candidate.device)] or _refuse_without_gpu()
     if not wanted:
         return found or _refuse_nothing(backend)
     chosen = [candidate for candidate in found if matches(candidate, wanted)]
@@ -144,12 +151,16 @@ def _devices_of(platform: cl.Platform) -> list[cl.Device]:
 
 
 def _refuse_nothing(backend: str) -> list[Candidate]:
-    looked = f"the loader's list, {', '.join(icd.VENDOR_FOLDERS)}, the distribution {icd.POCL.distribution!r}"
+    looked = f"the loader's list, {', '.join(vendors.FOLDERS)}, the distribution {icd.POCL.distribution!r}"
     reason = f"no OpenCL runtime with a device was found (looked at {looked})"
     if icd.locate(icd.POCL) is None:
         raise BackendUnavailable(backend, reason, fix="pip install pyopencl[pocl]")
     reason += "; the embedded PoCL has no device while it cannot write its folder"
     raise BackendUnavailable(backend, reason, fix="set POCL_CACHE_DIR to a folder that can be written")
+
+
+def _refuse_without_gpu() -> NoReturn:
+    raise BackendUnavailable(GPU_ONLY, "no GPU with an OpenCL runtime was found", fix="install the GPU's driver")
 
 
 def _refuse_choice(backend: str, wanted: str, found: list[Candidate]) -> list[Candidate]:

@@ -35,9 +35,7 @@ from tempfile import mkdtemp
 import pyopencl as cl
 
 from vyre_driver.pipeline.ownership import require_secure_folder
-
-VENDOR_FOLDERS = ("/etc/OpenCL/vendors",)
-"""Where systems register runtimes, one `.icd` file each, unless `OCL_ICD_VENDORS` names another place."""
+from vyre_driver_opencl.vendors import description, registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +95,10 @@ def listed(only: Path | None = None) -> list[cl.Platform]:
             return []
 
 
-def registered() -> list[Path]:
-    """The runtimes that the system or `OCL_ICD_VENDORS` registers."""
-    places = [os.environ["OCL_ICD_VENDORS"]] if os.environ.get("OCL_ICD_VENDORS") else VENDOR_FOLDERS
-    return [file for place in places for file in (sorted(Path(place).glob("*.icd")) or _alone(Path(place)))]
-
-
 def pocl_settings() -> AbstractContextManager[None]:
     """While platforms and devices are listed for the first time: what PoCL is told then, unless the user tells it."""
     settings = {"POCL_KERNEL_CACHE": "0"}
-    names_pocl = any("pocl" in _description(file).casefold() for file in registered())
+    names_pocl = any("pocl" in description(file) for file in registered())
     if not names_pocl and locate(POCL) is not None:
         settings["POCL_DEVICES"] = BOTH_DEVICES
     if "POCL_CACHE_DIR" not in os.environ and not _is_private(_pocl_folder()):
@@ -171,19 +163,6 @@ def _platform_handles(library: ctypes.CDLL) -> list[int]:
     found = (ctypes.c_void_p * count.value)()
     ask(count.value, found, None)
     return [handle for handle in found if handle]
-
-
-def _description(file: Path) -> str:
-    """A registered library's name: the file's own, and what a registration file says."""
-    try:
-        return file.name + (file.read_text("utf-8", "replace") if file.suffix == ".icd" else "")
-    except OSError:
-        return file.name
-
-
-def _alone(place: Path) -> list[Path]:
-    """A place that is a file: the loader then takes it as the one library."""
-    return [place] if place.is_file() else []
 
 
 @cache

@@ -9,6 +9,7 @@ INSTALL_HINTS = MappingProxyType({
     "cpu":          "pip install vyre-driver-cpu",
     "cuda":         "pip install 'vyre-driver-cuda[cuda12]'",
     "opencl":       "pip install vyre-driver-opencl",
+    "opencl-gpu":   "pip install vyre-driver-opencl",
     "opencl-intel": "pip install 'vyre-driver-opencl[intel]'",
     "reference":    "pip install vyre-reference",
 })
