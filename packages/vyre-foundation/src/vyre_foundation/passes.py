@@ -25,6 +25,16 @@ class Pass(Generic[ContextT]):
     apply: Callable[[Program, ContextT], Program] = field(repr=False)
 
 
+def replaced(
+    passes: tuple[Pass[ContextT], ...], replacements: tuple[Pass[ContextT], ...]
+) -> tuple[Pass[ContextT], ...]:
+    """`passes`, each with the one of `replacements` that has its name in its place, if there is one."""
+    if not replacements:
+        return passes
+    by_name = {stage.name: stage for stage in replacements}
+    return tuple(by_name.get(stage.name, stage) for stage in passes)
+
+
 Watch: TypeAlias = "Callable[[Pass[ContextT], Program], None]"
 """Called after each pass with the program that it gives. It may raise: that is how a deadline ends a pipeline."""
 

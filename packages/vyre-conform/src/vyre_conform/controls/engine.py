@@ -22,7 +22,8 @@ from vyre_driver.testing.target import generous_target
 from vyre_foundation.dtype import bool_, f32, f64, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
-from vyre_foundation.optimize import facts_after
+from vyre_foundation.optimize import PASSES, facts_after
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate import validate
 from vyre_foundation.validate.facts import Facts
 
@@ -98,19 +99,29 @@ def sharing_engine() -> EngineBackend:
     return engine(generous_target, port=SharingPort)
 
 
+def in_passes(*passes: Pass[Any], target: Callable[[], Target] = generous_target, by: str = "vector") -> Plant:
+    """The engine over a device whose target has `passes` in place of those of their names."""
+
+    def faulty() -> Target:
+        return replace(target(), replacements=passes)
+
+    return Plant(lambda: engine(faulty, by), right_engine(target))
+
+
 def optimizes(change: Callable[[Program], Program], by: str = "vector", *, first: bool = False) -> Plant:
-    """An optimizer with one rewriting more, which is wrong: the last of all, or the first."""
+    """An optimizer whose first or last pass does more than it should."""
 
-    def wrap(right: Callable[..., Facts]) -> Callable[..., Facts]:
-        def optimize(facts: Facts, *rest: Any) -> Facts:
-            if first:
-                return right(facts_after(facts, changed_if_valid(change, facts.program, legalized=False)), *rest)
-            after = right(facts, *rest)
-            return facts_after(after, changed_if_valid(change, after.program, legalized=False))
+    def changed(program: Program) -> Program:
+        return changed_if_valid(change, program, legalized=False)
 
-        return optimize
+    def before(program: Program, facts: Facts) -> Program:
+        return PASSES[0].apply(changed(program), facts_after(facts, changed(program)))
 
-    return on_engine("vyre_driver.engine.lowering:optimize", wrap, by=by)
+    def behind(program: Program, facts: Facts) -> Program:
+        return changed(PASSES[-1].apply(program, facts))
+
+    stage = Pass(PASSES[0].name, "wrong", before) if first else Pass(PASSES[-1].name, "wrong", behind)
+    return in_passes(stage, by=by)
 
 
 def emits(
@@ -131,6 +142,8 @@ def emits(
 def changed_if_valid(change: Callable[[Program], Program], program: Program, *, legalized: bool = True) -> Program:
     """The changed program, or the same where the change would not compile."""
     changed = change(program)
+    if changed == program:
+        return program
     try:
         validate(changed, legalized=legalized)
     except ValueError:

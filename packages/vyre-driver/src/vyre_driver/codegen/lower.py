@@ -35,7 +35,7 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Call, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.walk import program_expressions
-from vyre_foundation.passes import Pass, Watch, ignore
+from vyre_foundation.passes import Pass, Watch, ignore, replaced
 from vyre_foundation.validate.facts import Facts
 
 
@@ -116,7 +116,7 @@ def legalize(
     def context() -> Context:
         return Context(program, target, Forms(target), Ranges(facts), wanted)
 
-    prepared = run_passes(PROGRAM_PASSES, program, context(), watch)
+    prepared = run_passes(replaced(PROGRAM_PASSES, target.replacements), program, context(), watch)
     split = split_at_grid_barriers(prepared, target)
     kernels = tuple([_kernel(piece, context(), watch) for piece in split.kernels])
     return Lowered(
@@ -140,11 +140,16 @@ def run_passes(passes: tuple[Pass[Context], ...], program: Program, context: Con
 
 def passes_of(target: Target) -> tuple[Pass[Context], ...]:
     """All passes that lower for a target, in order."""
-    return (*PROGRAM_PASSES, *KERNEL_PASSES, *target.passes)
+    return (*replaced(PROGRAM_PASSES, target.replacements), *kernel_passes(target))
+
+
+def kernel_passes(target: Target) -> tuple[Pass[Context], ...]:
+    """The passes that lower each kernel for a target, its own last."""
+    return (*replaced(KERNEL_PASSES, target.replacements), *target.passes)
 
 
 def _kernel(program: Program, context: Context, watch: Watch[Context]) -> Kernel:
-    made = run_passes((*KERNEL_PASSES, *context.target.passes), program, context, watch)
+    made = run_passes(kernel_passes(context.target), program, context, watch)
     return Kernel(made.name, made, lengths_read(made), context.arrangement)
 
 

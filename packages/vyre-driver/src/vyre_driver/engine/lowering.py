@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from vyre_driver.codegen.lower import legalize, passes_of
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, SourceUnit
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.expand import expand_calls
 from vyre_driver.legalization.forms.forms import Forms
@@ -19,7 +21,7 @@ from vyre_driver.policy.groups import arrange
 from vyre_foundation.ir.interrupt import interruptible
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize import PASSES, facts_after, optimize
-from vyre_foundation.passes import Pass, Watch, ignore
+from vyre_foundation.passes import Pass, Watch, ignore, replaced
 from vyre_foundation.validate import InvalidProgram, validate
 from vyre_foundation.validate.facts import Facts
 
@@ -46,14 +48,24 @@ def lowered_for(
         if verifies:
             verify(stage, program)
 
+    _require_known(target)
     with interruptible(check):
         # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
-        optimized = optimize(facts_after(facts, expand_calls(facts.program, target)), after)
+        expanded = facts_after(facts, expand_calls(facts.program, target))
+        optimized = optimize(expanded, after, replaced(PASSES, target.replacements))
         assert binding_plans_share_layout(BindingPlan.of(facts.program), BindingPlan.of(optimized.program))
         arrangement = arrange(optimized, target.groups)
         lowered = legalize(optimized.program, optimized, target, arrangement, watch=after)
         check()
         return lowered
+
+
+def _require_known(target: Target) -> None:
+    if target.replacements:
+        known = named_passes(replace(target, replacements=()))
+        for name in sorted({stage.name for stage in target.replacements} - known.keys()):
+            fix = f"name one of {', '.join(known)}"
+            raise UnsupportedFeature(f"a replacement of the pass {name!r}", backend=target.name, fix=fix)
 
 
 def verify(stage: Pass[Any], program: Program) -> None:
@@ -67,14 +79,14 @@ def verify(stage: Pass[Any], program: Program) -> None:
 
 def named_passes(target: Target | None = None) -> dict[str, Pass[Any]]:
     """The passes of the optimizer, and those that lower for `target`, by name."""
-    passes: list[Pass[Any]] = [*PASSES, *([] if target is None else passes_of(target))]
+    passes = PASSES if target is None else (*replaced(PASSES, target.replacements), *passes_of(target))
     return {stage.name: stage for stage in passes}
 
 
 def run_pass(stage: Pass[Any], program: Program, target: Target | None = None) -> Program:
     """`program` after one pass alone. It may be the result of other passes."""
     facts = validate(program, legalized=True)
-    if target is None or stage in PASSES:
+    if target is None or stage.name in {of_optimizer.name for of_optimizer in PASSES}:
         return stage.apply(program, facts)
     arrangement = arrange(facts, target.groups)
     return stage.apply(program, Context(program, target, Forms(target), Ranges(facts), arrangement))

@@ -67,6 +67,7 @@ class Target:
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `loop_versioning`: code without checks
     is so much faster that a second copy is worth its size.
     `functions`: rare ops are better called than inlined. `passes` run last: workarounds for flaws of the compiler.
+    `replacements` run in place of the passes of the optimizer and of lowering that have their names.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Target:
     loop_versioning: bool = False
     functions: bool = False
     passes: tuple[Pass[Any], ...] = ()
+    replacements: tuple[Pass[Any], ...] = ()
 
     @property
     def subgroups(self) -> SubgroupCaps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
@@ -42,22 +42,22 @@ MAX_ITERATIONS = 16
 """How often all passes run at most. Programs of people need one or two iterations, random ones up to six."""
 
 
-def optimize(facts: Facts, watch: Watch[Facts] = ignore) -> Facts:
-    """The facts of the optimized program; the same object where nothing changed."""
+def optimize(facts: Facts, watch: Watch[Facts] = ignore, passes: Sequence[Pass[Facts]] = PASSES) -> Facts:
+    """The facts of the program after `passes`; the same object where nothing changed."""
     result = facts
-    for stage, result in steps(facts):
+    for stage, result in steps(facts, passes):
         watch(stage, result.program)
     return result if result is facts else finish(result)
 
 
-def steps(facts: Facts) -> Iterator[tuple[Pass[Facts], Facts]]:
+def steps(facts: Facts, passes: Sequence[Pass[Facts]] = PASSES) -> Iterator[tuple[Pass[Facts], Facts]]:
     """Every pass in turn, with the facts of the program as it leaves it, until none of them finds anything.
 
     Passes make work for each other, so all come again, each only where the program is not the one that it left.
     """
     made: dict[Pass[Facts], Program] = {}
     for _ in range(MAX_ITERATIONS):
-        for stage in PASSES:
+        for stage in passes:
             if made.get(stage) is not facts.program:  # else it would find nothing
                 facts = facts_after(facts, stage.apply(facts.program, facts))
                 made[stage] = facts.program
