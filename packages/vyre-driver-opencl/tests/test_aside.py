@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyopencl as cl
 import pytest
 
-from vyre_driver.engine import aside
+from vyre_driver.engine import pending
 from vyre_driver.engine.pending import Deadline, WaitLimit
 from vyre_driver.errors import DispatchTimeout, StaleHandle
 from vyre_driver_opencl import order
@@ -65,7 +65,7 @@ def test_a_thread_serves_one_wait_after_the_other(backend_id: str) -> None:
         assert not gate.order.ended(gate.work, 0.001)
         gate.open()
         assert gate.order.ended(gate.work)
-        while not aside.idle_threads():
+        while not pending.idle_threads():
             time.sleep(0.001)
     assert watchers() <= before + 1
 

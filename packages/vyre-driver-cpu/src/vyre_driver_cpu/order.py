@@ -12,8 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
-from vyre_driver.engine.pending import Ledger, WaitLimit, register
-from vyre_driver.engine.port import LONGEST_WAIT
+from vyre_driver.engine.pending import LONGEST_WAIT, Ledger, WaitLimit, register
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.memory import HostMemory
 from vyre_driver_cpu.runtime import Pool, PoolJob

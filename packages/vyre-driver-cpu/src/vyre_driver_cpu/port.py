@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.aside import AsyncCall
+from vyre_driver.engine.pending import AsyncCall
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
 from vyre_driver.legalization.lowered import Lowered

@@ -18,8 +18,7 @@ from typing import IO
 
 import pyopencl as cl
 
-from vyre_driver.engine.aside import AsyncCall
-from vyre_driver.engine.pending import WaitLimit
+from vyre_driver.engine.pending import AsyncCall, WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
 

@@ -15,7 +15,7 @@ from vyre_driver_opencl.memory import Argument, BufferMemory
 from vyre_driver_opencl.queues import WorkQueue
 
 if TYPE_CHECKING:
-    from vyre_driver.engine.aside import AsyncCall
+    from vyre_driver.engine.pending import AsyncCall
 
 UNKNOWN = ()
 """The workgroup size of a kernel that has not run."""

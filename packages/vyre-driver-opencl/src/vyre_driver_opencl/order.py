@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyopencl as cl
 
-from vyre_driver.engine.aside import AsyncCall
-from vyre_driver.engine.pending import Ledger, WaitLimit, register
-from vyre_driver.engine.port import LONGEST_WAIT
+from vyre_driver.engine.pending import LONGEST_WAIT, AsyncCall, Ledger, WaitLimit, register
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyopencl as cl
 
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.aside import AsyncCall
+from vyre_driver.engine.pending import AsyncCall
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
 from vyre_driver.legalization.lowered import Lowered

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from vyre_driver.engine.aside import AsyncCall
-from vyre_driver.engine.pending import WaitLimit
+from vyre_driver.engine.pending import AsyncCall, WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.compiler import build
 from vyre_driver_opencl.errors import LaunchRefused

@@ -19,7 +19,10 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import BackendError, DispatchTimeout
@@ -28,6 +31,9 @@ PAUSE = 5e-5
 """Seconds that a thread which waits for the device leaves it to others."""
 SLICE = 5e-3
 """Seconds that it keeps the device from them."""
+LONGEST_WAIT = 0.05
+"""Seconds of a part of a wait. A signal ends it at once, but what one thread tells another (`_thread.interrupt_main`,
+or that the device is to be closed) is looked at after it."""
 
 
 class Deadline:
@@ -172,3 +178,79 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class AsyncCall(Ledger):
+    """A call that may take long, on a thread of its own, and what it `gave` at its end.
+
+    A call that blocks in native code hears no signal of the host and has no timeout; the lock that the caller waits on
+    has both. The thread may be left behind in a call that never ends, and so be there when the interpreter ends:
+    `function` must not need the interpreter's lock on its way out, as calls by `ctypes` do not. It may not raise. At
+    the end of the interpreter, when no thread starts, the caller calls it.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function: Callable[[], Any] | None = function
+        self.gave: Any = None
+        self.is_running = True
+        self.ended = threading.Lock()
+        self.ended.acquire()
+        register(self)
+        try:
+            worker = _idle.pop() if _idle else CallThread()
+        except IndexError:  # another thread was faster
+            worker = CallThread()
+        except RuntimeError:
+            self.run()
+            return
+        worker.take(self)
+
+    def run(self) -> None:
+        """Run the call and publish its result."""
+        function, self._function = self._function, None
+        assert function is not None
+        self.gave = function()
+        self.is_running = False
+        self.ended.release()
+
+    def sweep(self) -> bool:
+        """Whether the call is running."""
+        return self.is_running
+
+    def result(self, wait_limit: WaitLimit, stage: str) -> Any:
+        """Wait for what the call gives. A deadline, an interrupt or the end of the device leave it running."""
+        while self.is_running:
+            self.ended.acquire(timeout=wait_limit.seconds(LONGEST_WAIT, stage))
+        return self.gave
+
+
+class CallThread:
+    """A thread that makes one call after the other."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[AsyncCall] = SimpleQueue()
+        threading.Thread(target=self._run, name="vyre-aside", daemon=True).start()
+
+    def take(self, call: AsyncCall) -> None:
+        """Run a call after those that were given before."""
+        self._calls.put(call)
+
+    def _run(self) -> None:
+        while True:
+            call = self._calls.get()
+            call.run()
+            del call
+            _idle.append(self)
+
+
+_idle: list[CallThread] = []
+"""As many as there were calls at the same time."""
+
+
+def idle_threads() -> int:
+    """How many threads wait for a call."""
+    return len(_idle)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # the threads stay in the parent

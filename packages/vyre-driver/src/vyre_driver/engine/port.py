@@ -50,9 +50,6 @@ from vyre_driver.legalization.target import Target
 from vyre_driver.tune.candidate import TunedVariant
 from vyre_foundation.dtype import DType
 
-LONGEST_WAIT = 0.05
-"""Seconds of a part of a wait. A signal ends it at once, but what one thread tells another (`_thread.interrupt_main`,
-or that the device is to be closed) is looked at after it."""
 CLOSING = 1.0
 """Seconds that closing a port waits for work in flight."""
 
