@@ -8,6 +8,7 @@ import pytest
 import vyre as vy
 from vyre_driver import GraphRecorder, Trapped, compile_graph
 from vyre_driver.testing.graphs import programs, random_graph
+from vyre_foundation.errors import BuildError
 
 AFFINE, MIX, DOWN = (programs()[name] for name in ("affine", "mix", "count_down"))
 X = np.arange(1000, dtype=np.uint32)
@@ -123,6 +124,48 @@ def test_a_grid_that_an_earlier_node_writes(backend: str) -> None:
     run = g.compile(backend)
     for groups in (3, 0, 4):
         assert run.run(n=np.array([groups], np.uint32))["marked"].sum() == 4 * groups
+
+
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_grids_that_the_device_reads_cost_no_waits(backend: str) -> None:
+    """Each level halves how many workgroups the next one has; the host waits once, at the end."""
+    with vy.program("level", workgroup_size=4) as p:
+        grid, next_grid = p.read("grid", vy.u32, 3), p.write("next", vy.u32, 3)
+        counts = p.read_write("counts", vy.u32, 64)
+        p.indirect_dispatch(grid)
+        i = p.global_id(0)
+        counts[i] = counts[i] + p.num_workgroups(0)
+        with p.if_(i == 0):
+            next_grid[0] = grid[0] >> 1
+            next_grid[1] = 1
+            next_grid[2] = 1
+    level = p.build()
+    g = vy.graph("levels")
+    counts, grid = g.input("counts", vy.u32, 64), g.input("grid", vy.u32, 3)
+    part = grid
+    for _ in range(20):
+        part = g.dispatch(level, grid=part, counts=counts, largest_grid=(16, 1, 1))["next"]
+    g.output("counts", counts)
+    run = g.compile(backend)
+    start = np.zeros(64, np.uint32)
+    expected, groups = start.copy(), 16
+    while groups:
+        expected[: 4 * groups] += groups
+        groups //= 2
+    for _ in range(2):
+        before = run.backend.backend_metric_snapshot()
+        outputs = run.run(counts=start, grid=np.array([16, 1, 1], np.uint32))
+        np.testing.assert_array_equal(outputs["counts"], expected)
+    if backend == "opencl":
+        assert costs(run.backend, before)["waits"] == 1
+    with pytest.raises(Trapped, match=r"node 'level' .* trapped with 'largest_grid', code 17"):
+        run.run(counts=start, grid=np.array([17, 1, 1], np.uint32))
+
+
+def test_a_largest_grid_needs_a_grid_in_a_buffer() -> None:
+    g = vy.graph("g")
+    with pytest.raises(BuildError, match=r"program 'affine': it does not read its grid from a buffer. Fix: "):
+        g.dispatch(AFFINE, x=g.input("x", vy.u32, 4), largest_grid=(1, 1, 1))
 
 
 @pytest.mark.parametrize("backend", ["reference", "opencl"])

@@ -8,9 +8,10 @@ from operator import index
 from types import TracebackType
 from typing import Any, Self, SupportsIndex
 
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.typed import array_bytes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.graph.grids import over_largest_grid
 from vyre_driver.graph.nodes import (
     BufferKind,
     BufferRange,
@@ -168,6 +169,7 @@ class GraphRecorder:
         *,
         config: DispatchConfig | None = None,
         invocations: int | Sequence[int] | None = None,
+        largest_grid: Extent | None = None,
         name: str | None = None,
         **named: object,
     ) -> dict[str, RecordedRange]:
@@ -178,6 +180,9 @@ class GraphRecorder:
             ranges: The ranges by buffer name, for names that keywords cannot have.
             config: The options of the dispatch.
             invocations: The least number of invocations on x, (x, y) or (x, y, z), as for `vyre.run`.
+            largest_grid: For a program that reads its grid from a buffer, the workgroups on (x, y, z) at most. The
+                device launches that many, of which those outside of the grid do nothing, and nothing waits for the
+                host; a grid that is larger on an axis is a trap.
             name: What messages call the node; the name of the program by default.
             **named: The ranges by buffer name. An input may also be a NumPy array, or a number for a uniform of one
                 element: it becomes a part of the graph. An output that is only written may be left out: it becomes a
@@ -200,6 +205,9 @@ class GraphRecorder:
             if options.grid_override is not None:
                 raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
             options = options.replace(grid_override=grid_of_invocations(program, invocations, options))
+        if largest_grid is not None:
+            options = options.replace(grid_override=largest_grid)
+            program = over_largest_grid(program, largest_grid)
         where = self._fresh_node(name or program.name)
         given = {**({} if ranges is None else ranges), **named}
         bound = {key: self._argument(program, key, value, where, origin) for key, value in given.items()}
