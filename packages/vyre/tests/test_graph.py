@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
 import vyre as vy
+from vyre.cli import main
 from vyre_driver import GraphRecorder, Trapped, compile_graph
+from vyre_driver.graph.nodes import Graph, RepeatNode
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_foundation.errors import BuildError
 
@@ -244,3 +250,68 @@ def test_what_a_conditional_store_leaves_is_zero_where_it_might_be_fused(backend
     g.dispatch(split, x=low, high=z)
     g.output("z", z)
     assert not g.compile(backend).run(x=X)["z"][odd].any()
+
+
+# ── the command line ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["graph", *map(str, arguments)])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    g = vy.graph("twice")
+    g.output("y", g.dispatch(AFFINE, x=g.dispatch(AFFINE, x=g.input("x", vy.u32, 4))["out"])["out"])
+    path = tmp_path / "twice.graph"
+    path.write_bytes(g.build().encode())
+    np.save(tmp_path / "x.npy", X[:4])
+    (tmp_path / "x.raw").write_bytes(X[:4].tobytes())
+    return path
+
+
+def test_a_graph_is_shown(file: Path) -> None:
+    shown = invoke("show", file)
+    assert (shown.exit_code, shown.output.splitlines()[0]) == (0, "graph twice {")
+    assert shown.output.splitlines()[-1] == "3 nodes, 2 dispatches, 0 loops; input 16 B, temporary 32 B"
+    document = json.loads(invoke("show", file, "--json").output)
+    assert document["nodes"] == 3
+    assert document["bytes"] == {"input": 16, "temporary": 32, "resident": 0}
+
+
+@pytest.mark.parametrize("suffix", ["npy", "raw"])
+def test_a_graph_is_run_over_files(file: Path, suffix: str) -> None:
+    target = file.with_name("y.npy")
+    arguments = ("--input", f"x={file.with_name(f'x.{suffix}')}", "--output", f"y={target}", "--backend", "reference")
+    done = invoke("run", file, *arguments)
+    assert done.exit_code == 0
+    assert done.output.startswith("1 dispatch on reference in ")
+    assert np.load(target).tolist() == [4, 13, 22, 31]
+    document = json.loads(invoke("run", file, *arguments, "--no-fusion", "--json").output)
+    assert (document["executor"], document["dispatches"], document["outputs"]) == (
+        "queue",
+        ["affine", "affine#2"],
+        {"y": 4},
+    )
+
+
+def test_wrong_uses_end_with_what_to_do(file: Path) -> None:
+    x = f"x={file.with_name('x.npy')}"
+    for arguments, code, text in (
+        (("run", file), 2, "got nothing, expected an array of 4 u32 --> buffer 'x'"),
+        (("run", file, "--input", x, "--output", "z=z.npy"), 2, "there is no output 'z', only y"),
+        (("show", file.with_name("x.npy")), 2, "expected b'VYRG'"),
+    ):
+        done = invoke(*arguments)
+        assert done.exit_code == code
+        assert text in " ".join(done.output.split())
+        assert "Fix: " in done.output
+
+
+def test_findings_have_an_exit_code_of_their_own(tmp_path: Path) -> None:
+    broken = Graph("g", (), (RepeatNode("loop", 0, None, ()),))
+    path = tmp_path / "broken.graph"
+    path.write_bytes(broken.encode())
+    done = invoke("show", path)
+    assert done.exit_code == 1
+    assert "G008" in done.output

@@ -19,6 +19,7 @@ from functools import cached_property
 from linecache import getline
 from typing import Any, NewType
 
+from vyre_driver.errors import InvalidGraph
 from vyre_foundation.discovery.migration import Migrated
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.origin import Origin
@@ -27,7 +28,7 @@ from vyre_foundation.text.places import Places, Position, position
 from vyre_foundation.validate.facts import Finding, InvalidProgram
 
 DiagnosticCode = NewType("DiagnosticCode", str)
-"""A code that never changes: V for rules of the language, D for reasons against determinism, E for errors."""
+"""A code that never changes: V for rules of the language, G for those of graphs, D for nondeterminism, E for errors."""
 
 
 class Severity(Enum):
@@ -135,6 +136,8 @@ def diagnose(error: VyreError, source: Source | None = None) -> tuple[Diagnostic
     """
     if isinstance(error, InvalidProgram):
         return tuple(of_finding(finding, source) for finding in error.findings)
+    if isinstance(error, InvalidGraph):
+        return tuple(of_finding(finding) for finding in error.findings)
     line = None
     if isinstance(error, TextError) and source is not None:
         line = SourceLine.at(source.file, _at(source.text, error.line, error.column))

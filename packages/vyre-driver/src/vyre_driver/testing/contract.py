@@ -20,6 +20,8 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
+import numpy as np
+
 from vyre_driver.backend.config import DispatchConfig, Preference
 from vyre_driver.backend.contract import CONTRACT, VyreBackend
 from vyre_driver.backend.executable import Executable
@@ -38,6 +40,7 @@ from vyre_driver.errors import (
     Trapped,
     UnsupportedFeature,
 )
+from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.observe.live import compile_many
 from vyre_driver.pipeline.compile import compile
 from vyre_driver.plan.admission import validate_program_for_backend
@@ -48,6 +51,7 @@ from vyre_driver.plan.shapes import (
     dispatch_configs_share_launch_shape,
 )
 from vyre_driver.policy.enforce import AllowedOps, GatedBackend
+from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.capabilities import (
     UNSHOWN,
     USES,
@@ -58,7 +62,7 @@ from vyre_driver.testing.capabilities import (
 )
 from vyre_driver.testing.witnesses import TAG, WitnessProgram, counting, doubling, in_place, permuted, trapping
 from vyre_foundation import build
-from vyre_foundation.dtype import f64, i64, u64
+from vyre_foundation.dtype import f64, i64, u32, u64
 from vyre_foundation.ir.program import Program
 
 ResultT = TypeVar("ResultT")
@@ -436,6 +440,30 @@ class BackendContract(ABC):
             assert bytes(target) == (witness.inputs["x"] * 4).tobytes()
             backend.dispatch_resident_repeated_sequence_read_ranges_into([], steps, 2, [part], [target])
             assert bytes(target) == (witness.inputs["x"] * 64).tobytes()
+
+    def test_a_graph_gives_what_its_dispatches_give(self) -> None:
+        """A graph with a loop, by whatever executor the backend allows: its definition, and its launches."""
+        with self.backend() as backend:
+            witness, other = doubling(64), in_place(64)
+            g = GraphRecorder("contract")
+            x, y = g.input("x", u32, 64), g.input("y", u32, 64)
+            with g.repeat(3):
+                doubled = g.dispatch(witness.program, x=x)["out"]
+                g.dispatch(witness.program, x=doubled, out=x)
+            g.dispatch(other.program, x=x, n=np.array([5], np.uint32))
+            g.output("x", x)
+            g.output("y", g.dispatch(witness.program, x=y)["out"])
+            given = witness.inputs["x"]
+            expected = {"x": given * np.uint32(64) + np.uint32(5), "y": given * np.uint32(2)}
+            compiled = possible(lambda: compile_graph(g.build(), backend, fusion=False))
+            if compiled is None:
+                return
+            with compiled as run:
+                results = [run.run(x=given, y=given), run.launch(x=given, y=given).result()]
+            for result in results:
+                assert {name: array.tolist() for name, array in result.items()} == {
+                    name: array.tolist() for name, array in expected.items()
+                }
 
     def test_device_buffers_are_its_own(self) -> None:
         """Device buffers carry data and are dispatched over; foreign and freed ones are refused."""

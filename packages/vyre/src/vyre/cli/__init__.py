@@ -36,6 +36,7 @@ COMMANDS = {
     "devices": Command("vyre.cli.machine:devices", "Show the device of each available backend."),
     "doctor": Command("vyre.cli.machine:doctor", "Check versions, environment and every backend."),
     "explain": Command("vyre.cli.explain:explain", "Explain an error code, or an error by name."),
+    "graph": Command("vyre.cli.graph:graph", "Show or run a recorded graph of dispatches."),
     "natives": Command("vyre.cli.natives:natives", "Measure a device's own elementary functions."),
     "ops": Command("vyre.cli.ops:ops", "List the operations, with their types."),
     "replay": Command("vyre.cli.replay:replay_command", "Run a replay capsule again and compare every byte."),

@@ -19,6 +19,7 @@ from vyre_driver.errors import (
     BackendError,
     BackendUnavailable,
     BadArtifact,
+    InvalidGraph,
     InvalidInput,
     InvalidSetting,
     UnknownBackend,
@@ -37,7 +38,7 @@ def exit_code(error: VyreError) -> ExitCode:
     match error:
         case BackendUnavailable() | UnknownBackend():
             return ExitCode.UNAVAILABLE
-        case InvalidProgram() | EvaluationError():
+        case InvalidProgram() | InvalidGraph() | EvaluationError():
             return ExitCode.FAILED
         case BadArtifact() | InvalidInput() | InvalidSetting():
             return ExitCode.USAGE

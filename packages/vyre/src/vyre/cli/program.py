@@ -172,7 +172,8 @@ def run(
         program = read_program(file, answer) if compiled is None else compiled.program
         program = specialized(program, spec)
         program.validate()
-        arrays = {name: read_array(program, name, path) for name, path in named_paths(inputs, "--input").items()}
+        types = {buffer.name: buffer.dtype for buffer in program.inputs}
+        arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
         targets = _targets(program, arrays, outputs)
         require_distinct(targets, "--output")
         if evidence is not None:

@@ -16,6 +16,7 @@ from vyre_driver import SpecMap, specialize
 from vyre_driver.observe.diagnostics import Source, of_migration
 from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.discovery.migration import migrate
+from vyre_foundation.dtype import DType
 from vyre_foundation.wire import MAGIC
 
 MAX_HEADER = 10_000
@@ -92,25 +93,24 @@ def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:
     return found
 
 
-def read_array(program: Program, name: str, path: Path) -> npt.NDArray[np.generic]:
-    """A ``.npy`` file as it is; any other file as raw little-endian elements of the buffer's declared type."""
-    declared = {b.name: b for b in program.inputs}
+def read_array(types: Mapping[str, DType], name: str, path: Path) -> npt.NDArray[np.generic]:
+    """A ``.npy`` file as it is; any other file as raw little-endian elements of the input's type, one of `types`."""
     if not path.is_file():
         raise click.BadParameter(f"--input {name}: there is no file {path}. Fix: name a file that exists")
     if path.suffix == ".npy":
         array = _read_npy(name, path)
-        wanted = np.dtype(declared[name].dtype.numpy) if name in declared else None
+        wanted = np.dtype(types[name].numpy) if name in types else None
         # The .npy format has no name for bf16: NumPy writes its two bytes as an opaque type.
         opaque = wanted is not None and array.dtype == np.dtype(f"V{wanted.itemsize}")
         return array.view(wanted) if wanted is not None and opaque else array
-    if name not in declared:
-        known = ", ".join(declared) or "none"
-        raise click.BadParameter(f"the program has no input {name!r}; it has {known}. Fix: name one of them")
-    dtype = np.dtype(declared[name].dtype.numpy)
+    if name not in types:
+        known = ", ".join(types) or "none"
+        raise click.BadParameter(f"there is no input {name!r}, only {known}. Fix: name one of them")
+    dtype = np.dtype(types[name].numpy)
     data = path.read_bytes()
     if len(data) % dtype.itemsize:
         problem = f"{path} has {len(data)} bytes, not a multiple of {dtype.itemsize}"
-        raise click.BadParameter(f"--input {name}: {problem}. Fix: give whole elements of {declared[name].dtype}")
+        raise click.BadParameter(f"--input {name}: {problem}. Fix: give whole elements of {types[name]}")
     return np.frombuffer(data, dtype)
 
 
