@@ -3,11 +3,14 @@
 Here are one fault of each layer; ``vyre-conform controls`` hunts all of them, and so do the slow tests.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from vyre_conform import controls
 from vyre_conform.address import Query
 from vyre_conform.controls import FAULTS, Fault, Layer, hunt, run_controls
 from vyre_conform.controls.fault import Plant, found
@@ -20,7 +23,9 @@ from vyre_conform.worker import Worker
 
 FEW = {layer: next(fault for fault in FAULTS if fault.layer is layer) for layer in Layer}
 ODD = [fault for fault in FAULTS if fault.id in ("aborts", "errors-untyped", "counters-mixed", "narrow-unwrapped")]
-
+FILES = sorted(Path(controls.__file__).parent.glob("*.py"))
+DOCUMENTED = ("_exit", "_replace")
+"""Names of the standard library with an underscore that are public."""
 
 ADDRESSES = [spec.address for spec in Suite().specs(0)]
 
@@ -48,6 +53,22 @@ def test_what_a_fault_replaces_is_there(fault: Fault) -> None:
     owner, name = found(fault.plant.where)
     replaced = getattr(owner, name)
     assert callable(replaced) or isinstance(replaced, property)
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.plant.where], ids=lambda fault: fault.id)
+def test_what_a_fault_replaces_is_public(fault: Fault) -> None:
+    module, _, path = fault.plant.where.partition(":")
+    assert not any(name.startswith("_") for name in (*module.split("."), *path.split(".")))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_faults_use_no_private_attributes(file: Path) -> None:
+    used = {
+        (ast.unparse(node.value), node.attr)
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+    }
+    assert {(owner, name) for owner, name in used if owner != "self" and name not in DOCUMENTED} == set()
 
 
 @pytest.mark.parametrize("fault", [*FEW.values(), *ODD], ids=lambda fault: fault.id)

@@ -3,79 +3,91 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.engine import NamingPort, emits, on_engine, on_port, over
+from vyre_conform.controls.evaluated import in_expressions
+from vyre_conform.controls.expressions import op
 from vyre_conform.controls.fault import Fault, Layer, Plant
 from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.launch import NO_TRAP
-from vyre_driver.errors import Trapped
-from vyre_driver.legalization.lowered import TRAPS
-from vyre_driver.testing.fake_port import FakePort
-from vyre_foundation.ir.buffer import Memory
+from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel
+from vyre_driver.testing.fake_port import FakeMemory, FakeModule, FakePort
+from vyre_foundation.dtype import u64
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Expr, Literal, Load, literal
 
 Right = Callable[..., Any]
 Record = tuple[int, int, int]
 """Invocation, statement, code."""
 
 
-def _unfilled(memory: Memory) -> Callable[[Right], Right]:
-    """Memory of one kind begins as it was left."""
+def _unfilled(kind: Memory) -> Plant:
+    """Memory of one kind begins as rubbish, though the engine clears it."""
 
-    def wrap(right: Right) -> Right:
-        def fills(binding: Any) -> Any:
-            buffers = binding.code.executable.buffers
-            spared = {binding.allocations[n] for n, b in buffers.items() if b.memory is memory and n != TRAPS}
-            return tuple(fill for fill in right(binding) if fill[0] not in spared)
+    class UnfilledPort(NamingPort):
+        def __init__(self, *operands: Any, **options: Any) -> None:
+            super().__init__(*operands, **options)
+            self.cleared: set[FakeMemory] = set()
 
-        return fills
+        def fill(self, memory: FakeMemory, byte: int, size: int) -> None:
+            super().fill(memory, byte, size)
+            if not byte:
+                self.cleared.add(memory)
 
-    return wrap
+        def begin(self, kernel: str, buffers: Mapping[FakeMemory, Buffer]) -> None:
+            for memory, buffer in buffers.items():
+                if memory in self.cleared and buffer.memory is kind:
+                    self.fill(memory, 0xA5, len(memory.contents))
+            self.cleared.clear()
 
-
-def _trap_by(choose: Callable[[Sequence[Record]], Record]) -> Callable[[Right], Right]:
-    """Of several traps another one than the first is reported."""
-
-    def wrap(right: Right) -> Right:
-        def raise_trap(tags: Sequence[str], sidecar: memoryview, where: str) -> None:
-            records = struct.unpack(f"<{len(tags)}Q", sidecar)
-            found = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != NO_TRAP]
-            if found:
-                invocation, statement, code = choose(found)
-                raise Trapped(tags[statement], code, invocation, where=where)
-
-        return raise_trap
-
-    return wrap
+    return over(UnfilledPort)
 
 
-def _nothing(right: Right) -> Right:
-    return lambda *operands: None
+def _traps(choose: Callable[[Sequence[Record]], Sequence[Record]]) -> Plant:
+    """The host reads some traps alone."""
+
+    class TrapsPort(NamingPort):
+        def copy_out(self, memory: FakeMemory, into: memoryview, offset: int = 0) -> None:
+            super().copy_out(memory, into, offset)
+            if memory in self.buffers and self.buffers[memory].name == TRAPS:
+                records = struct.unpack(f"<{into.nbytes // 8}Q", into)
+                found = [(r >> 32, statement, r & 0xFFFFFFFF) for statement, r in enumerate(records) if r != NO_TRAP]
+                seen = {statement for _, statement, _ in choose(found)} if found else ()
+                chosen = [r if statement in seen else NO_TRAP for statement, r in enumerate(records)]
+                into[:] = struct.pack(f"<{len(chosen)}Q", *chosen)
+
+    return over(TrapsPort)
 
 
 def _uploaded_once(right: Right) -> Right:
-    """Inputs are taken to the device by the first dispatch of a launch alone."""
+    """All bytes of a memory are taken to the device by the first dispatch alone."""
+    uploaded: set[FakeMemory] = set()
 
-    def upload(transfer: Any, *given: Any) -> Any:
-        result = right(transfer, *given)
-        transfer._uploads = ()
-        return result
+    def copy_in(port: FakePort, memory: FakeMemory, data: memoryview, offset: int = 0) -> None:
+        is_whole = data.nbytes == len(memory.contents)
+        if not (is_whole and memory in uploaded):
+            right(port, memory, data, offset)
+        if is_whole:
+            uploaded.add(memory)
 
-    return upload
+    return copy_in
 
 
 def _filled_once(right: Right) -> Right:
-    """Memory is cleared for the first dispatch of a launch alone."""
+    """Memory is cleared for the first dispatch alone."""
+    cleared: set[FakeMemory] = set()
 
-    def upload(transfer: Any, *given: Any) -> Any:
-        result = right(transfer, *given)
-        transfer.fills = ()
-        return result
+    def fill(port: FakePort, memory: FakeMemory, byte: int, size: int) -> None:
+        if byte or memory not in cleared:
+            right(port, memory, byte, size)
+        if not byte:
+            cleared.add(memory)
 
-    return upload
+    return fill
 
 
 def _reversed_order(right: Right) -> Right:
@@ -86,48 +98,64 @@ def _last_kernel_lost(right: Right) -> Right:
     return lambda schedule: found if (found := right(schedule)) is None or len(found) < 2 else found[:-1]
 
 
-def _narrow_counters(right: Right) -> Right:
-    return lambda prepared, counter, bits: right(prepared, counter, bits & 0xFFFF_FFFF)
+def _counters(change: Callable[[Load], Expr]) -> Plant:
+    """Kernels read something else than the counters of loops around grid barriers."""
+
+    def rule(node: Expr) -> Expr:
+        return change(node) if isinstance(node, Load) and node.buffer.name == COUNTERS else node
+
+    return emits(in_expressions(rule))
 
 
-def _lengths_reversed(right: Right) -> Right:
-    def args(binding: Any, entry: Any) -> Any:
-        given = right(binding, entry)
-        split = len(entry.buffers)
-        return (*given[:split], *given[split:][::-1])
-
-    return args
+Lengths = tuple[int, ...]
+Memories = tuple[FakeMemory, ...]
 
 
-def _in_bytes(right: Right) -> Right:
+def _launched(change: Callable[[Kernel, Memories, Lengths], tuple[Memories, Lengths]]) -> Plant:
+    """Kernels are launched with other memories and lengths than those of the engine."""
+
+    def wrap(right: Right) -> Right:
+        def launch(port: Any, module: FakeModule, name: str, grid: Any, size: Any, args: Any, **options: Any) -> Any:
+            kernel, _ = module.kernels[name]
+            split = len(args) - len(kernel.lengths)
+            memories, lengths = change(kernel, tuple(args[:split]), tuple(args[split:]))
+            return right(port, module, name, grid, size, (*memories, *lengths), **options)
+
+        return launch
+
+    return on_port("launch", wrap)
+
+
+def _lengths_reversed(kernel: Kernel, memories: Memories, lengths: Lengths) -> tuple[Memories, Lengths]:
+    return memories, lengths[::-1]
+
+
+def _in_bytes(kernel: Kernel, memories: Memories, lengths: Lengths) -> tuple[Memories, Lengths]:
     """Lengths are passed in bytes."""
-
-    def args(binding: Any, entry: Any) -> Any:
-        given = right(binding, entry)
-        return (*given[: len(entry.buffers)], *(binding.sizes[name] for name in entry.lengths))
-
-    return args
+    sizes = [kernel.program.buffer(name).dtype.size for name in kernel.lengths]
+    return memories, tuple(length * size for length, size in zip(lengths, sizes, strict=True))
 
 
-def _memories_by_size(right: Right) -> Right:
+def _memories_by_size(kernel: Kernel, memories: Memories, lengths: Lengths) -> tuple[Memories, Lengths]:
     """Buffers of equal sizes are bound in the other order."""
-
-    def args(binding: Any, entry: Any) -> Any:
-        given = list(right(binding, entry))
-        if len(entry.buffers) > 1 and binding.sizes[entry.buffers[0]] == binding.sizes[entry.buffers[1]]:
-            given[0], given[1] = given[1], given[0]
-        return tuple(given)
-
-    return args
+    match memories:
+        case first, second, *rest if len(first.contents) == len(second.contents):
+            return (second, first, *rest), lengths
+    return memories, lengths
 
 
-def _empty_is_one(right: Right) -> Right:
+def _empty_is_one(kernel: Kernel, memories: Memories, lengths: Lengths) -> tuple[Memories, Lengths]:
     """A buffer without elements has one."""
-    return lambda code, plan: {name: max(1, length) for name, length in right(code, plan).items()}
+    bound = [buffer for buffer in kernel.program.buffers if buffer.memory.is_bound]
+    roomy = [
+        FakeMemory(bytearray(b"\xa5" * buffer.dtype.size)) if len(memory.contents) < buffer.dtype.size else memory
+        for buffer, memory in zip(bound, memories, strict=True)
+    ]
+    return tuple(roomy), tuple(max(1, length) for length in lengths)
 
 
 def _from_the_start(right: Right) -> Right:
-    return lambda device, allocation, into, offset=0: right(device, allocation, into, 0)
+    return lambda port, memory, into, offset=0: right(port, memory, into, 0)
 
 
 class Unflushed(EngineBackend, contract=1):
@@ -141,49 +169,45 @@ class Unflushed(EngineBackend, contract=1):
 
 
 _fault = partial(Fault, Layer.ENGINE)
-PREPARED = "vyre_driver.engine.launch"
-RAISE_TRAP = "vyre_driver.engine.launch:raise_trap"
-BINDING = "vyre_driver.engine.bind:LaunchBinding"
-COPIES = "vyre_driver.engine.transfer:Copies.upload"
 
 # fmt: off
 FAULTS = (
     _fault("outputs-dirty", "outputs begin as rubbish",
-           on_engine(f"{BINDING}.fills", _unfilled(Memory.STORAGE)), "memory:untouched_outputs memory:*"),
+           _unfilled(Memory.STORAGE), "memory:untouched_outputs memory:*"),
     _fault("scratch-dirty", "scratch memory begins as rubbish",
-           on_engine(f"{BINDING}.fills", _unfilled(Memory.SCRATCH)), "memory:starts_at_zero memory:scatter_inside"),
+           _unfilled(Memory.SCRATCH), "memory:starts_at_zero memory:scatter_inside"),
     _fault("persistent-dirty", "persistent memory of a plain dispatch begins as rubbish",
-           on_engine(f"{BINDING}.fills", _unfilled(Memory.PERSISTENT)), "memory:starts_at_zero"),
+           _unfilled(Memory.PERSISTENT), "memory:starts_at_zero"),
     _fault("filled-once", "memory is cleared for the first dispatch alone",
-           on_engine(COPIES, _filled_once), "memory:starts_at_zero"),
+           on_port("fill", _filled_once), "memory:starts_at_zero"),
     _fault("uploaded-once", "inputs are uploaded for the first dispatch alone",
-           on_engine(COPIES, _uploaded_once), "memory:sizes"),
+           on_port("copy_in", _uploaded_once), "memory:sizes"),
     _fault("trap-last", "of several traps the last invocation's is reported",
-           on_engine(RAISE_TRAP, _trap_by(max)), "traps:*"),
+           _traps(lambda found: [max(found)]), "traps:*"),
     _fault("trap-by-statement", "of several traps the first statement's is reported",
-           on_engine(RAISE_TRAP, _trap_by(lambda found: found[0])), "traps:*"),
+           _traps(lambda found: found[:1]), "traps:*"),
     _fault("trap-by-code", "of several traps of an invocation that with the least code is reported",
-           on_engine(RAISE_TRAP, _trap_by(lambda found: min(found, key=lambda r: (r[0], r[2])))), "traps:*"),
+           _traps(lambda found: [min(found, key=lambda r: (r[0], r[2]))]), "traps:*"),
     _fault("trap-unread", "the record of traps is not read",
-           on_engine(f"{PREPARED}:PreparedLaunch.raise_trap", _nothing), "traps:*"),
+           _traps(lambda found: ()), "traps:*"),
     _fault("kernels-reversed", "the kernels between grid barriers run in the other order",
            on_engine("vyre_driver.engine.bind:static_order", _reversed_order), "grid:*"),
     _fault("kernel-lost", "the last of several kernels is not launched",
            on_engine("vyre_driver.engine.bind:static_order", _last_kernel_lost), "grid:*"),
     _fault("counter-stuck", "kernels do not get the counters of loops around grid barriers",
-           on_engine(f"{PREPARED}:PreparedLaunch._write_counter", _nothing), "grid:*"),
+           _counters(lambda load: Literal(load.dtype, 0)), "grid:*"),
     _fault("counter-narrow", "counters of loops around grid barriers have 32 bits",
-           on_engine(f"{PREPARED}:PreparedLaunch._write_counter", _narrow_counters), "temptations:counters_alike"),
+           _counters(lambda load: op("and", load, literal(u64, 0xFFFF_FFFF))), "temptations:counters_alike"),
     _fault("lengths-reversed", "lengths are passed in the other order",
-           on_engine(f"{BINDING}.args", _lengths_reversed), "memory:lengths memory:*"),
+           _launched(_lengths_reversed), "memory:lengths memory:*"),
     _fault("lengths-in-bytes", "lengths are passed in bytes",
-           on_engine(f"{BINDING}.args", _in_bytes), "memory:lengths memory:*"),
+           _launched(_in_bytes), "memory:lengths memory:*"),
     _fault("buffers-swapped", "two buffers of one size are bound in the other order",
-           on_engine(f"{BINDING}.args", _memories_by_size), "ops:sub memory:*"),
+           _launched(_memories_by_size), "ops:sub memory:*"),
     _fault("empty-is-one", "a buffer without elements has one",
-           on_engine("vyre_driver.engine.bind:_lengths", _empty_is_one), "memory:empty_inputs"),
+           _launched(_empty_is_one), "memory:empty_inputs"),
     _fault("readback-from-start", "a part of a buffer is read back from its start",
-           on_engine("vyre_driver.engine.device:Device.copy_out", _from_the_start), "memory:output_range*"),
+           on_port("copy_out", _from_the_start), "memory:output_range*"),
     _fault("flush-at-once", "a flush returns while dispatches are in flight",
            Plant(Unflushed, "engine-generous"), "claims:flushing"),
 )

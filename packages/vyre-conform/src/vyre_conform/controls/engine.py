@@ -5,7 +5,7 @@ The whole driver runs, over a device in host memory that begins as rubbish, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,16 @@ import numpy as np
 
 from vyre_conform.controls.fault import Plant, found
 from vyre_conform.oracle.evaluators import EVALUATORS
+from vyre_driver.backend.config import Extent
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.port import SourceUnit
+from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
-from vyre_driver.testing.fake_port import FakeMemory, FakePort
+from vyre_driver.testing.fake_port import FakeEvent, FakeMemory, FakeModule, FakePort
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.dtype import bool_, f32, f64, i32, i64, u8, u16, u32, u64
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize import PASSES, facts_after
@@ -92,6 +96,32 @@ class SharingPort(FakePort):
 
     def in_place(self, data: memoryview) -> FakeMemory:
         return FakeMemory(memoryview(data).cast("B"), is_foreign=True)
+
+
+class NamingPort(FakePort):
+    """A device that learns which buffers of programs its memories are: `buffers`, when they are launched over."""
+
+    def __init__(self, *operands: Any, **options: Any) -> None:
+        super().__init__(*operands, **options)
+        self.buffers: dict[FakeMemory, Buffer] = {}
+        self.declared: dict[Program, Mapping[str, Buffer]] = {}
+
+    def emit(self, lowered: Lowered) -> SourceUnit:
+        self.declared |= {kernel.program: lowered.buffers for kernel in lowered.kernels}
+        return super().emit(lowered)
+
+    def launch(
+        self, module: FakeModule, kernel: str, grid: Extent, workgroup_size: Extent, args: Any, **options: Any
+    ) -> FakeEvent:
+        program = module.kernels[kernel][0].program
+        bound = [self.declared[program][buffer.name] for buffer in program.buffers if buffer.memory.is_bound]
+        buffers = dict(zip(args, bound, strict=False))
+        self.buffers.update(buffers)
+        self.begin(kernel, buffers)
+        return super().launch(module, kernel, grid, workgroup_size, args, **options)
+
+    def begin(self, kernel: str, buffers: Mapping[FakeMemory, Buffer]) -> None:
+        """Called before each launch, for subclasses."""
 
 
 def sharing_engine() -> EngineBackend:

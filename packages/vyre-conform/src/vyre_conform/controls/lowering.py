@@ -3,50 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import looping_target, on_engine, sparse_target
-from vyre_conform.controls.fault import Fault, Layer
+from vyre_conform.controls.engine import in_passes, looping_target, on_engine, sparse_target
+from vyre_conform.controls.evaluated import in_expressions, in_statements
+from vyre_conform.controls.fault import Fault, Layer, Plant
+from vyre_driver.legalization.context import Context
+from vyre_driver.legalization.coordinates import invocation
+from vyre_driver.legalization.declare import declare
+from vyre_driver.legalization.forms.forms import Forms
+from vyre_driver.legalization.forms.term import ExprTerm
+from vyre_driver.legalization.grid.split import GridSplitter
+from vyre_driver.legalization.indices import proven_index
+from vyre_driver.legalization.registers import to_registers
+from vyre_driver.legalization.traps import lower_traps
 from vyre_driver.vectorization.versioning.bound import Less
-from vyre_foundation.dtype import DType, u32
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Literal, literal
+from vyre_driver.vectorization.wide_indices import IndexWidener
+from vyre_foundation.dtype import DType, i32, i64, u32, u64
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Literal, Load, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Stmt, Store
-from vyre_foundation.ir.walk import rewrite
+from vyre_foundation.ir.stmt import Atomic, Stmt, Store
+from vyre_foundation.ir.walk import postorder, rewrite, rewrite_body
 from vyre_foundation.ops import OPS
+from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Interval
 
 Right = Callable[..., Any]
-FORMS = "vyre_driver.legalization.forms"
-
-
-def _same(right: Right) -> Right:
-    """The first operand, as it is."""
-    return lambda x, *rest: x
-
-
-def _second(right: Right) -> Right:
-    """The second operand, as it is."""
-    return lambda first, x, *rest: x
-
-
-def _always(right: Right) -> Right:
-    return lambda *operands: True
-
-
-def _ignoring_y_and_z(right: Right) -> Right:
-    """The number of an invocation is its x."""
-
-    def invocation(program: Program, dtype: DType) -> Expr:
-        return Cast(dtype, Id(IdKind.GLOBAL_ID, 0)) if dtype is not u32 else Id(IdKind.GLOBAL_ID, 0)
-
-    return invocation
 
 
 def _row_alone(right: Right) -> Right:
     """The position in the workgroup is that in its row."""
     return lambda program: Id(IdKind.LOCAL_ID, 0)
+
+
+def _unguarded(program: Program, context: Context) -> Program:
+    """Every access is taken for proven."""
+
+    def load(node: Expr) -> Expr:
+        return Load(node.buffer, proven_index(node.index), checked=False) if isinstance(node, Load) else node
+
+    def access(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, (Store, Atomic)):
+            return stmt
+        return replace(stmt, index=proven_index(stmt.index), checked=False)
+
+    return in_statements(access)(in_expressions(load)(program))
+
+
+def _trap_in_the_row(program: Program, context: Context) -> Program:
+    """The number of an invocation that traps is its x."""
+    number, x = invocation(program, u64), Cast(u64, Id(IdKind.GLOBAL_ID, 0))
+    return in_expressions(lambda node: x if node is number else node)(lower_traps(program, context.target))
+
+
+class UncheckedDivisors(Forms):
+    """Divisions that must not see 0 see it."""
+
+    def apply(self, op: str, *operands: ExprTerm) -> Expr:
+        is_wrong = op in ("div", "rem") and operands[0].dtype in (u32, i32, u64, i64)
+        return super().apply(f"raw_{op}" if is_wrong else op, *operands)
+
+
+class RawShifts(Forms):
+    """Shift counts are not brought below the width."""
+
+    def apply(self, op: str, *operands: ExprTerm) -> Expr:
+        is_wrong = op in ("shl", "shr") and operands[0].dtype in (u32, i32, u64, i64)
+        return super().apply(f"raw_{op}" if is_wrong else op, *operands)
+
+
+class Unwrapped(Forms):
+    """Results of 8 and 16 bits are what the register holds."""
+
+    def narrow(self, op: str, dtype: DType, *operands: ExprTerm) -> Expr:
+        is_wrong = dtype.is_integer and op in ("add", "sub", "mul")
+        return operands[0].op(op, *operands[1:]).expr if is_wrong else super().narrow(op, dtype, *operands)
+
+
+class Unrounded(Forms):
+    """Results of half floats are what the register holds."""
+
+    def narrow(self, op: str, dtype: DType, *operands: ExprTerm) -> Expr:
+        is_wrong = dtype.is_float and op in ("add", "sub", "mul", "div", "sqrt")
+        return operands[0].op(op, *operands[1:]).expr if is_wrong else super().narrow(op, dtype, *operands)
+
+
+def _by(forms: type[Forms]) -> Plant:
+    """Registers and ops of the target by wrong decompositions, on a target that needs them."""
+
+    def apply(program: Program, context: Context) -> Program:
+        return to_registers(program, context.ranges, forms(context.target))
+
+    return in_passes(Pass("to-registers", "wrong", apply), target=sparse_target)
+
+
+class Unwary(IndexWidener):
+    """Takes every index for one that does not wrap."""
+
+    def is_exact(self, node: Expr) -> bool:
+        return True
+
+
+def _widened(program: Program, context: Context) -> Program:
+    return declare(program, rewrite_body(program.body, Unwary(context.ranges).stmt))
 
 
 def _one_less(right: Right) -> Right:
@@ -91,13 +153,13 @@ def _zero_identity(right: Right) -> Right:
 
 
 def _first_counter(right: Right) -> Right:
-    """Every loop around grid barriers has the counter of the first one."""
+    """Every loop around grid barriers has the counter of the first one of its type."""
+    first: dict[tuple[Buffer, DType], Expr] = {}
 
-    def counter(splitter: Any, name: str) -> Expr:
-        first = next(iter(splitter._counters))
-        alike = splitter._types[first] is splitter._types[name]
-        value: Expr = right(splitter, first if alike else name)
-        return value
+    def counter(splitter: GridSplitter, name: str) -> Expr:
+        value: Expr = right(splitter, name)
+        (sidecar,) = {node.buffer for node in postorder((value,)) if isinstance(node, Load)}
+        return first.setdefault((sidecar, value.dtype), value)
 
     return counter
 
@@ -148,25 +210,25 @@ _fault = partial(Fault, Layer.LOWERING)
 # fmt: off
 FAULTS = (
     _fault("divisor-unchecked", "a division that must not see 0 sees it",
-           on_engine(f"{FORMS}.division:sanitised_divisor", _second, sparse_target), "ops:div ops:rem"),
+           _by(UncheckedDivisors), "ops:div ops:rem"),
     _fault("shift-count-raw", "shift counts are not brought below the width",
-           on_engine(f"{FORMS}.shifts:masked", _same, sparse_target), "ops:sh* ops:rot*"),
+           _by(RawShifts), "ops:sh* ops:rot*"),
     _fault("narrow-unwrapped", "results of 8 and 16 bits keep what they have above",
-           on_engine(f"{FORMS}.narrow:wrapped", _second, sparse_target), "temptations:narrow_chains"),
+           _by(Unwrapped), "temptations:narrow_chains"),
     _fault("half-unrounded", "results of half floats keep the precision of f32",
-           on_engine(f"{FORMS}.half:rounded", _second, sparse_target), "floats:there_and_back floats:*"),
+           _by(Unrounded), "floats:there_and_back floats:*"),
     _fault("trap-in-the-row", "a trap names the x of its invocation",
-           on_engine("vyre_driver.legalization.traps:invocation", _ignoring_y_and_z), "traps:*"),
+           in_passes(Pass("lower-traps", "wrong", _trap_in_the_row)), "traps:*"),
     _fault("lane-in-the-row", "lanes are counted along x alone",
            on_engine("vyre_driver.legalization.subgroup.lowering:local_index", _row_alone), "subgroups:*"),
     _fault("bounds-proven", "every access is taken for proven",
-           on_engine("vyre_driver.legalization.guards:Guards.proves", _always), "memory:*"),
+           in_passes(Pass("guard-accesses", "wrong", _unguarded)), "memory:*"),
     _fault("interval-short", "intervals of indices end before their last value",
            on_engine("vyre_driver.legalization.guards:Guards.interval", _one_less), "temptations:guard_at_the_end"),
     _fault("index-not-negative", "signed values are taken to be at least 0",
            on_engine("vyre_driver.legalization.ranges:Ranges.of", _never_negative), "temptations:clamped_above"),
     _fault("index-does-not-wrap", "sums of u32 that wrap are computed in 64 bits",
-           on_engine("vyre_driver.vectorization.wide_indices:IndexWidener.is_exact", _always, looping_target),
+           in_passes(Pass("widen-indices", "wrong", _widened), target=looping_target),
            "temptations:index_wraps"),
     _fault("version-unchecked", "the version without checks runs when the first of the checks holds",
            on_engine("vyre_driver.vectorization.versioning.regions:conjunction", _claims_of_one, looping_target),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from vyre_conform.controls.caches import OF, keyed
-from vyre_conform.controls.engine import SharingPort, emits, on_engine, optimizes
+from vyre_conform.controls.engine import NamingPort, SharingPort, emits, on_engine, optimizes, over
 from vyre_conform.controls.evaluated import in_expressions, in_statements, of_evaluator
 from vyre_conform.controls.expressions import op
 from vyre_conform.controls.fault import Fault, Layer
@@ -16,7 +16,9 @@ from vyre_conform.controls.rewrites import substituted
 from vyre_driver.backend.config import Extent
 from vyre_driver.engine import launch as launching
 from vyre_driver.engine.transfer import Targets
+from vyre_driver.legalization.lowered import TRAPS
 from vyre_driver.plan.launch import infer_dispatch_grid_for_count
+from vyre_driver.testing.fake_port import FakeMemory
 from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, Local, literal
@@ -262,17 +264,23 @@ def _rules_once(right: Right) -> Right:
 # ── the engine, caches ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _traps_of_the_last(right: Right) -> Right:
-    """The record of traps is made empty before each iteration."""
+class TrapsOfTheLastPort(NamingPort):
+    """The record of traps is made empty when a kernel is launched again, as each iteration does."""
 
-    def launches(prepared: Any, *operands: Any, **options: Any) -> Any:
-        each = max(1, len(prepared.order or ()))
-        for number, event in enumerate(right(prepared, *operands, **options), 1):
-            if number % each == 0 and number // each < prepared.plan.repeats:
-                prepared.clear_traps()
-            yield event
+    def __init__(self, *operands: Any, **options: Any) -> None:
+        super().__init__(*operands, **options)
+        self.recorded: dict[FakeMemory, set[str]] = {}
 
-    return launches
+    def fill(self, memory: FakeMemory, byte: int, size: int) -> None:
+        self.recorded.pop(memory, None)
+        super().fill(memory, byte, size)
+
+    def begin(self, kernel: str, buffers: Mapping[FakeMemory, Buffer]) -> None:
+        for memory, buffer in buffers.items():
+            if buffer.name == TRAPS:
+                if kernel in self.recorded.get(memory, ()):
+                    self.fill(memory, 0xFF, len(memory.contents))
+                self.recorded.setdefault(memory, set()).add(kernel)
 
 
 def _slots_over_inputs(right: Right) -> Right:
@@ -383,8 +391,7 @@ FAULTS = (
     _planner("rules-once", "a rule over a length by a rule is applied to that of the first",
              on_engine("vyre_driver.plan.launch:fixed_lengths", _rules_once), "memory:rules_of_rules"),
     _engine("last-iteration", "only traps of the last iteration are seen",
-            on_engine("vyre_driver.engine.launch:PreparedLaunch._launches", _traps_of_the_last),
-            "traps:first_of_three"),
+            over(TrapsOfTheLastPort), "traps:first_of_three"),
     _engine("slots-over-inputs", "outputs are made in the slots of the caller, also where inputs still lie there",
             on_engine("vyre_driver.engine.launch:PreparedLaunch.targets", _slots_over_inputs, port=SharingPort),
             "sessions:*:entry=calls_into_inputs"),

@@ -8,8 +8,9 @@ from typing import Any
 
 from vyre_conform.controls.engine import SharingPort, on_engine, over
 from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.engine.buffer_pool import BufferPool, PooledBuffer
 from vyre_driver.engine.port import Allocation
-from vyre_driver.errors import StaleHandle
+from vyre_driver.engine.resident import Residents
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_foundation.ir.buffer import Access, Memory
@@ -22,11 +23,15 @@ Right = Callable[..., Any]
 
 def _one_buffer(right: Right) -> Right:
     """There is one buffer for each output, also while a result in it is held."""
+    taken: dict[int, list[PooledBuffer]] = {}
 
-    def take(pool: Any) -> Any:
-        for buffer in pool._buffers:
+    def take(pool: BufferPool) -> Any:
+        buffers = taken.setdefault(id(pool), [])
+        for buffer in buffers:
             buffer.result = None
-        return right(pool)
+        found = right(pool)
+        buffers.append(found[0])
+        return found
 
     return take
 
@@ -130,10 +135,12 @@ def _is_own(plan: LaunchPlan, index: Expr) -> bool:
 def _by_number(right: Right) -> Right:
     """A handle is good if its number is that of one that was given."""
 
-    def find(residents: Any, resource: Any) -> Any:
-        if resource.id not in residents._live:
-            raise StaleHandle(f"resource {resource.id}", "it is not known", fix="allocate one")
-        return residents._live[resource.id][-1]
+    def find(residents: Residents, resource: Any) -> Any:
+        try:
+            known = residents.handle(resource)
+        except KeyError:
+            known = None
+        return right(residents, known or resource)
 
     return find
 
