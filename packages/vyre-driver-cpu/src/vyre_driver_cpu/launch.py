@@ -12,8 +12,6 @@ from vyre_driver_cpu.memory import HostBytes, HostMemory
 
 Argument: TypeAlias = "HostMemory | HostBytes | int"
 
-_KERNEL = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-
 
 class Module:
     """Object code in memory with its kernels, by name. `queue` is the position of the one that its launches go to."""
@@ -22,15 +20,18 @@ class Module:
 
     def __init__(self, code: bytes, names: Sequence[str], queue: int) -> None:
         self.code, self.names, self.queue = code, tuple(names), queue
-        self.loaded = LoadedCode(code, self.names)
+        self.loaded = LoadedCode(code, [*self.names, *(f"{name}_whole" for name in self.names)])
         self.addresses = self.loaded.addresses
-        self.kernels: dict[str, Any] = {name: self.loaded.function(name, *_KERNEL) for name in self.names}
+        self.kernels: dict[str, Any] = {n: self.loaded.function(f"{n}_whole", ctypes.c_void_p) for n in self.names}
 
 
 class Arguments:
-    """What a kernel is called with: a slot for each argument, and the grid. It keeps the memory alive."""
+    """What a kernel is called with: a slot for each argument, and the grid. It keeps the memory alive.
 
-    __slots__ = ("grid", "grid_address", "slots", "slots_address", "total", "uses")
+    `address` is that of all of it, for a kernel that runs whole.
+    """
+
+    __slots__ = ("_launch", "address", "grid", "grid_address", "slots", "slots_address", "total", "uses")
 
     def __init__(self, args: Sequence[Argument], grid: Extent) -> None:
         self.uses = args
@@ -38,5 +39,7 @@ class Arguments:
         self.grid = (ctypes.c_uint32 * 3)(*grid)
         self.slots_address, self.grid_address = ctypes.addressof(self.slots), ctypes.addressof(self.grid)
         self.total = grid[0] * grid[1] * grid[2]
+        self._launch = (ctypes.c_uint64 * 3)(self.slots_address, self.grid_address, self.total)
+        self.address = ctypes.addressof(self._launch)
         for slot, arg in enumerate(args):
             self.slots[slot] = arg if type(arg) is int else arg.address  # type: ignore[union-attr]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +49,18 @@ def allocate(size: int) -> HostMemory:
 
 def in_place(data: memoryview) -> HostBytes | None:
     """The bytes of `data` where they are; None where they are not aligned."""
-    address = np.frombuffer(data, np.uint8).ctypes.data
-    return None if address % ALIGNMENT else HostBytes(data, address)
+    try:
+        owner: Any = _from_buffer(data)
+    except TypeError:  # read-only
+        owner = np.frombuffer(data, np.uint8)
+        address = owner.ctypes.data
+    else:
+        address = _address_of(owner)
+    return None if address % ALIGNMENT else HostBytes(owner, address)
+
+
+_from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
+"""The quickest way to the address of bytes that may be written to; a dispatch asks for each of its arrays."""
 
 
 def wrap(foreign: object) -> HostMemory | None:

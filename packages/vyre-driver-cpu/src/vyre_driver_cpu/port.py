@@ -137,7 +137,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
                 self._order.wait_for(memory)
             work = Work()
             started = time.perf_counter_ns()
-            module.kernels[kernel](arguments.slots_address, arguments.grid_address, 0, arguments.total)
+            module.kernels[kernel](arguments.address)
             work.elapsed = time.perf_counter_ns() - started
             return work
         threads = pool()
@@ -168,7 +168,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         arguments = Arguments([0 if n in places else arg for n, arg in enumerate(args)], grid)
         function, order, slots = module.kernels[kernel], self._order, arguments.slots
         memories = [arg for arg in args if isinstance(arg, HostMemory)]
-        at_slots, at_grid, total = arguments.slots_address, arguments.grid_address, arguments.total
+        address = arguments.address
 
         def run(values: Sequence[Any], _alive: object = (module, arguments)) -> None:
             if order.entries:
@@ -177,7 +177,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
                 order.sweep()
             for place, value in zip(places, values):  # noqa: B905 - one for each, and strict takes longer
                 slots[place] = value.address
-            function(at_slots, at_grid, 0, total)
+            function(address)
 
         return run
 
