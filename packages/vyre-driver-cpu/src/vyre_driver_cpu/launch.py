@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from vyre_driver.device.profile import Extent
 from vyre_driver_cpu.compiler import LoadedCode
 from vyre_driver_cpu.memory import HostBytes, HostMemory
+from vyre_driver_cpu.printer import STOP
 
 Argument: TypeAlias = "HostMemory | HostBytes | int"
 
@@ -26,7 +27,9 @@ class Module:
 
 
 class Arguments:
-    """What a kernel is called with: a slot for each argument, and the grid. It keeps the memory alive.
+    """What a kernel is called with: a slot for each argument, the grid, and behind it the word that cancels a launch.
+
+    It keeps the memory alive.
 
     `address` is that of all of it, for a kernel that runs whole.
     """
@@ -36,10 +39,14 @@ class Arguments:
     def __init__(self, args: Sequence[Argument], grid: Extent) -> None:
         self.uses = args
         self.slots = (ctypes.c_uint64 * max(1, len(args)))()
-        self.grid = (ctypes.c_uint32 * 3)(*grid)
+        self.grid = (ctypes.c_uint32 * 4)(*grid, 0)
         self.slots_address, self.grid_address = ctypes.addressof(self.slots), ctypes.addressof(self.grid)
         self.total = grid[0] * grid[1] * grid[2]
         self._launch = (ctypes.c_uint64 * 3)(self.slots_address, self.grid_address, self.total)
         self.address = ctypes.addressof(self._launch)
         for slot, arg in enumerate(args):
             self.slots[slot] = arg if type(arg) is int else arg.address  # type: ignore[union-attr]
+
+    def cancel(self) -> None:
+        """Ask a kernel that runs with these arguments to end."""
+        self.grid[STOP] = 1

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from vyre_driver.engine.pending import LONGEST_WAIT, Ledger, WaitLimit, register
 from vyre_driver.policy.queue import LONGEST_BLOCKING
@@ -24,16 +24,23 @@ FEW = 64
 class Work:
     """A launch: a `job` of the threads, or None for one that the calling thread has done.
 
-    `uses` lives until it ends, within `longest` seconds after all before it. `elapsed` is how many nanoseconds it ran.
+    `uses` lives until it ends, within `longest` seconds after all before it. `elapsed` is how many nanoseconds it ran,
+    `cancel` asks its kernel to end.
     """
 
-    __slots__ = ("_elapsed", "_has_ended", "job", "longest", "pool", "uses")
+    __slots__ = ("_cancel", "_elapsed", "_has_ended", "job", "longest", "pool", "uses")
 
     def __init__(
-        self, pool: Pool | None = None, job: PoolJob | None = None, uses: object = (), longest: float = 0
+        self,
+        pool: Pool | None = None,
+        job: PoolJob | None = None,
+        uses: object = (),
+        longest: float = 0,
+        cancel: Callable[[], None] | None = None,
     ) -> None:
         self.pool, self.job, self.uses, self.longest = pool, job, uses, longest
         self._has_ended = job is None
+        self._cancel = cancel
         self._elapsed = 0
 
     def has_ended(self) -> bool:
@@ -43,6 +50,13 @@ class Work:
             assert self.job is not None
             self._has_ended = self.pool.has_ended(self.job)
         return self._has_ended
+
+    def give_up(self) -> None:
+        """End as soon as possible: nobody looks at what was to be written."""
+        if self.pool is not None and self.job is not None and not self.has_ended():
+            if self._cancel is not None:
+                self._cancel()
+            self.pool.cancel(self.job)
 
     @property
     def elapsed(self) -> int:
@@ -72,10 +86,11 @@ class Order(Ledger):
         memories: Iterable[HostMemory],
         uses: object,
         longest: float = math.inf,
+        cancel: Callable[[], None] | None = None,
     ) -> Work:
-        """Give a function with its arguments and grid, as addresses, to the threads."""
+        """Give a function with its arguments and grid, as addresses, to the threads. `cancel` asks it to end."""
         job = PoolJob(function, *arguments, total, chunk)
-        work = Work(pool, job, uses, longest)
+        work = Work(pool, job, uses, longest, cancel)
         self.entries.append(work)  # before it is submitted: an interrupt may come in between
         register(self)
         for memory in memories:

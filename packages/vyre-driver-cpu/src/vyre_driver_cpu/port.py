@@ -150,6 +150,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             memories,
             (module, arguments),
             longest,
+            arguments.cancel,
         )
 
     def runner(
@@ -180,6 +181,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             function(address)
 
         return run
+
+    def cancel(self, event: Work) -> None:
+        event.give_up()
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,8 +6,9 @@
     define void @kernel_0_whole(ptr %launch)
 
 `args` are slots of eight bytes: the addresses of the bound buffers in argument order, then the lengths. `grid` has the
-number of workgroups on x, y and z as u32. `begin` and `end` count workgroups, x fastest. `launch` holds the addresses
-of the arguments and the grid, and the number of workgroups: all of them run.
+number of workgroups on x, y and z as u32, and the word that is not 0 once the launch is cancelled. `begin` and `end`
+count workgroups, x fastest. `launch` holds the addresses of the arguments and the grid, and the number of workgroups:
+all of them run.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from vyre_driver.legalization.lowered import RARE, Kernel, Lowered, LoweredFunct
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
-from vyre_driver_cpu.unrolling import is_better_unrolled
 from vyre_driver_cpu.values import OperandValues
 from vyre_foundation.dtype import DType, f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -51,6 +52,8 @@ LINE = 64
 """Bytes of a line of the cache, to which private arrays are aligned."""
 SLOT = 8
 """Bytes of an argument."""
+STOP = 3
+"""The place of the word in the grid that cancels a launch."""
 AXES = "xyz"
 ROLLED, UNROLLED = "!0", "!3"
 """The advice for loops that are not worth much of the compiler's time, and for loops that are written out."""
@@ -142,6 +145,7 @@ class _KernelPrinter:
             yield "ptr", f" noalias{readonly} align {max(buffer.dtype.size, 1)}", f"%b{n}"
         for n, _ in enumerate(self._lengths):
             yield "i32", "", f"%n{n}"
+        yield "ptr", "", "%stop"
         for what in ("groups", "group", *(("local",) if self._volume > 1 else ())):
             for axis in AXES:
                 yield "i32", "", f"%{what}_{axis}"
@@ -149,6 +153,8 @@ class _KernelPrinter:
     def _invocation(self) -> Iterator[str]:
         """The function of the program's body: a workgroup, or an invocation of one."""
         program, out = self._program, FunctionText()
+        if self._volume == 1:
+            ask(out, "asked")
         arrays = {b.name: f"%b{n}" for n, b in enumerate(self._bound)}
         symbols: dict[Expr, str] = {Length(program.buffer(name)): f"%n{n}" for n, name in enumerate(self._lengths)}
         unseen = dead_initialisations(program)
@@ -166,7 +172,7 @@ class _KernelPrinter:
             if self._volume > 1:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
-        _Statements(out, program, self._spellings, arrays, symbols, self._functions).body(program.body)
+        _Statements(out, program, self._spellings, arrays, symbols, self._functions, asks=True).body(program.body)
         out.jump("done")
         out.open("done")
         out.add("ret void")
@@ -187,6 +193,7 @@ class _KernelPrinter:
             place = out.value(f"getelementptr inbounds i8, ptr %grid, i64 {u32.size * axis}")
             groups.append(out.value(f"load i32, ptr {place}, align {u32.size}"))
         wide = [out.value(f"zext i32 {count} to i64") for count in groups[:2]]
+        arguments.append(f"ptr {out.value(f'getelementptr inbounds i8, ptr %grid, i64 {u32.size * STOP}')}")
         arguments += [f"i32 {count}" for count in groups]
         with _Loop(out, "i64", "%begin", "%end") as number:
             row, x = out.value(f"udiv i64 {number}, {wide[0]}"), out.value(f"urem i64 {number}, {wide[0]}")
@@ -204,6 +211,13 @@ class _KernelPrinter:
         yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind {{"
         yield from out.text()
         yield "}"
+
+
+def ask(out: FunctionText, otherwise: str) -> None:
+    """End the function if the launch is cancelled, and go on at `otherwise`."""
+    flag = out.value("load atomic i32, ptr %stop monotonic, align 4")
+    out.branch(out.value(f"icmp eq i32 {flag}, 0"), otherwise, "done")
+    out.open(otherwise)
 
 
 class _Loop:
@@ -244,7 +258,10 @@ def _own_array(out: FunctionText, buffer: Buffer, *, is_zero: bool) -> str:
 
 
 class _Statements:
-    """Prints the statements of one function; `symbols` gets its immutable locals."""
+    """Prints the statements of one function; `symbols` gets its immutable locals.
+
+    One that `asks` ends where the word at ``%stop`` is not 0.
+    """
 
     def __init__(
         self,
@@ -254,8 +271,10 @@ class _Statements:
         arrays: Mapping[str, str],
         symbols: dict[Expr, str],
         functions: Mapping[CallForm, str],
+        *,
+        asks: bool = False,
     ) -> None:
-        self._out, self._symbols, self._spellings = out, symbols, spellings
+        self._out, self._symbols, self._spellings, self._asks = out, symbols, spellings, asks
         self._variables: dict[str, str] = {}
         placement = place(program)
         lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
@@ -343,15 +362,24 @@ class _Statements:
 
     def _for(self, stmt: For) -> None:
         """The end is evaluated before the loop. Legalization has proven that the counter does not overflow."""
+        start, stop = self._values.operand(stmt.start), self._values.operand(stmt.stop)
+        behind, chunk = self._out.name("behind"), chunk_of(stmt) if self._asks else None
+        if chunk is None:
+            self._rounds(stmt, start, stop, behind, behind)
+        else:
+            self._chunks(stmt, start, stop, chunk * stmt.step, behind)
+        self._out.open(behind)
+
+    def _rounds(self, stmt: For, start: str, stop: str, end: str, behind: str) -> str:
+        """The loop from `start` to `stop`, which goes to `end` then, and by a break to `behind`: its counter."""
         out, dtype = self._out, stmt.start.dtype
         t = TYPES[dtype]
-        start, stop = self._values.operand(stmt.start), self._values.operand(stmt.stop)
-        head, body, latch, behind = (out.name(stem) for stem in ("head", "round", "latch", "behind"))
+        head, body, latch = (out.name(stem) for stem in ("head", "round", "latch"))
         counter, next = f"%{out.name('counter')}", f"%{out.name('next')}"
         before = out.block
         out.open(head)
         out.add(f"{counter} = phi {t} [ {start}, %{before} ], [ {next}, %{latch} ]")
-        out.branch(out.value(f"icmp {_sign(dtype)}lt {t} {counter}, {stop}"), body, behind)
+        out.branch(out.value(f"icmp {_sign(dtype)}lt {t} {counter}, {stop}"), body, end)
         out.open(body)
         self._symbols[Local(stmt.name, dtype)] = counter
         self._loops.append((latch, behind))
@@ -361,7 +389,29 @@ class _Statements:
         out.add(f"{next} = add n{_sign(dtype)}w {t} {counter}, {stmt.step}")
         advice = self._advice(stmt)
         out.jump(head, f", !llvm.loop {advice}" if advice else "")
-        out.open(behind)
+        return counter
+
+    def _chunks(self, stmt: For, start: str, stop: str, chunk: int, behind: str) -> None:
+        """The loop in parts that count up to `chunk`, and between them the question whether the launch is cancelled."""
+        out, dtype = self._out, stmt.start.dtype
+        t, sign = TYPES[dtype], _sign(dtype)
+        head, part, asked, later = (out.name(stem) for stem in ("head", "part", "asked", "later"))
+        first, before = f"%{out.name('first')}", out.block
+        last = f"%{out.name('counter')}"
+        out.open(head)
+        out.add(f"{first} = phi {t} [ {start}, %{before} ], [ {last}, %{later} ]")
+        out.branch(out.value(f"icmp {sign}lt {t} {first}, {stop}"), part, behind)
+        out.open(part)
+        left = out.value(f"sub {t} {stop}, {first}")  # as a whole number without a sign, whatever the type
+        size = str(chunk) if chunk <= dtype.highest else "-1"  # all of what the type can count
+        is_last = out.value(f"icmp ule {t} {left}, {size}")
+        full = out.value(f"add {t} {first}, {size}")
+        limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {full}")
+        counter = self._rounds(stmt, first, limit, asked, behind)
+        out.open(asked)
+        ask(out, later)
+        out.add(f"{last} = add {t} {counter}, 0")
+        out.jump(head)
 
     def _advice(self, loop: For) -> str:
         """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""

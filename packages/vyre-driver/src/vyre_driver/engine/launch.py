@@ -176,7 +176,7 @@ class PreparedLaunch:
     `kernels` are the entry points with their grids and workgroup sizes. `order` is the order of the kernels where no
     loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `runner`
     launches and waits, where there is one launch and reading the outputs does not wait. `output_bytes` is the size of
-    all outputs.
+    all outputs. `event` is that of the newest launch of the present dispatch, if the runner is not used.
     """
 
     binding: LaunchBinding
@@ -191,6 +191,7 @@ class PreparedLaunch:
     traps: Allocation | None
     counters: Allocation | None
     output_bytes: int
+    event: Any = None
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
@@ -267,6 +268,7 @@ class PreparedLaunch:
         """
         event, timed = None, backlog is not None and backlog.is_timed
         for event in self._launches(self.transfer.upload(inputs, targets), deadline, timed=timed):
+            self.event = event
             if backlog is not None:
                 backlog.add(event)
         return event

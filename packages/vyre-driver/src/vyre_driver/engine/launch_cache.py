@@ -430,6 +430,9 @@ class LaunchCache:
         `launch` is that of a pending dispatch; None: the one that serves dispatches one by one.
         """
         device.counters.failures += 1
+        failed = cached.launch if launch is None else launch
+        if isinstance(failed, PreparedLaunch) and failed.event is not None and not isinstance(error, Trapped):
+            device.port.cancel(failed.event)
         if launch is None or launch is cached.launch:
             self.drop(device, cached)
         else:

@@ -269,9 +269,20 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
                 given = list(args)
                 for place, value in zip(places, values, strict=True):
                     given[place] = value
-            self.wait(self.launch(module, kernel, grid, workgroup_size, given, longest=longest))
+            event = self.launch(module, kernel, grid, workgroup_size, given, longest=longest)
+            try:
+                self.wait(event)
+            except BaseException:
+                self.cancel(event)
+                raise
 
         return run
+
+    def cancel(self, event: EventT) -> None:
+        """The dispatch that ends with the launch of `event` has failed, and nobody looks at what it writes.
+
+        A port may end the launch early; whatever it uses lives until it has ended. It may have ended. Never raises.
+        """
 
     def side_by_side(self, module: ModuleT, kernel: str, workgroup_size: Extent) -> int:
         """How many workgroups of a kernel run at the same time for certain, so that they can wait for each other.

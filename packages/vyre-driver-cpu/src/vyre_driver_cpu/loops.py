@@ -1,20 +1,28 @@
-"""Which loops are written out before vectors are made.
+"""How loops are printed: which are written out before vectors are made, and which ask whether they are to end.
 
 LLVM makes vectors of innermost loops alone. A loop over invocations that has a loop in it becomes one only if that is
 written out. A loop that LLVM can make a vector of itself stays as it is: one that sums integers up.
+
+A launch can be cancelled while it runs. A loop that may take long asks for that, but not in each iteration: the
+question keeps LLVM from moving accesses of memory across it. So the loop runs in chunks of iterations, and asks between
+them.
 """
 
 from __future__ import annotations
 
 from vyre_foundation.ir.expr import Apply, Local
-from vyre_foundation.ir.stmt import Assign, For, Stmt
-from vyre_foundation.ir.walk import expressions, postorder, statements
+from vyre_foundation.ir.stmt import Assign, Body, For, Stmt
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _ALWAYS = 4
 """A loop of so few iterations is no vector."""
 _MOST = 2000
 """Operations of all iterations together."""
+_CHUNK = 1 << 16
+"""Operations of an invocation between two questions: a tenth of a millisecond, times the vectors of a workgroup."""
+_UNKNOWN_TRIPS = 64
+"""A loop of which nothing is known has as many, for the one around it."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 
@@ -27,6 +35,28 @@ def is_better_unrolled(loop: For) -> bool:
     if trips * len(postorder(e for s in stmts for e in expressions(s))) > _MOST:
         return False
     return trips <= _ALWAYS or not _is_reduction(loop, stmts)
+
+
+def chunk_of(loop: For) -> int | None:
+    """How many iterations of a loop run between two questions; None for a loop that ends soon by itself."""
+    if loop.is_parallel:
+        return None
+    each = max(1, _operations(loop.body))
+    if loop.trip_count is not None and loop.trip_count * each <= _CHUNK:
+        return None
+    return max(1, _CHUNK // each)
+
+
+def _operations(body: Body) -> int:
+    """What a body computes at most, as far as that is known."""
+    total = 0
+    for stmt in body:
+        own = len(postorder(expressions(stmt)))
+        inner = sum(_operations(nested) for nested in bodies(stmt))
+        if isinstance(stmt, For):
+            inner *= _UNKNOWN_TRIPS if stmt.trip_count is None else stmt.trip_count
+        total += own + inner
+    return total
 
 
 def _is_reduction(loop: For, stmts: tuple[Stmt, ...]) -> bool:

@@ -1,0 +1,106 @@
+"""A kernel that runs can be ended: by a timeout, by Ctrl-C, wherever in its loops it is."""
+
+import _thread
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.errors import DispatchTimeout
+from vyre_driver_cpu.backend import CpuBackend
+from vyre_foundation.ir.program import Program
+from vyre_foundation.text import parse
+
+LONG = 1 << 40
+"""Iterations that nobody waits for."""
+SOON = 20.0
+"""Seconds after which a test that should take milliseconds is wrong."""
+
+
+def spinning(body: str, workgroup: int = 64) -> Program:
+    return parse(f"""\
+program spinning workgroup({workgroup}, 1, 1) {{
+  read n: u64[] @0;
+  write out: u64[4096] @1;
+
+  var x = u64(global_id.x);
+{body}
+  out[global_id.x] = x;
+}}
+""")
+
+
+# fmt: off
+LOOPS = {
+    "alone":   "  for k in 0..n[0] { x = (x ^ k) * 7; }",
+    "nested":  "  for k in 0..n[0] { for j in 0..n[0] { x = (x ^ j) * 7 + k; } }",
+    "steps":   "  for k in 0..n[0] step 3 { if k % 5 == 4 { continue; } x = (x ^ k) * 7; }",
+    "barrier": "  for k in 0..n[0] { x = (x ^ k) * 7; barrier workgroup; }",
+    "own end": "  for k in u64(global_id.x)..n[0] { x = (x ^ k) * 7; }",
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("workgroup", [1, 64])
+def test_loops_in_chunks_count_the_same(name: str, workgroup: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With chunks of few operations, so that there are many of them."""
+    monkeypatch.setattr("vyre_driver_cpu.loops._CHUNK", 20)
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    one = DispatchConfig(grid_override=(2, 1, 1))
+    for n in (0, 1, 7, 50):
+        agree(spinning(LOOPS[name], workgroup), [np.array([n], np.uint64)], one)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_timeout_ends_the_kernel(name: str) -> None:
+    backend = CpuBackend()
+    try:
+        started = time.monotonic()
+        config = DispatchConfig(grid_override=(64, 1, 1), timeout=0.2)
+        with pytest.raises(DispatchTimeout, match="the kernels"):
+            backend.dispatch(spinning(LOOPS[name]), [np.array([LONG], np.uint64)], config)
+        backend.flush()
+        assert time.monotonic() - started < SOON
+    finally:
+        backend.shutdown()
+
+
+def test_an_interrupt_ends_the_kernel() -> None:
+    backend = CpuBackend()
+    try:
+        program, few, many = spinning(LOOPS["alone"]), np.array([3], np.uint64), np.array([LONG], np.uint64)
+        config = DispatchConfig(grid_override=(64, 1, 1))
+        backend.dispatch(program, [few], config)  # compiled, so that the interrupt meets the kernel
+        started = time.monotonic()
+        timer = threading.Timer(0.2, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            backend.dispatch(program, [many], config)
+        backend.flush()
+        assert time.monotonic() - started < SOON
+        (out,) = backend.dispatch(program, [few], config)
+        assert np.frombuffer(out, np.uint64)[1] == ((((1 * 7) ^ 1) * 7) ^ 2) * 7
+    finally:
+        backend.shutdown()
+
+
+def test_another_dispatch_in_flight_is_left_alone() -> None:
+    """A timeout cancels its own launch."""
+    backend = CpuBackend()
+    try:
+        config = DispatchConfig(grid_override=(64, 1, 1))
+        rounds = 200_000
+        program = spinning(LOOPS["alone"])
+        pending = backend.dispatch_async(program, [np.array([rounds], np.uint64)], config)
+        with pytest.raises(DispatchTimeout):
+            backend.dispatch(program, [np.array([LONG], np.uint64)], config.replace(timeout=0.2))
+        (out,) = pending.await_result(60.0)
+        expected = 5
+        for k in range(rounds):
+            expected = (expected ^ k) * 7 % 2**64
+        assert np.frombuffer(out, np.uint64)[5] == expected
+    finally:
+        backend.shutdown()
