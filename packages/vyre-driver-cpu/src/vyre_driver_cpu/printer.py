@@ -365,12 +365,12 @@ class _Statements:
         start, stop = self._values.operand(stmt.start), self._values.operand(stmt.stop)
         behind, chunk = self._out.name("behind"), chunk_of(stmt) if self._asks else None
         if chunk is None:
-            self._rounds(stmt, start, stop, behind, behind)
+            self._iterations(stmt, start, stop, behind, behind)
         else:
             self._chunks(stmt, start, stop, chunk * stmt.step, behind)
         self._out.open(behind)
 
-    def _rounds(self, stmt: For, start: str, stop: str, end: str, behind: str) -> str:
+    def _iterations(self, stmt: For, start: str, stop: str, end: str, behind: str) -> str:
         """The loop from `start` to `stop`, which goes to `end` then, and by a break to `behind`: its counter."""
         out, dtype = self._out, stmt.start.dtype
         t = TYPES[dtype]
@@ -407,7 +407,7 @@ class _Statements:
         is_last = out.value(f"icmp ule {t} {left}, {size}")
         full = out.value(f"add {t} {first}, {size}")
         limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {full}")
-        counter = self._rounds(stmt, first, limit, asked, behind)
+        counter = self._iterations(stmt, first, limit, asked, behind)
         out.open(asked)
         ask(out, later)
         out.add(f"{last} = add {t} {counter}, 0")
