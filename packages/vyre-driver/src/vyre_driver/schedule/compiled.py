@@ -263,6 +263,7 @@ class QueueExecutor:
         self.dispatches = _dispatches(flat.graph)
         self._words: dict[bytes, Resource] = {}
         self._go: Resource | None = None
+        self._is_closed, self._handle = False, f"the compiled graph {graph.name!r}"
         self.loops: Mapping[str, LoopVerdict] = {}
         self._bound: OrderedDict[tuple[Resource, ...], tuple[ExecutableCall, ...]] = OrderedDict()
         _require_memory(graph, self.memory, sum(map(len, flat.constants.values())), backend)
@@ -270,6 +271,16 @@ class QueueExecutor:
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """See `GraphExecutor.run`."""
+        if self._is_closed:
+            raise StaleHandle(self._handle, "it was closed", fix="compile the graph again")
+        try:
+            return self._ran(arrays, handles)
+        except StaleHandle as error:
+            if handles:  # which may be the stale ones
+                raise
+            raise StaleHandle(self._handle, str(error.fields["reason"]), fix="compile the graph again") from error
+
+    def _ran(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         calls = self._calls(handles)
         self._backend.upload_resident_many([(self._resources[name], data) for name, data in arrays.items()])
         resources = {**self._resources, **handles}
@@ -291,6 +302,7 @@ class QueueExecutor:
 
     def close(self) -> None:
         """See `GraphExecutor.close`."""
+        self._is_closed = True
         self._bound.clear()
         go = () if self._go is None else (self._go,)
         for resource in (*go, *self._words.values(), *self._resources.values()):
