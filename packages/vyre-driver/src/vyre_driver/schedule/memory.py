@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
 from vyre_driver.graph.nodes import BufferKind, BufferRange, Graph, Node, RepeatNode, walk
 from vyre_driver.graph.ranges import accesses
 
@@ -137,3 +139,21 @@ class _Scan:
             return {flag.buffer} & self.temporaries if flag is not None else set()
         found = accesses(self._graph, node)
         return {part.buffer for part in (*found.reads, *found.writes)} & self.temporaries
+
+
+def require_memory(graph: Graph, memory: MemoryPlan, constants: int, backend: VyreBackend) -> None:
+    """Refuse a graph whose memory is more than that of the device, or one of whose buffers is too large for it."""
+    profile = backend.device_profile()
+    inputs = sum(buffer.byte_len for buffer in graph.of(BufferKind.INPUT))
+    needed, place = inputs + memory.peak + constants, f"graph {graph.name!r}"
+    if profile.global_memory_bytes is not None and needed > profile.global_memory_bytes:
+        parts = f"{inputs} of inputs, {memory.peak} of temporaries, {constants} of constants"
+        fix = f"use smaller buffers, or split the graph ({parts})"
+        raise DeviceOutOfMemory(needed, profile.global_memory_bytes, fix=fix, where=place)
+    most = profile.max_storage_buffer_binding_size
+    for buffer in graph.buffers:
+        if most is not None and buffer.byte_len > most:
+            line = "" if buffer.origin is None else f" ({buffer.origin})"
+            where = f"{place}, buffer {buffer.name!r}{line}"
+            what = f"a buffer of {buffer.byte_len} bytes (at most {most})"
+            raise UnsupportedFeature(what, backend=profile.backend, fix="use smaller buffers", where=where)
