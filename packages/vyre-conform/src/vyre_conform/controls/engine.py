@@ -15,9 +15,11 @@ import numpy as np
 from vyre_conform.controls.fault import Plant, found
 from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.backend.config import Extent
+from vyre_driver.codegen.lower import passes_of
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.port import SourceUnit
+from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.testing.fake_port import FakeEvent, FakeMemory, FakeModule, FakePort
@@ -34,6 +36,7 @@ from vyre_foundation.validate.facts import Facts
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+LOWERING: Mapping[str, Pass[Context]] = {stage.name: stage for stage in passes_of(generous_target())}
 Wrap = Callable[[Any], Any]
 """From the right thing to the faulty one."""
 
@@ -136,6 +139,15 @@ def in_passes(*passes: Pass[Any], target: Callable[[], Target] = generous_target
         return replace(target(), replacements=passes)
 
     return Plant(lambda: engine(faulty, by), right_engine(target))
+
+
+def behind(
+    name: str, change: Callable[[Program, Program], Program], target: Callable[[], Target] = generous_target
+) -> Plant:
+    """The engine with a lowering pass whose result is changed, given the program before and after it."""
+    right = LOWERING[name]
+    stage: Pass[Context] = Pass(name, "wrong", lambda program, context: change(program, right.apply(program, context)))
+    return in_passes(stage, target=target)
 
 
 def optimizes(change: Callable[[Program], Program], by: str = "vector", *, first: bool = False) -> Plant:

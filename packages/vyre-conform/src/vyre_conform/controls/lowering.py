@@ -7,36 +7,31 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import in_passes, looping_target, on_engine, sparse_target
+from vyre_conform.controls.engine import LOWERING, behind, emits, in_passes, looping_target, on_engine, sparse_target
 from vyre_conform.controls.evaluated import in_expressions, in_statements
 from vyre_conform.controls.fault import Fault, Layer, Plant
+from vyre_driver.legalization.bounds import guard_accesses
 from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.coordinates import invocation
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.forms.term import ExprTerm
-from vyre_driver.legalization.grid.split import GridSplitter
 from vyre_driver.legalization.indices import proven_index
+from vyre_driver.legalization.lowered import COUNTERS
+from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.registers import to_registers
-from vyre_driver.legalization.traps import lower_traps
-from vyre_driver.vectorization.versioning.bound import Less
 from vyre_driver.vectorization.wide_indices import IndexWidener
 from vyre_foundation.dtype import DType, i32, i64, u32, u64
-from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Literal, Load, literal
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Atomic, Stmt, Store
-from vyre_foundation.ir.walk import postorder, rewrite, rewrite_body
+from vyre_foundation.ir.stmt import Atomic, Body, If, Let, Stmt, Store
+from vyre_foundation.ir.walk import rewrite, rewrite_body, statements
 from vyre_foundation.ops import OPS
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Interval
 
 Right = Callable[..., Any]
-
-
-def _row_alone(right: Right) -> Right:
-    """The position in the workgroup is that in its row."""
-    return lambda program: Id(IdKind.LOCAL_ID, 0)
 
 
 def _unguarded(program: Program, context: Context) -> Program:
@@ -53,10 +48,106 @@ def _unguarded(program: Program, context: Context) -> Program:
     return in_statements(access)(in_expressions(load)(program))
 
 
-def _trap_in_the_row(program: Program, context: Context) -> Program:
+def _trap_in_the_row(before: Program, after: Program) -> Program:
     """The number of an invocation that traps is its x."""
-    number, x = invocation(program, u64), Cast(u64, Id(IdKind.GLOBAL_ID, 0))
-    return in_expressions(lambda node: x if node is number else node)(lower_traps(program, context.target))
+    number, x = invocation(before, u64), Cast(u64, Id(IdKind.GLOBAL_ID, 0))
+    return in_expressions(lambda node: x if node is number else node)(after)
+
+
+def bound_to(name: str, change: Callable[[Expr], Expr]) -> Callable[[Program, Program], Program]:
+    """Locals that a pass binds, whose names begin with `name`, have other values."""
+
+    def changed(before: Program, after: Program) -> Program:
+        own = {stmt.name for stmt in statements(before.body) if isinstance(stmt, Let)}
+
+        def rule(stmt: Stmt) -> Stmt:
+            is_new = isinstance(stmt, Let) and stmt.name.startswith(name) and stmt.name not in own
+            return Let(stmt.name, change(stmt.value)) if is_new and isinstance(stmt, Let) else stmt
+
+        return in_statements(rule)(after)
+
+    return changed
+
+
+def _zero_identity(value: Expr) -> Expr:
+    """A scan of any kind begins with 0."""
+    match value:
+        case Select(args=(condition, other, Literal() as identity)):
+            return Select(condition, other, Literal(identity.dtype, 0))
+    return value
+
+
+def _first_counter(node: Expr) -> Expr:
+    """Every loop around grid barriers has the counter of the first one."""
+    is_counter = isinstance(node, Load) and node.buffer.name == COUNTERS
+    return Load(node.buffer, literal(u32, 0), checked=False) if is_counter and isinstance(node, Load) else node
+
+
+class ChangedRanges(Ranges):
+    """What is known about integers, but for `change` of the bounds of an expression."""
+
+    def __init__(self, right: Ranges, change: Callable[[Ranges, Expr], Interval]) -> None:
+        self.right, self.change = right, change
+
+    def get(self, node: Expr) -> Interval | None:
+        return self.change(self.right, node) if node.dtype.is_integer and not isinstance(node, Literal) else None
+
+    def of(self, node: Expr) -> Interval:
+        return self.get(node) or self.right.of(node)
+
+    def carry(self, source: Expr, image: Expr) -> Expr:
+        return self.right.carry(source, image)
+
+
+def guarded_by(change: Callable[[Ranges, Expr], Interval]) -> Plant:
+    """Guards of accesses that follow from wrong ranges of indices."""
+
+    def apply(program: Program, context: Context) -> Program:
+        return guard_accesses(program, ChangedRanges(context.ranges, change), context.target)
+
+    return in_passes(Pass("guard-accesses", "wrong", apply))
+
+
+def _one_less(right: Right) -> Right:
+    """Intervals that end before their last value."""
+
+    def interval(*operands: Any) -> Interval:
+        low, high = right(*operands)
+        return Interval(low, max(low, high - 1))
+
+    return interval
+
+
+def _never_negative(ranges: Ranges, index: Expr) -> Interval:
+    """What is known about a signed number is that it is not negative."""
+    low, high = ranges.of(index)
+    return Interval(max(0, low), max(0, high))
+
+
+def _left(change: Callable[[Store], Store | Body]) -> Plant:
+    """Kernels between grid barriers store something else for those that follow, or nothing."""
+
+    def apply(program: Program, context: Context) -> Program:
+        def rule(stmt: Stmt) -> Stmt | Body:
+            is_own = isinstance(stmt, Store) and stmt.buffer.memory is not Memory.SCRATCH
+            if not isinstance(stmt, Store) or is_own or stmt.buffer in context.source.buffers:
+                return stmt
+            return change(stmt)
+
+        return LOWERING["count-iterations"].apply(in_statements(rule)(program), context)
+
+    return in_passes(Pass("count-iterations", "wrong", apply))
+
+
+def _left_as_zero(store: Store) -> Store:
+    """Locals do not survive a grid barrier."""
+    is_local = isinstance(store.value, Local)
+    return replace(store, value=Literal(store.value.dtype, 0)) if is_local else store
+
+
+def _no_arrays(store: Store) -> Store | Body:
+    """Workgroup and private arrays do not survive a grid barrier."""
+    return () if isinstance(store.value, Load) else store
 
 
 class UncheckedDivisors(Forms):
@@ -111,26 +202,6 @@ def _widened(program: Program, context: Context) -> Program:
     return declare(program, rewrite_body(program.body, Unwary(context.ranges).stmt))
 
 
-def _one_less(right: Right) -> Right:
-    """Intervals that end before their last value."""
-
-    def interval(*operands: Any) -> Interval:
-        low, high = right(*operands)
-        return Interval(low, max(low, high - 1))
-
-    return interval
-
-
-def _never_negative(right: Right) -> Right:
-    """What is known about a signed number is that it is not negative."""
-
-    def of(ranges: Any, node: Expr) -> Interval:
-        low, high = right(ranges, node)
-        return Interval(max(0, low), max(0, high))
-
-    return of
-
-
 def _near_first(right: Right) -> Right:
     """The butterfly with its distances the other way round."""
 
@@ -145,38 +216,6 @@ def _near_first(right: Right) -> Right:
 
 def _half_of_the_lanes(right: Right) -> Right:
     return lambda exchange, op, value, lane, size: right(exchange, op, value, lane, max(2, size // 2))
-
-
-def _zero_identity(right: Right) -> Right:
-    """A scan of any kind begins with 0."""
-    return lambda op, dtype: Literal(dtype, 0)
-
-
-def _first_counter(right: Right) -> Right:
-    """Every loop around grid barriers has the counter of the first one of its type."""
-    first: dict[tuple[Buffer, DType], Expr] = {}
-
-    def counter(splitter: GridSplitter, name: str) -> Expr:
-        value: Expr = right(splitter, name)
-        (sidecar,) = {node.buffer for node in postorder((value,)) if isinstance(node, Load)}
-        return first.setdefault((sidecar, value.dtype), value)
-
-    return counter
-
-
-def _left_as_zero(right: Right) -> Right:
-    """Locals do not survive a grid barrier."""
-
-    def leave(homes: Any, name: str, dtype: DType) -> Stmt:
-        store: Store = right(homes, name, dtype)
-        return Store(store.buffer, store.index, Literal(dtype, 0), checked=False)
-
-    return leave
-
-
-def _no_arrays(right: Right) -> Right:
-    """Workgroup and private arrays do not survive a grid barrier."""
-    return lambda splitter, names: right(splitter, [n for n in names if isinstance(n, str)])
 
 
 def _operands_reversed(right: Right) -> Right:
@@ -194,15 +233,19 @@ def _reversed_call(node: Expr) -> Expr:
     return node.rebuild(node.args[::-1]) if is_swappable else node
 
 
-def _claims_of_one(right: Right) -> Right:
+def _claims_of_one(before: Program, after: Program) -> Program:
     """One comparison decides for all; of several, the first alone is made."""
+    own = {stmt.condition for stmt in statements(before.body) if isinstance(stmt, If)}
 
-    def conjunction(claims: Any) -> Expr:
-        weaker: list[Less] = list(claims)
-        decided: Expr = right(weaker[:1])
-        return decided
+    def rule(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, If) or stmt.condition in own:
+            return stmt
+        condition = stmt.condition
+        while isinstance(condition, Apply) and condition.op.id == "and":
+            condition = condition.args[0]
+        return replace(stmt, condition=condition)
 
-    return conjunction
+    return in_statements(rule)(after)
 
 
 _fault = partial(Fault, Layer.LOWERING)
@@ -218,34 +261,34 @@ FAULTS = (
     _fault("half-unrounded", "results of half floats keep the precision of f32",
            _by(Unrounded), "floats:there_and_back floats:*"),
     _fault("trap-in-the-row", "a trap names the x of its invocation",
-           in_passes(Pass("lower-traps", "wrong", _trap_in_the_row)), "traps:*"),
+           behind("lower-traps", _trap_in_the_row), "traps:*"),
     _fault("lane-in-the-row", "lanes are counted along x alone",
-           on_engine("vyre_driver.legalization.subgroup.lowering:local_index", _row_alone), "subgroups:*"),
+           behind("lower-subgroups", bound_to("local_index", lambda value: Id(IdKind.LOCAL_ID, 0))), "subgroups:*"),
     _fault("bounds-proven", "every access is taken for proven",
            in_passes(Pass("guard-accesses", "wrong", _unguarded)), "memory:*"),
     _fault("interval-short", "intervals of indices end before their last value",
            on_engine("vyre_driver.legalization.guards:Guards.interval", _one_less), "temptations:guard_at_the_end"),
     _fault("index-not-negative", "signed values are taken to be at least 0",
-           on_engine("vyre_driver.legalization.ranges:Ranges.of", _never_negative), "temptations:clamped_above"),
+           guarded_by(_never_negative), "temptations:clamped_above"),
     _fault("index-does-not-wrap", "sums of u32 that wrap are computed in 64 bits",
            in_passes(Pass("widen-indices", "wrong", _widened), target=looping_target),
            "temptations:index_wraps"),
     _fault("version-unchecked", "the version without checks runs when the first of the checks holds",
-           on_engine("vyre_driver.vectorization.versioning.regions:conjunction", _claims_of_one, looping_target),
+           behind("version-regions", _claims_of_one, looping_target),
            "memory:*"),
     _fault("reduce-near-first", "the butterfly of a reduction begins at its least distance",
            on_engine("vyre_driver.legalization.subgroup.lowering:reduce", _near_first), "subgroups:*"),
     _fault("reduce-half", "a reduction stops before its last distance",
            on_engine("vyre_driver.legalization.subgroup.lowering:reduce", _half_of_the_lanes), "subgroups:*"),
     _fault("scan-from-zero", "an exclusive scan of any op begins with 0",
-           on_engine("vyre_driver.legalization.subgroup.collectives:identity_literal", _zero_identity), "subgroups:*"),
+           behind("lower-subgroups", bound_to("scanned", _zero_identity)), "subgroups:*"),
     _fault("counters-mixed", "nested loops around grid barriers have one counter",
-           on_engine("vyre_driver.legalization.grid.split:GridSplitter.counter", _first_counter),
+           emits(in_expressions(_first_counter)),
            "temptations:counters_alike"),
     _fault("locals-forgotten", "locals do not survive a grid barrier",
-           on_engine("vyre_driver.legalization.grid.homes:Homes.leave", _left_as_zero), "grid:*"),
+           _left(_left_as_zero), "grid:*"),
     _fault("arrays-forgotten", "workgroup memory does not survive a grid barrier",
-           on_engine("vyre_driver.legalization.grid.split:GridSplitter.leave", _no_arrays), "grid:*"),
+           _left(_no_arrays), "grid:*"),
     _fault("operands-reversed", "calls pass their operands from right to left",
            on_engine("vyre_foundation.dialects:expand", _operands_reversed), "calls:*"),
 )

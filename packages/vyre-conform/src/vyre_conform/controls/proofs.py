@@ -5,20 +5,24 @@ They are proofs that nearly go through, and what is lost between kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import looping_target, on_engine
+from vyre_conform.controls.engine import behind, looping_target, on_engine
+from vyre_conform.controls.evaluated import in_statements
 from vyre_conform.controls.fault import Fault, Layer
+from vyre_conform.controls.lowering import bound_to
 from vyre_driver.legalization.grid.liveness import Carried
 from vyre_driver.legalization.guards import Known
-from vyre_foundation.dtype import DType
+from vyre_driver.legalization.lowered import RUNS
+from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Buffer, LengthOf
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Local
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Load, Local, literal
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Break, If, Let, Stmt
-from vyre_foundation.ir.walk import rewrite, rewrite_body
+from vyre_foundation.ir.walk import rewrite, with_expressions
 from vyre_foundation.ops import Op
 from vyre_foundation.validate.facts import Interval
 
@@ -141,46 +145,39 @@ def _never_unset(right: Right) -> Right:
     return carried
 
 
-def _inner_loop_alone(right: Right) -> Right:
+def _inner_loop_alone(before: Program, after: Program) -> Program:
     """A return leaves the loop that it stands in, and no other."""
 
-    def without_returns(body: Body, farewell: Body, fresh: Callable[[str], str]) -> Body:
-        found: Body = right(body, farewell, fresh)
-        return rewrite_body(found, _no_second_break)
+    def rule(stmt: Stmt) -> Stmt | Body:
+        match stmt:
+            case If(Local(name), (Break(),), ()) if name.startswith("left"):
+                return ()
+        return stmt
 
-    return without_returns
-
-
-def _no_second_break(stmt: Stmt) -> Stmt | Body:
-    match stmt:
-        case If(Local(name), (Break(),), ()) if name.startswith("left"):
-            return ()
-    return stmt
+    return in_statements(rule)(after)
 
 
-def _rows_of_one_length(right: Right) -> Right:
-    """The last workgroups without a break are as many as the others, also where the grid has no more."""
-
-    def lets(row: Any) -> Iterator[Let]:
-        for let in right(row):
-            yield Let(let.name, rewrite(let.value, _first_of_min, {}))
-
-    return lets
+def _first_of_min(value: Expr) -> Expr:
+    """The last workgroups of a batch are as many as the others, also where the grid has no more."""
+    return rewrite(value, lambda node: node.args[0] if isinstance(node, Apply) and node.op.id == "min" else node, {})
 
 
-def _first_of_min(node: Expr) -> Expr:
-    return node.args[0] if isinstance(node, Apply) and node.op.id == "min" else node
+def _rows_counted(before: Program, after: Program) -> Program:
+    """The number of workgroups is that of the batches."""
 
+    def number(node: Expr) -> Expr:
+        is_launched = isinstance(node, Load) and node.buffer.name == RUNS and node.index == literal(u32, 1)
+        return Id(IdKind.NUM_WORKGROUPS, 0) if is_launched else node
 
-def _rows_counted(right: Right) -> Any:
-    """The number of workgroups is that of the rows."""
-    return property(lambda row: {})
+    def rule(stmt: Stmt) -> Stmt:
+        is_own = isinstance(stmt, Let) and stmt.name.startswith("end_x")
+        return stmt if is_own else with_expressions(stmt, lambda root: rewrite(root, number, {}))
+
+    return in_statements(rule)(after)
 
 
 _fault = partial(Fault, Layer.LOWERING)
 SPLIT = "vyre_driver.legalization.grid.split"
-AS_LOOPS = "vyre_driver.vectorization.workgroups.as_loops"
-COARSENING = "vyre_driver.vectorization.workgroups.coarsening"
 
 # fmt: off
 FAULTS = (
@@ -203,11 +200,11 @@ FAULTS = (
     _fault("arrays-unset", "arrays that are read before they are written do not begin with zeros",
            on_engine(f"{SPLIT}:carried", _never_unset), "loops:read_before_written"),
     _fault("inner-return", "a return out of two loops leaves the inner one",
-           on_engine(f"{AS_LOOPS}:without_returns", _inner_loop_alone, looping_target),
+           behind("workgroups-as-loops", _inner_loop_alone, looping_target),
            "loops:return_out_of_two"),
     _fault("rows-alike", "where workgroups run without a break the last ones run beyond the grid",
-           on_engine(f"{COARSENING}:GroupBatch.lets", _rows_of_one_length, looping_target), "launches:*"),
+           behind("workgroups-as-loops", bound_to("end_x", _first_of_min), looping_target), "launches:*"),
     _fault("rows-counted", "the number of workgroups is that of those that run without a break",
-           on_engine(f"{COARSENING}:GroupBatch.images", _rows_counted, looping_target), "launches:*"),
+           behind("workgroups-as-loops", _rows_counted, looping_target), "launches:*"),
 )
 # fmt: on
