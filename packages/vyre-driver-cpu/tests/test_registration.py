@@ -36,7 +36,7 @@ def test_the_probe_says_on_what() -> None:
 
 
 def test_the_named_cpus_are_those_that_code_is_made_for() -> None:
-    assert tuple(cpu.NAMED) == NAMED
+    assert ("host", *cpu.NAMED) == NAMED
 
 
 def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

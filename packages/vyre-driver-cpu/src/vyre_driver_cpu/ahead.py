@@ -19,6 +19,7 @@ from vyre_driver_cpu.cpu import COMPILER, Cpu, named
 from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.emit import emit
 from vyre_driver_cpu.probe import QUEUES
+from vyre_driver_cpu.report import vector_reports
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.ir.program import Program
 
@@ -30,10 +31,12 @@ def source_ahead(name: str, program: Program, config: DispatchConfig) -> bytes:
 
 
 def assembly_ahead(name: str, program: Program, config: DispatchConfig) -> bytes:
-    """What LLVM makes of it, as assembly."""
+    """What LLVM makes of it, as assembly, under a report of how far that is vectors."""
     cpu = named(name)
     _, _, unit = _emitted(cpu, program, config)
-    return assembly(unit.text, cpu).encode()
+    text = assembly(unit.text, cpu)
+    comment = "#" if cpu.is_x86 else "//"
+    return "".join([*(f"{comment} {report}\n" for report in vector_reports(text)), text]).encode()
 
 
 def compiled_ahead(target: str, name: str, program: Program, config: DispatchConfig) -> bytes:

@@ -96,7 +96,9 @@ NAMED = MappingProxyType({
 
 
 def named(name: str) -> Cpu:
-    """One of `NAMED`; `BackendUnavailable` where this build of LLVM cannot make code for it."""
+    """One of `NAMED`, or ``host``; `BackendUnavailable` where this build of LLVM cannot make code for it."""
+    if name == "host":
+        return host()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     cpu = NAMED[name]

@@ -1,0 +1,78 @@
+"""Which kernels become vectors, counted in their code; and what is counted."""
+
+import pytest
+
+from vyre_driver.engine.lowering import lowered_for
+from vyre_driver_cpu.compiler import assembly
+from vyre_driver_cpu.cpu import named
+from vyre_driver_cpu.dialect import target_of
+from vyre_driver_cpu.printer import print_module
+from vyre_driver_cpu.report import VectorReport, vector_reports
+from vyre_driver_cpu.spelling import spellings
+from vyre_foundation.text import parse
+from vyre_foundation.validate import validate
+
+X86 = """\
+kernel_0_body:
+\tvaddps\t%zmm1, %zmm2, %zmm3
+.Lfunc_end0:
+kernel_0:
+\t.cfi_startproc
+\tmovq\t(%rdi), %rax
+\tvpgatherdd\t(%rax,%zmm0,4), %zmm1 {%k1}
+\tvmulps\t%zmm1, %zmm2, %zmm1
+\tvpaddd\t%ymm1, %ymm2, %ymm1
+\tvaddss\t%xmm0, %xmm1, %xmm0
+\tpxor\t%xmm0, %xmm0
+\tvpscatterdd\t%zmm1, (%rax,%zmm0,4) {%k2}
+\tretq
+.Lfunc_end1:
+"""
+ARM = """\
+_kernel_0:
+\tldr\tx8, [x0]
+\tadd.4s\tv0, v1, v2
+\tfadd\tv0.4s, v0.4s, v1.4s
+\tfadd\ts0, s1, s2
+\tret
+\t.cfi_endproc
+"""
+BODIES = {
+    "adds":      "out[global_id.x] = x[global_id.x] * 3 + 1;",
+    "branches":  "if x[global_id.x] > 7 { out[global_id.x] = 1; } else { out[global_id.x] = x[global_id.x] * 5; }",
+    "loops":     "var a = x[global_id.x]; for k in 0..50 { a = a * 7 + k; } out[global_id.x] = a;",
+    "exchanges": "w[local_id.x] = x[global_id.x]; barrier workgroup; out[global_id.x] = w[63 - local_id.x];",
+}  # fmt: skip
+
+
+def test_what_is_counted_on_x86() -> None:
+    assert list(vector_reports(X86)) == [VectorReport("kernel_0", 8, 5, 512, 1, 1, 2)]
+
+
+def test_what_is_counted_on_arm() -> None:
+    assert list(vector_reports(ARM)) == [VectorReport("kernel_0", 5, 2, 128, 0, 0, 0)]
+
+
+def test_a_report_can_be_read() -> None:
+    assert str(VectorReport("kernel_0", 200, 50, 256, 3, 0, 7)) == (
+        "kernel_0: 200 instructions, 25 % on vectors of up to 256 bits; 3 gathers, 0 scatters, 7 masked"
+    )
+    assert str(VectorReport("kernel_0", 20, 0, 0, 0, 0, 0)) == "kernel_0: 20 instructions, none of them on vectors"
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(("cpu", "width"), [("x86-64-v3", 256), ("apple-m1", 128)])
+def test_workgroups_become_vectors(name: str, cpu: str, width: int) -> None:
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  {"workgroup w: u32[64];" if "w[" in BODIES[name] else ""}
+  {BODIES[name]}
+}}
+""")
+    words = spellings(has_half=True)
+    text, _ = print_module(lowered_for(target_of("cpu", words), validate(program)), words)
+    (report,) = vector_reports(assembly(text, named(cpu)))
+    assert report.width == width
+    assert report.vectors >= 3
