@@ -47,7 +47,7 @@ def test_every_entry_and_every_claim_has_its_cases() -> None:
     assert claims == {
         *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "forged_handles"),
         *("foreign_buffers", "bad_inputs", "unsupported_methods", "mechanisms", "ranges", "flushing", *USES, *UNSHOWN),
-        *("admission", "gates", "pipelines_over_memory", "changed_dialects"),
+        *("admission", "gates", "pipelines_over_memory", "changed_dialects", "graphs"),
     }
 
 

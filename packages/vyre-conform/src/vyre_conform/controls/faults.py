@@ -9,6 +9,7 @@ from vyre_conform.controls.dispatching import FAULTS as IN_DISPATCHING
 from vyre_conform.controls.emitter import FAULTS as IN_EMITTERS
 from vyre_conform.controls.expressions import FAULTS as IN_EXPRESSIONS
 from vyre_conform.controls.fault import Fault
+from vyre_conform.controls.graphs import FAULTS as IN_GRAPHS
 from vyre_conform.controls.launches import FAULTS as IN_LAUNCHES
 from vyre_conform.controls.lowering import FAULTS as IN_LOWERING
 from vyre_conform.controls.mistakes import FAULTS as MISTAKES
@@ -32,6 +33,7 @@ FAULTS: tuple[Fault, ...] = (
     *IN_DEVICES,
     *IN_LAUNCHES,
     *IN_SESSIONS,
+    *IN_GRAPHS,
     *IN_PROOFS,
     *IN_REWRITES,
     *MISTAKES,

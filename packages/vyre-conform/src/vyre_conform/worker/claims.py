@@ -13,6 +13,7 @@ from typing import Any
 
 from vyre_conform.worker.admission import admission, changed_dialects, gates, pipelines_over_memory
 from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require
+from vyre_conform.worker.graphs import graphs
 from vyre_conform.worker.mechanisms import lies
 from vyre_driver.backend.config import DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
@@ -357,6 +358,7 @@ CLAIMS: Mapping[str, Check] = {
         gates,
         pipelines_over_memory,
         changed_dialects,
+        graphs,
     )
 } | {name: capability(name) for name in (*USES, *UNSHOWN)}
 """Checks by name; each case of the group `claims` is one."""

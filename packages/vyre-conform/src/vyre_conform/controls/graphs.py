@@ -1,0 +1,81 @@
+"""Faults of graphs: what is fused, which memory is shared, and what a loop does past its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.graph.fuse import Elementwise
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_driver.schedule.memory import Lifetime
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import If
+
+Right = Callable[..., Any]
+
+
+def _aligned(right: Right) -> Right:
+    """Every access is thought to be at the global id."""
+
+    def elementwise(program: Program) -> Elementwise | None:
+        proof: Elementwise | None = right(program)
+        return proof and replace(proof, aligned=frozenset(buffer.name for buffer in program.buffers))
+
+    return elementwise
+
+
+def _never(right: Right) -> Right:
+    return lambda *operands: False
+
+
+def _one_less(right: Right) -> Right:
+    """Temporaries live until the node before the last one that uses them."""
+
+    def lifetimes(*operands: Any) -> dict[str, Lifetime]:
+        return {name: replace(found, last=max(found.first, found.last - 1)) for name, found in right(*operands).items()}
+
+    return lifetimes
+
+
+def _unguarded(right: Right) -> Right:
+    """The word of a loop is bound, and not looked at."""
+
+    def guarded(program: Program) -> Program | None:
+        found: Program | None = right(program)
+        if found is None:
+            return None
+        (condition,) = found.body
+        return replace(found, body=condition.then) if isinstance(condition, If) else found
+
+    return guarded
+
+
+def _all(right: Right) -> Right:
+    """All outputs are thought to be written everywhere."""
+
+    def written(plan: LaunchPlan) -> frozenset[str]:
+        return frozenset(buffer.name for buffer in plan.program.outputs)
+
+    return written
+
+
+_in = partial(Fault, Layer.PLANNER)
+
+# fmt: off
+FAULTS = (
+    _in("fused-unaligned", "dispatches are fused though one reads what other invocations write",
+        on_engine("vyre_driver.graph.fuse:elementwise", _aligned), "claims:graphs"),
+    _in("fused-over-conflicts", "dispatches are fused over others that use the same memory",
+        on_engine("vyre_driver.graph.ranges:NodeAccesses.conflicts", _never), "claims:graphs"),
+    _in("lifetimes-short", "memory of a temporary serves another while the last node reads it",
+        on_engine("vyre_driver.schedule.memory:lifetimes", _one_less), "claims:graphs"),
+    _in("loops-unguarded", "iterations past the end of a loop are not without effect",
+        on_engine("vyre_driver.schedule.steps:guarded", _unguarded), "claims:graphs"),
+    _in("loops-uncleared", "outputs of dispatches in a loop do not begin as zeros",
+        on_engine("vyre_driver.schedule.steps:written_everywhere", _all), "claims:graphs"),
+)
+# fmt: on
