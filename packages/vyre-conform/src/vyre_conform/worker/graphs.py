@@ -11,7 +11,8 @@ from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.graphs import RandomGraph, programs, random_graph
 from vyre_foundation.dtype import u32
 
-SEEDS = range(16)
+SEEDS = (1, 14, 15)
+"""Between them they find every planted fault of graphs; each program is compiled in each conformance run."""
 
 
 def graphs(backend: VyreBackend) -> None:
