@@ -51,6 +51,14 @@ def test_a_hundred_dependent_steps_are_two_calls_and_one_wait() -> None:
     assert costs(run.backend, before) == {"launches": 100, "waits": 1, "copies_in": 1, "copies_out": 1}
 
 
+def test_the_first_launch_compiles_nothing() -> None:
+    made = random_graph(14)
+    run = compile_graph(made.graph, vy.backend_for("opencl"))
+    before = run.backend.backend_metric_snapshot()
+    run.run(made.inputs)
+    assert "compiles" not in costs(run.backend, before)
+
+
 def test_a_fused_chain_is_one_launch() -> None:
     g, expected = vy.graph("chain"), X
     part = g.input("x", vy.u32, len(X))

@@ -69,7 +69,10 @@ class CompiledGraph:
 
     @property
     def loops(self) -> Mapping[str, LoopVerdict]:
-        """For each loop with a flag, whether it is enqueued in batches and why; known after the first launch."""
+        """For each loop with a flag, whether it is enqueued in batches and why.
+
+        Of a graph with resident buffers it is known after the first launch.
+        """
         return self._executor.loops
 
     def launch(self, inputs: Mapping[str, object] | None = None, /, **arrays: object) -> PendingGraph:

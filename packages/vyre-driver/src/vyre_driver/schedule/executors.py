@@ -18,7 +18,15 @@ from vyre_driver.graph.fuse import fuse
 from vyre_driver.graph.nodes import BufferKind, DispatchNode, Graph, walk
 from vyre_driver.policy.loop import MOST_ITERATIONS, LoopVerdict
 from vyre_driver.schedule.memory import plan_memory, require_memory
-from vyre_driver.schedule.steps import BatchedLoop, DispatchCall, ExecutableCall, HostLoop, SequenceCall, StepBuilder
+from vyre_driver.schedule.steps import (
+    BatchedLoop,
+    DispatchCall,
+    ExecutableCall,
+    HostLoop,
+    SequenceCall,
+    StepBuilder,
+    programs_of,
+)
 from vyre_driver.schedule.whole import whole_buffers
 
 if TYPE_CHECKING:
@@ -107,6 +115,8 @@ class QueueExecutor:
         self._bound: OrderedDict[tuple[Resource, ...], BoundGraph] = OrderedDict()
         require_memory(graph, self.memory, sum(map(len, flat.constants.values())), backend)
         self._resources = self._allocated()
+        if not graph.of(BufferKind.RESIDENT):
+            self._bind({})
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """See `GraphExecutor.run`."""
@@ -245,6 +255,7 @@ class QueueExecutor:
         builder = StepBuilder(self._graph, resources, self._words_of, self._loop_word)
         calls = builder.calls(self._graph.nodes)
         self.loops = builder.verdicts
+        self._backend.precompile(programs_of(calls))
         reads: dict[str, ResidentReadRange] = {}
         outputs = []
         for name, part in self._downloads:

@@ -217,6 +217,20 @@ def visible_buffers(program: Program) -> tuple[Buffer, ...]:
     return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
 
 
+def programs_of(calls: Sequence[ExecutableCall]) -> list[Program]:
+    """The programs that calls launch without options of their own, each once."""
+    found: dict[Program, None] = {}
+    for call in calls:
+        match call:
+            case SequenceCall(once, repeated) | BatchedLoop(_, once, repeated):
+                found.update(dict.fromkeys(entry.step.program for entry in (*once, *repeated)))
+            case HostLoop(body=body):
+                found.update(dict.fromkeys(programs_of(body)))
+            case DispatchCall():
+                pass
+    return list(found)
+
+
 def _guarded_step(step: NodeStep, go: Resource) -> NodeStep:
     program = guarded(step.step.program)
     assert program is not None
