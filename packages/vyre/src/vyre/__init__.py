@@ -34,21 +34,45 @@ _running = [
     "registered_backends_by_precedence",
     "run",
 ]
+_kernels = {
+    "kernels.annotations": ["InOut", "Out"],
+    "kernels.device": ["func"],
+    "kernels.errors": ["KernelError"],
+    "kernels.intrinsics": [
+        "barrier",
+        "bounded",
+        "global_id",
+        "grid_barrier",
+        "index",
+        "local_id",
+        "num_workgroups",
+        "private",
+        "subgroup",
+        "subgroup_lane",
+        "trap",
+        "workgroup",
+        "workgroup_id",
+    ],
+    "kernels.kernel": ["KernelFunction", "kernel"],
+}
 
-__all__ = [*_running, *_language, *_functions, *_elementary]
+_lazy = [*_running, *(name for names in _kernels.values() for name in names)]
+
+__all__ = [*_lazy, *_language, *_functions, *_elementary]
 
 # The names that run programs are imported on first use: neither recording a program nor `vyre --help` needs them.
 _load, _, _ = lazy_loader.attach(
-    __name__, submod_attrs={"execution": [name for name in _running if name != "graph"], "graphs": ["graph"]}
+    __name__,
+    submod_attrs={"execution": [name for name in _running if name != "graph"], "graphs": ["graph"], **_kernels},
 )
 
 
 def __getattr__(name: str) -> object:
-    if name in _running:
+    if name in _lazy:
         return _load(name)
     # With both arguments, Python names the attribute that the caller may have meant.
     raise AttributeError(f"module 'vyre' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_running})
+    return sorted({*globals(), *_lazy})

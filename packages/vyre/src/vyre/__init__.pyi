@@ -1,13 +1,245 @@
+"""What type checkers and editors read of `vyre`.
+
+A type such as `f32` is a value, which buffers are declared with, and an annotation: a class whose metaclass is that of
+types says both. In the annotation of a kernel's parameter an array has the type of its elements, because the names of
+axes are texts: `Array` is `Annotated` here. So type checkers see elements, indices and operators, and the kernel itself
+checks shapes.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated as Array, Annotated as InOut, Annotated as Out, Any, Self, TypeVar
+
+import vyre_math
 from vyre_driver import (
     DispatchConfig as DispatchConfig,
     VyreBackend as VyreBackend,
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
-from vyre_foundation import *  # noqa: F403
+from vyre_foundation import (
+    OPS as OPS,
+    RUNTIME as RUNTIME,
+    Access as Access,
+    Buffer as Buffer,
+    BuildError as BuildError,
+    DeclarationError as DeclarationError,
+    DType as DType,
+    Facts as Facts,
+    Finding as Finding,
+    InvalidProgram as InvalidProgram,
+    LengthOf as LengthOf,
+    LiteralOutOfRange as LiteralOutOfRange,
+    Memory as Memory,
+    Mutable as Mutable,
+    Op as Op,
+    Per as Per,
+    PerLaunch as PerLaunch,
+    Program as Program,
+    ProgramBuilder as ProgramBuilder,
+    TextError as TextError,
+    TypeMismatch as TypeMismatch,
+    Value as Value,
+    VyreError as VyreError,
+    WireError as WireError,
+    apply as apply,
+    call as call,
+    constant as constant,
+    decode as decode,
+    encode as encode,
+    fingerprint as fingerprint,
+    format_expr as format_expr,
+    functions,
+    parse as parse,
+    print_program as print_program,
+    program as program,
+    select as select,
+    validate as validate,
+)
+from vyre_foundation.build import Operand
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_math import *  # noqa: F403
 
 from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run
 from .graphs import graph as graph
+from .kernels.errors import KernelError as KernelError
+from .kernels.intrinsics import (
+    barrier as barrier,
+    bounded as bounded,
+    global_id as global_id,
+    grid_barrier as grid_barrier,
+    index as index,
+    local_id as local_id,
+    num_workgroups as num_workgroups,
+    subgroup as subgroup,
+    subgroup_lane as subgroup_lane,
+    trap as trap,
+    workgroup_id as workgroup_id,
+)
+from .kernels.kernel import KernelFunction as KernelFunction, kernel as kernel
+
+__all__ = [
+    "OPS",
+    "RUNTIME",
+    "Access",
+    "Array",
+    "Buffer",
+    "BuildError",
+    "DType",
+    "DeclarationError",
+    "DispatchConfig",
+    "Facts",
+    "Finding",
+    "InOut",
+    "InvalidProgram",
+    "KernelError",
+    "KernelFunction",
+    "LengthOf",
+    "LiteralOutOfRange",
+    "Memory",
+    "Mutable",
+    "Op",
+    "Out",
+    "Per",
+    "PerLaunch",
+    "Program",
+    "ProgramBuilder",
+    "TextError",
+    "TypeMismatch",
+    "Value",
+    "VyreBackend",
+    "VyreError",
+    "WireError",
+    "apply",
+    "backend_for",
+    "barrier",
+    "bf16",
+    "bool_",
+    "bounded",
+    "call",
+    "check",
+    "constant",
+    "decode",
+    "encode",
+    "f16",
+    "f32",
+    "f64",
+    "fingerprint",
+    "format_expr",
+    "func",
+    "global_id",
+    "graph",
+    "grid_barrier",
+    "grid_for",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "index",
+    "kernel",
+    "local_id",
+    "num_workgroups",
+    "parse",
+    "print_program",
+    "private",
+    "program",
+    "registered_backends_by_precedence",
+    "run",
+    "select",
+    "subgroup",
+    "subgroup_lane",
+    "trap",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "validate",
+    "workgroup",
+    "workgroup_id",
+]
+__all__ += functions.__all__
+__all__ += vyre_math.__all__
 
 __version__: str
+
+class _ScalarType(DType, type): ...
+
+class _Scalar(Value, metaclass=_ScalarType):
+    def __init__(self, x: Operand, /) -> None: ...
+    def __add__(self, other: Operand) -> Self: ...
+    def __sub__(self, other: Operand) -> Self: ...
+    def __mul__(self, other: Operand) -> Self: ...
+    def __truediv__(self, other: Operand) -> Self: ...
+    def __floordiv__(self, other: Operand) -> Self: ...
+    def __mod__(self, other: Operand) -> Self: ...
+    def __pow__(self, other: Operand) -> Self: ...  # type: ignore[override]
+    def __and__(self, other: Operand) -> Self: ...
+    def __or__(self, other: Operand) -> Self: ...
+    def __xor__(self, other: Operand) -> Self: ...
+    def __lshift__(self, other: Operand) -> Self: ...
+    def __rshift__(self, other: Operand) -> Self: ...
+    def __iadd__(self, other: Operand) -> Self: ...
+    def __isub__(self, other: Operand) -> Self: ...
+    def __imul__(self, other: Operand) -> Self: ...
+    def __itruediv__(self, other: Operand) -> Self: ...
+    def __ifloordiv__(self, other: Operand) -> Self: ...
+    def __imod__(self, other: Operand) -> Self: ...
+    def __iand__(self, other: Operand) -> Self: ...
+    def __ior__(self, other: Operand) -> Self: ...
+    def __ixor__(self, other: Operand) -> Self: ...
+    def __ilshift__(self, other: Operand) -> Self: ...
+    def __irshift__(self, other: Operand) -> Self: ...
+    def __radd__(self, other: float) -> Self: ...
+    def __rsub__(self, other: float) -> Self: ...
+    def __rmul__(self, other: float) -> Self: ...
+    def __rtruediv__(self, other: float) -> Self: ...
+    def __rfloordiv__(self, other: float) -> Self: ...
+    def __rmod__(self, other: float) -> Self: ...
+    def __neg__(self) -> Self: ...
+    def __pos__(self) -> Self: ...
+    def __abs__(self) -> Self: ...
+    def __invert__(self) -> Self: ...
+    def __lt__(self, other: Operand) -> Any: ...
+    def __le__(self, other: Operand) -> Any: ...
+    def __gt__(self, other: Operand) -> Any: ...
+    def __ge__(self, other: Operand) -> Any: ...
+    def __eq__(self, other: object) -> Any: ...
+    def __ne__(self, other: object) -> Any: ...
+    def __bool__(self) -> bool: ...  # type: ignore[override]
+    def __len__(self) -> int: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[Self]: ...  # type: ignore[override]
+    def __getitem__(self, index: Any) -> Self: ...  # type: ignore[override]
+    def __setitem__(self, index: Any, value: Operand) -> None: ...  # type: ignore[override]
+    @property
+    def shape(self) -> tuple[Any, ...]: ...
+    @property
+    def size(self) -> Any: ...
+    @property
+    def ndim(self) -> int: ...
+    def atomic_add(self, index: Any, value: Operand) -> Self: ...
+    def atomic_and(self, index: Any, value: Operand) -> Self: ...
+    def atomic_or(self, index: Any, value: Operand) -> Self: ...
+    def atomic_xor(self, index: Any, value: Operand) -> Self: ...
+    def atomic_min(self, index: Any, value: Operand) -> Self: ...
+    def atomic_max(self, index: Any, value: Operand) -> Self: ...
+    def atomic_exchange(self, index: Any, value: Operand) -> Self: ...
+    def atomic_compare_exchange(self, index: Any, expected: Operand, value: Operand) -> Self: ...
+
+class bf16(_Scalar): ...
+class bool_(_Scalar): ...
+class f16(_Scalar): ...
+class f32(_Scalar): ...
+class f64(_Scalar): ...
+class i8(_Scalar): ...
+class i16(_Scalar): ...
+class i32(_Scalar): ...
+class i64(_Scalar): ...
+class u8(_Scalar): ...
+class u16(_Scalar): ...
+class u32(_Scalar): ...
+class u64(_Scalar): ...
+
+_S = TypeVar("_S", bound=_Scalar)
+_R = TypeVar("_R")
+
+def private(dtype: type[_S], *shape: int) -> _S: ...
+def workgroup(dtype: type[_S], *shape: int) -> _S: ...
+def func(function: Callable[..., _R]) -> Callable[..., _R]: ...

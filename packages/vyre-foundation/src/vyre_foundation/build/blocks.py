@@ -43,7 +43,7 @@ class Block(AbstractContextManager[T_co, None]):
             is_transparent: Whether the body always runs, once.
             is_continued: Whether the statement takes the place of the one before it.
         """
-        self.word, self.line = word, caller()
+        self.word, self.line = word, builder.line or caller()
         self._builder, self._statement, self._given = builder, statement, given
         self._is_loop, self._is_transparent, self._is_continued = is_loop, is_transparent, is_continued
         self._open: OpenBlock | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from vyre_foundation.build.values import Operand, Operators, Value, index_of, operand
 from vyre_foundation.dtype import DType
@@ -108,6 +109,8 @@ class Array:
     """
 
     __slots__ = ("_builder", "decl")
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+    """``Array[f32, "h", "w"]`` annotates a parameter of a kernel."""
 
     def __init__(self, builder: ProgramBuilder, decl: Buffer) -> None:
         self._builder, self.decl = builder, decl

@@ -55,6 +55,8 @@ class ProgramBuilder:
         self.name = arguments.text(name, "the name of a program")
         self.workgroup_size = arguments.workgroup_sizes(workgroup_size)
         self.subgroup_size = None if subgroup_size is None else arguments.integer(subgroup_size, "subgroup_size")
+        self.line: Line | None = None
+        """The line to which declarations and statements are attributed; None for that of the caller."""
         self._line = caller()
         self._buffers: list[Buffer] = []
         self._buffer_lines: list[Line] = []
@@ -644,7 +646,7 @@ class ProgramBuilder:
         decl = Buffer(name, arguments.dtype_of(dtype), access, memory, length, binding, data, shown)
         self._names.add(name)
         self._buffers.append(decl)
-        self._buffer_lines.append(caller())
+        self._buffer_lines.append(self.line or caller())
         return Array(self, decl)
 
     def _local(self, value: Operand, dtype: DTypeLike | None, name: str) -> tuple[str, Expr]:
@@ -655,7 +657,7 @@ class ProgramBuilder:
 
     def _emit(self, stmt: Stmt) -> None:
         self._bodies[-1].append(stmt)
-        self._lines[-1].append(caller())
+        self._lines[-1].append(self.line or caller())
 
     def _bind(self, expr: Expr) -> Value:
         name = self._fresh("t")

@@ -1,0 +1,7 @@
+"""Kernels: functions of Python that are compiled to programs from their source.
+
+The source of a function is read once, node by node. What Python knows while it is read (numbers, tuples, closures,
+modules) is computed then; arrays and their elements are values of the builder of `vyre_foundation.build`, which records
+the program. So a kernel and a program that was recorded by hand mean the same, and have one fingerprint where they are
+the same.
+"""

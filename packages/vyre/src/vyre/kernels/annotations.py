@@ -1,0 +1,193 @@
+"""What the annotations of a kernel say: types, shapes, and which arrays are results."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import GenericAlias
+from typing import Any, ClassVar, TypeVar, get_args, get_origin
+
+from vyre.kernels.source import FunctionSource
+from vyre_foundation.build import Array
+from vyre_foundation.build.arguments import dtype_of, shown
+from vyre_foundation.dtype import DType
+from vyre_foundation.errors import BuildError
+
+Axis = str | int
+"""The length of an axis: a number, or the name of a shape variable."""
+
+
+class Out:
+    """Annotates a parameter of a kernel that is a result: ``out: vy.Out[vy.u8, "h", "w"]``. It is zero at first."""
+
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+
+
+class InOut:
+    """Annotates a parameter of a kernel that is an input and a result: ``counts: vy.InOut[vy.u32, 256]``."""
+
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+
+
+class Role(Enum):
+    """What a launch does with an array."""
+
+    IN = "in"
+    OUT = "out"
+    INOUT = "inout"
+
+
+_ROLES: Mapping[object, Role] = {Array: Role.IN, Out: Role.OUT, InOut: Role.INOUT}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """The type of an array: elements, axes in the order of NumPy's shapes, and role."""
+
+    dtype: DType | TypeVar
+    axes: tuple[Axis, ...]
+    role: Role = Role.IN
+
+    def __str__(self) -> str:
+        name = self.dtype.name if isinstance(self.dtype, DType) else self.dtype.__name__
+        return f"{name}[{', '.join(map(str, self.axes))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """The type of a number that is the same for all invocations."""
+
+    dtype: DType | TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a kernel."""
+
+    name: str
+    type: ArrayType | ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSignature:
+    """The parameters of a kernel, and the arrays that it returns."""
+
+    parameters: tuple[Parameter, ...]
+    returned: tuple[ArrayType, ...]
+    returns_tuple: bool
+
+    @property
+    def type_variables(self) -> tuple[TypeVar, ...]:
+        """The type variables of a generic kernel, in the order of the parameters."""
+        types = [p.type.dtype for p in self.parameters] + [t.dtype for t in self.returned]
+        return tuple(dict.fromkeys(t for t in types if isinstance(t, TypeVar)))
+
+    def specialized(self, dtypes: Mapping[TypeVar, DType]) -> KernelSignature:
+        """This signature with types for its type variables."""
+
+        def known(type_: Any) -> Any:
+            return replace(type_, dtype=dtypes[type_.dtype]) if isinstance(type_.dtype, TypeVar) else type_
+
+        parameters = tuple(Parameter(p.name, known(p.type)) for p in self.parameters)
+        return KernelSignature(parameters, tuple(known(t) for t in self.returned), self.returns_tuple)
+
+
+def annotations_of(source: FunctionSource) -> dict[str, Any]:
+    """The values of the annotations of a function by name; a text is evaluated where the function was defined."""
+    function = source.function
+    try:
+        return inspect.get_annotations(function, eval_str=True, locals=closure_of(function))
+    except Exception as error:  # an annotation is any expression
+        name = getattr(error, "name", None)
+        node = next((n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name), source.tree)
+        fix = "annotate with types of vyre, such as vy.f32 or vy.Array[vy.f32, 'n']"
+        raise source.error(node, f"an annotation cannot be evaluated ({type(error).__name__}: {error})", fix) from None
+
+
+def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The values of the names that a function takes from the functions around it."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def signature_of(source: FunctionSource) -> KernelSignature:
+    """Read the signature of a kernel.
+
+    Raises:
+        KernelError: A parameter has no annotation, or one that is no type of a kernel.
+    """
+    given, arguments = annotations_of(source), source.tree.args
+    for extra in (arguments.vararg, arguments.kwarg):
+        if extra is not None:
+            raise source.error(extra, f"a kernel has no parameter of variable number, got {extra.arg!r}", "name each")
+    parameters = []
+    for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if node.annotation is None:
+            message = f"the parameter {node.arg!r} has no annotation"
+            raise source.error(node, message, "write its type, such as vy.f32 or vy.Array[vy.f32, 'n']")
+        parameters.append(Parameter(node.arg, _type(source, node.annotation, given[node.arg])))
+    if arguments.defaults or any(d is not None for d in arguments.kw_defaults):
+        default = next(d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None)
+        raise source.error(default, "a parameter of a kernel has no default", "pass it in each call")
+    returned, is_tuple = _returned(source, given.get("return"))
+    return KernelSignature(tuple(parameters), returned, is_tuple)
+
+
+def _returned(source: FunctionSource, given: Any) -> tuple[tuple[ArrayType, ...], bool]:
+    node = source.tree.returns
+    if node is None or given is None:
+        return (), False
+    is_tuple = get_origin(given) is tuple
+    nodes = _elements(node) if is_tuple else [node]
+    values = get_args(given) if is_tuple else (given,)
+    if len(nodes) != len(values):
+        nodes = [node] * len(values)
+    types = []
+    for part, value in zip(nodes, values, strict=True):
+        found = _type(source, part, value)
+        if not isinstance(found, ArrayType) or found.role is not Role.IN:
+            fix = "return vy.Array[dtype, axes…]; one element is returned by each invocation"
+            raise source.error(part, "a kernel returns arrays", fix)
+        types.append(replace(found, role=Role.OUT))
+    return tuple(types), is_tuple
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    inner = node.slice if isinstance(node, ast.Subscript) else node
+    return list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
+
+
+def _type(source: FunctionSource, node: ast.expr, given: Any) -> ArrayType | ScalarType:
+    role = _ROLES.get(get_origin(given))
+    if role is not None:
+        dtype, *axes = get_args(given)
+        for axis in axes:
+            is_length = isinstance(axis, int) and not isinstance(axis, bool) and 0 < axis < 2**32
+            if not is_length and not (isinstance(axis, str) and axis.isidentifier()):
+                message = f"got {shown(axis)} as an axis, expected the name of a shape variable or a length"
+                raise source.error(node, message, "write vy.Array[vy.f32, 'h', 'w'] or vy.Array[vy.f32, 16]")
+        return ArrayType(_dtype(source, node, dtype), tuple(axes) or ("",), role)
+    if isinstance(given, type) and given in _ROLES:
+        fix = f"write vy.{given.__name__}[vy.f32, 'n']"
+        raise source.error(node, f"got {given.__name__} without a type and axes", fix)
+    return ScalarType(_dtype(source, node, given))
+
+
+def _dtype(source: FunctionSource, node: ast.expr, given: Any) -> DType | TypeVar:
+    if isinstance(given, TypeVar):
+        if not given.__constraints__ or not all(isinstance(c, DType) for c in given.__constraints__):
+            fix = f"write TypeVar({given.__name__!r}, vy.f32, vy.f64), with all types for which the kernel is meant"
+            raise source.error(node, f"the type variable {given.__name__} has no constraints that are types", fix)
+        return given
+    try:
+        return dtype_of(given)
+    except BuildError as error:
+        raise source.error(node, error.message, error.fix) from None

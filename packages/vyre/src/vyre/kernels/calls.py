@@ -1,0 +1,285 @@
+"""Calls in a kernel: what only a kernel can do, functions of Python with values, and functions of vyre."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+import vyre_foundation.functions as ops
+import vyre_math
+from vyre.kernels import intrinsics
+from vyre.kernels.expressions import ArrayAtomic, ExpressionReader, _kind
+from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
+from vyre_foundation.build import Array, Value, constant, select
+from vyre_foundation.build.arguments import dtype_of, number
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.ir.stmt import SubgroupOp
+
+Given = Sequence[Any]
+Handler = Callable[[ExpressionReader, ast.Call, Given], object]
+
+
+# ── what only a kernel can do ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _index(reader: ExpressionReader, node: ast.Call, _: Given) -> object:
+    rank = len(reader.shape)
+    if rank == 0:
+        fix = "add an array that is a result, or @vy.kernel(shape=('n',))"
+        reader.refuse(node, "the launch has no shape, because the kernel has no result", fix)
+    ids = tuple(reader.builder.global_id(rank - 1 - axis) for axis in range(rank))
+    return ids[0] if rank == 1 else ids
+
+
+def _subgroup(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    reader.effect(node, "a collective")
+    reader.has_barrier = True
+    op, value, lane = given
+    is_truth = op in ("ballot", "any", "all", SubgroupOp.BALLOT, SubgroupOp.ANY, SubgroupOp.ALL)
+    operand = reader.value(value, bool_ if is_truth else None, node)
+    return reader.builder.subgroup(op, operand, None if lane is None else reader.value(lane, u32, node))
+
+
+def _barrier(reader: ExpressionReader, node: ast.Call, _: Given) -> None:
+    reader.effect(node, "a barrier")
+    reader.has_barrier = True
+    reader.builder.barrier()
+
+
+def _grid_barrier(reader: ExpressionReader, node: ast.Call, _: Given) -> None:
+    reader.effect(node, "a barrier")
+    reader.has_barrier = True
+    reader.builder.grid_barrier()
+
+
+def _trap(reader: ExpressionReader, node: ast.Call, given: Given) -> None:
+    reader.effect(node, "a trap")
+    code, tag = given
+    reader.builder.trap(reader.value(code, u32, node), tag)
+
+
+def _private(reader: ExpressionReader, node: ast.Call, given: Given) -> KernelArray:
+    return _declare(reader, node, given, reader.builder.private)
+
+
+def _workgroup(reader: ExpressionReader, node: ast.Call, given: Given) -> KernelArray:
+    return _declare(reader, node, given, reader.builder.workgroup)
+
+
+def _declare(
+    reader: ExpressionReader, node: ast.Call, given: Given, declare: Callable[[str, DType, int], Array]
+) -> KernelArray:
+    dtype, *lengths = given
+    if reader.depth:
+        fix = "declare it before the branch or the loop"
+        reader.refuse(node, "an array is declared in a branch or a loop of the program", fix)
+    if not lengths or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0 for n in lengths):
+        reader.refuse(
+            node, "the lengths of the axes are positive integers, known before", "write vy.private(vy.f32, 8)"
+        )
+    stem = reader.assigned or "local"
+    array = declare(reader.buffer_name(stem), dtype_of(dtype), math.prod(lengths))
+    return KernelArray(array, tuple(map(int, lengths)), stem)
+
+
+def _id(kind: str) -> Handler:
+    return lambda reader, node, given: getattr(reader.builder, kind)(*given)
+
+
+INTRINSICS: Mapping[object, Handler] = {
+    intrinsics.index: _index,
+    intrinsics.global_id: _id("global_id"),
+    intrinsics.local_id: _id("local_id"),
+    intrinsics.workgroup_id: _id("workgroup_id"),
+    intrinsics.num_workgroups: _id("num_workgroups"),
+    intrinsics.subgroup_lane: _id("subgroup_lane"),
+    intrinsics.subgroup: _subgroup,
+    intrinsics.barrier: _barrier,
+    intrinsics.grid_barrier: _grid_barrier,
+    intrinsics.trap: _trap,
+    intrinsics.private: _private,
+    intrinsics.workgroup: _workgroup,
+}
+"""What a kernel does for each of the functions in `intrinsics`; arguments come in the order of the signature."""
+
+
+# ── functions of Python with values ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _sum(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    elements = list(given[0])
+    if len(given) > 1:
+        elements.insert(0, given[1])
+    return reduce(lambda x, y: reader.binary(ast.Add(), x, y, node), elements) if elements else 0
+
+
+def _extreme(name: str) -> Handler:
+    def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+        operands = reader.unify(list(given[0]) if len(given) == 1 else given, node)
+        if operands[0].dtype.is_float:
+            fix = f"write vy.{name}, which gives the other operand for a NaN"
+            reader.refuse(node, f"the result of Python's {name} depends on the order of its operands for a NaN", fix)
+        return reduce(getattr(ops, name), operands)
+
+    return handler
+
+
+def _truths(is_all: bool) -> Handler:
+    def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+        result: bool | Value = is_all
+        for element in given[0]:
+            x = reader.truth(element, node)
+            if isinstance(x, bool):
+                if x is not is_all:
+                    return x
+            elif isinstance(result, bool):
+                result = x
+            else:
+                result = result & x if is_all else result | x
+        return result
+
+    return handler
+
+
+def _len(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    return given[0].axes[0] if isinstance(given[0], KernelArray) else len(given[0])
+
+
+def _abs(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    return abs(reader.value(given[0], None, node))
+
+
+def _bool(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    return reader.truth(given[0], node)
+
+
+def _conversion(name: str, types: str) -> Handler:
+    def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+        reader.refuse(node, f"Python's {name} does not say how wide the result is", f"write {types}")
+
+    return handler
+
+
+BUILTINS: Mapping[object, Handler] = {
+    builtins.sum: _sum,
+    builtins.min: _extreme("min"),
+    builtins.max: _extreme("max"),
+    builtins.any: _truths(False),
+    builtins.all: _truths(True),
+    builtins.len: _len,
+    builtins.abs: _abs,
+    builtins.bool: _bool,
+    builtins.int: _conversion("int", "vy.i32(x) or another type"),
+    builtins.float: _conversion("float", "vy.f32(x) or another type"),
+}
+"""What some functions of Python do with values of the program."""
+
+_STRUCTURAL = (zip, enumerate, reversed, list, tuple, dict)
+"""Functions of Python that arrange objects, whatever these are."""
+
+
+def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
+    """Call anything but a device function."""
+    positional, named = reader.arguments(node)
+    if isinstance(callee, ArrayAtomic):
+        return _atomic(reader, callee, node, positional, named)
+    if isinstance(callee, DType):
+        return _typed(reader, callee, node, positional)
+    handler = INTRINSICS.get(callee) if _is_hashable(callee) else None
+    if handler is not None:
+        return handler(reader, node, _in_order(reader, callee, node, positional, named))
+    if not is_runtime(positional) and not is_runtime(named):
+        return callee(*positional, **named)
+    handler = BUILTINS.get(callee) if _is_hashable(callee) else None
+    if handler is not None and not named:
+        return handler(reader, node, positional)
+    if any(callee is function for function in _STRUCTURAL):
+        return callee(*positional, **named)
+    if isinstance(getattr(callee, "__self__", None), Value):
+        return callee(*positional, **named)
+    if _takes_values(callee):
+        return _vyre_function(reader, callee, node, positional, named)
+    name = getattr(callee, "__name__", type(callee).__name__)
+    same = name if hasattr(ops, name) or hasattr(vyre_math, name) else None
+    if inspect.isfunction(callee):
+        fix = f"decorate {name} with @vy.func"
+    else:
+        fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
+    reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
+
+
+def _typed(reader: ExpressionReader, dtype: DType, node: ast.Call, positional: Given) -> Value:
+    if len(positional) != 1:
+        reader.refuse(node, f"got {len(positional)} arguments of {dtype}, expected one", f"write vy.{dtype}(x)")
+    (x,) = positional
+    if isinstance(x, Value):
+        return x.cast(dtype)
+    if number(x) is not None:
+        return constant(dtype, x)
+    return reader.value(x, dtype, node)
+
+
+def _atomic(
+    reader: ExpressionReader, callee: ArrayAtomic, node: ast.Call, positional: list[Any], named: dict[str, Any]
+) -> object:
+    reader.effect(node, "an atomic")
+    method = getattr(callee.array.array, callee.name)
+    try:
+        given = list(inspect.signature(method).bind(*positional, **named).args)
+    except TypeError as error:
+        reader.refuse(node, f"{callee.name}: {error}", "pass the index and the value")
+    index, *values = given
+    target = ast.copy_location(ast.Subscript(node.func, ast.Constant(None), ast.Load()), node)
+    indices = reader.indices(callee.array, target, index)
+    operands = [reader.value(x, callee.array.dtype, node) for x in values]
+    place, inside = callee.array.element(indices)
+    if inside is not None:  # an index beyond any length, for which an atomic does nothing
+        assert isinstance(place, Value)
+        place = select(inside, place, u32.highest)
+    return method(place, *operands)
+
+
+def _takes_values(callee: Any) -> bool:
+    """Whether a function is made for values: one of vyre, or of a dialect."""
+    package = (getattr(callee, "__module__", None) or "").partition(".")[0]
+    if package in ("vyre_foundation", "vyre_math"):
+        return True
+    signature = getattr(callee, "__signature__", None)
+    return signature is not None and signature.return_annotation == "Value"
+
+
+def _vyre_function(
+    reader: ExpressionReader, callee: Any, node: ast.Call, positional: list[Any], named: dict[str, Any]
+) -> object:
+    dtypes = [x.dtype for x in (*positional, *named.values()) if isinstance(x, Value) and x.dtype is not bool_]
+    dtype = dtypes[0] if dtypes else bool_
+
+    def operand(x: Any) -> Any:
+        if isinstance(x, KernelArray):
+            reader.refuse(node, f"got {_kind(x)}, expected a value", f"index it, as in {x.place}[i]")
+        return reader.value(x, dtype, node) if isinstance(x, NumberChoice) else x
+
+    return callee(*map(operand, positional), **{name: operand(x) for name, x in named.items()})
+
+
+def _in_order(
+    reader: ExpressionReader, callee: Any, node: ast.Call, positional: list[Any], named: dict[str, Any]
+) -> Given:
+    """The arguments of an intrinsic in the order of its signature, with its defaults."""
+    try:
+        bound = inspect.signature(callee).bind(*positional, **named)
+    except TypeError as error:
+        reader.refuse(node, f"{callee.__name__}(): {error}", f"see help(vy.{callee.__name__})")
+    bound.apply_defaults()
+    return bound.args
+
+
+def _is_hashable(x: object) -> bool:
+    return type(x).__hash__ is not None

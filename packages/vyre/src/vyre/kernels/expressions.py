@@ -1,0 +1,703 @@
+"""ExpressionReader of a kernel: what Python knows is computed, the rest becomes values of the program."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeGuard
+
+import numpy as np
+
+import vyre_math
+from vyre.kernels import intrinsics
+from vyre.kernels.frame import Frame, Hints
+from vyre.kernels.source import assigned_names
+from vyre.kernels.values import KernelArray, Merged, Number, NumberChoice, Unbound, is_runtime
+from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant, select
+from vyre_foundation.build.arguments import number, shown
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.expr import Id, IdKind, Literal
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda x, container: x in container,
+    ast.NotIn: lambda x, container: x not in container,
+}
+_SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+_CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
+MAX_POWER = 64
+"""The greatest exponent of an integer power that is written as products."""
+
+
+class ExpressionReader:
+    """Reads expressions, one method for each kind of node."""
+
+    def __init__(self, builder: ProgramBuilder, frame: Frame, shape: tuple[int | Value, ...], known: Hints) -> None:
+        self.builder, self.shape, self.known = builder, shape, known
+        self.frames = [frame]
+        self.found = Hints({}, is_guarded=known.is_guarded)
+        """What this reading found out, for the next one."""
+        self.depth = 0
+        """How many branches and loops of the program are open."""
+        self.conditional = 0
+        """How many operands are open that Python would evaluate only under a condition of the program."""
+        self.has_effects = self.has_barrier = False
+        self.tables: dict[int, tuple[KernelArray, object]] = {}
+        self.buffer_names: set[str] = set()
+        self.assigned = ""
+        """The name to which the value of the expression will be assigned."""
+
+    @property
+    def frame(self) -> Frame:
+        """The function that is being read."""
+        return self.frames[-1]
+
+    def refuse(self, node: ast.AST, message: str, fix: str) -> NoReturn:
+        """Raise the error for a node."""
+        raise self.frame.source.error(node, message, fix)
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Let errors of the builder, and of Python, point at a node."""
+        try:
+            yield
+        except VyreError as error:
+            if error.fields.get("line") is not None:
+                raise
+            raise self.frame.source.error(node, error.message, error.fix) from error
+        except RecursionError:
+            raise
+        except Exception as error:
+            message = f"{type(error).__name__} while the kernel is compiled: {error}"
+            raise self.frame.source.error(node, message, "correct the expression") from error
+
+    # ── entry points ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def eval(self, node: ast.expr) -> Any:
+        """The value of an expression: an object of Python, or what the program knows only when it runs."""
+        method = getattr(self, f"_{type(node).__name__}", None)
+        if method is None:
+            self.refuse(node, f"got {_described(node)}, which a kernel cannot have", "write it without")
+        with self.at(node):
+            return method(node)
+
+    def test(self, node: ast.expr) -> bool | Value:
+        """The truth of an expression: a bool where Python knows it, else a value of bool."""
+        if isinstance(node, ast.BoolOp):
+            return self._logic(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            found = self.test(node.operand)
+            return (not found) if isinstance(found, bool) else ~found
+        return self.truth(self.eval(node), node)
+
+    def truth(self, x: Any, node: ast.AST) -> bool | Value:
+        """Whether a value is not 0, as a bool or a value of bool."""
+        if isinstance(x, Value):
+            return x if x.dtype is bool_ else x != 0
+        if isinstance(x, NumberChoice):
+            return x.truth()
+        if isinstance(x, KernelArray):
+            self.refuse(node, f"the truth of the array {x.place!r} is not one value", "test an element, as in x[i] > 0")
+        with self.at(node):
+            return bool(x)
+
+    def value(self, x: Any, dtype: DType | None, node: ast.AST) -> Value:
+        """An operand as a value of a type; of any type where `dtype` is None."""
+        if isinstance(x, Value):
+            if dtype is not None and x.dtype is not dtype:
+                fix = "compare it, as in x != 0" if dtype is bool_ else f"convert it with .cast(vy.{dtype})"
+                self.refuse(node, f"got a value of {x.dtype}, expected {dtype}", fix)
+            return x
+        if isinstance(x, KernelArray):
+            self.refuse(node, f"got the array {x.place!r}, expected a value", f"index it, as in {x.place}[i]")
+        literal = number(x)
+        if literal is None and not isinstance(x, NumberChoice):
+            what = "a tuple" if isinstance(x, tuple) else shown(x)
+            self.refuse(node, f"got {what}, expected a value or a number", "pass a value or a number")
+        if dtype is None:
+            self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
+        if isinstance(x, NumberChoice):
+            return x.typed(lambda n: self._literal(n, dtype, node))
+        assert literal is not None
+        return self._literal(literal, dtype, node)
+
+    def _literal(self, x: Number, dtype: DType, node: ast.AST) -> Value:
+        if isinstance(x, float) and not dtype.is_float:
+            self.refuse(node, f"got the float {x!r}, expected {dtype}", f"write an integer, or vy.{dtype}(…)")
+        if isinstance(x, bool) and dtype is not bool_:
+            self.refuse(node, f"got {x}, expected {dtype}", f"write {int(x)}")
+        with self.at(node):
+            return constant(dtype, x)
+
+    def unify(self, operands: Sequence[Any], node: ast.AST) -> list[Value]:
+        """Operands as values of one type: numbers take the type of the values beside them."""
+        dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
+        if dtype is None:
+            for x in operands:
+                self.value(x, bool_ if isinstance(x, (bool, NumberChoice)) else None, node)
+        return [x if isinstance(x, Value) else self.value(x, dtype, node) for x in operands]
+
+    @contextmanager
+    def under_condition(self) -> Iterator[None]:
+        """Read an operand that Python would evaluate only under a condition of the program."""
+        self.conditional += 1
+        try:
+            yield
+        finally:
+            self.conditional -= 1
+
+    def effect(self, node: ast.AST, what: str) -> None:
+        """Note that the program acts here, and refuse it where it would act whatever the condition is."""
+        if self.conditional:
+            fix = "write an `if` statement"
+            self.refuse(node, f"{what} in an operand that is evaluated under a condition acts always", fix)
+        self.has_effects = True
+
+    # ── names and literals ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _Constant(self, node: ast.Constant) -> object:
+        return node.value
+
+    def _Name(self, node: ast.Name) -> object:
+        frame, name = self.frame, node.id
+        if name in frame.names:
+            return self.read(frame.names[name], node)
+        if name in frame.own:
+            self.refuse(node, f"{name!r} has no value here", f"give {name!r} a value before")
+        if name in frame.outer:
+            return frame.outer[name]
+        self.refuse(node, f"the name {name!r} is not defined", "define it before the kernel is first called")
+
+    def read(self, found: object, node: ast.AST) -> object:
+        """What a name stands for at this point of the program."""
+        if isinstance(found, Mutable):
+            return found.get()
+        if isinstance(found, Unbound):
+            self.refuse(node, found.message, found.fix)
+        if isinstance(found, Merged):
+            return self._merged(found, node)
+        return found
+
+    def _merged(self, found: Merged, node: ast.AST) -> object:
+        """The value behind an ``if`` of a name that its branches set; from the next reading on it is a variable."""
+        name = "the result" if found.name == "return" else repr(found.name)
+        values = [self.read(x, node) if isinstance(x, Merged) else x for x in found.values]
+        dtypes = {x.dtype for x in values if isinstance(x, (Value, Mutable))}
+        line = self.frame.source.line_of(found.node)
+        if len(dtypes) > 1:
+            got = " and ".join(sorted(dtype.name for dtype in dtypes))
+            self.refuse(found.node, f"{name} is of {got} in the branches of this `if`", "convert them to one type")
+        if not dtypes or not all(
+            isinstance(x, (Value, Mutable, NumberChoice)) or number(x) is not None for x in values
+        ):
+            message = f"the branches of the `if` at line {line} give {name} values that have no type"
+            fix = "give them one, as in vy.u32(1)"
+            if not dtypes and any(isinstance(x, (tuple, list, dict)) for x in values):
+                message = f"the branches of the `if` at line {line} give {name} values that are no numbers"
+                fix = "assign each number to a name of its own"
+            self.refuse(node, message, fix)
+        (dtype,) = dtypes
+        for x in values:
+            if not isinstance(x, Mutable):
+                self.value(x, dtype, found.node)
+        self.found.merged[found.block, found.name] = dtype
+        return constant(dtype, 0)
+
+    def _Tuple(self, node: ast.Tuple) -> tuple[object, ...]:
+        return tuple(self._items(node.elts))
+
+    def _List(self, node: ast.List) -> list[object]:
+        return self._items(node.elts)
+
+    def _Set(self, node: ast.Set) -> set[object]:
+        return set(self._items(node.elts))
+
+    def _Dict(self, node: ast.Dict) -> dict[object, object]:
+        found: dict[object, object] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                found.update(self.eval(value))
+            else:
+                found[self.eval(key)] = self.eval(value)
+        return found
+
+    def _items(self, nodes: Iterable[ast.expr]) -> list[object]:
+        found: list[object] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found.extend(self.iterable(node.value))
+            else:
+                found.append(self.eval(node))
+        return found
+
+    def _JoinedStr(self, node: ast.JoinedStr) -> str:
+        parts = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                x = self.eval(part.value)
+                if is_runtime(x):
+                    self.refuse(part.value, "a text cannot show a value of the program", "leave the value out")
+                spec = "" if part.format_spec is None else self.eval(part.format_spec)
+                convert: Callable[[object], object] = _CONVERSIONS.get(part.conversion, lambda y: y)
+                parts.append(format(convert(x), str(spec)))
+            else:
+                parts.append(str(self.eval(part)))
+        return "".join(parts)
+
+    def _NamedExpr(self, node: ast.NamedExpr) -> object:
+        x = self.eval(node.value)
+        if self.conditional and is_runtime(x):
+            self.refuse(node, "`:=` in an operand that is evaluated under a condition", "write an assignment before")
+        self.bind(node.target.id, x, node.target)
+        return self.eval(ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
+
+    def bind(self, name: str, x: object, node: ast.AST) -> None:
+        """Give a name a value."""
+        variable = self.frame.names.get(name)
+        if not isinstance(variable, Mutable):
+            self.frame.names[name] = x
+            return
+        if not isinstance(x, (Value, NumberChoice)) and number(x) is None:
+            what = f"{name!r} is a variable of {variable.dtype}"
+            self.refuse(node, f"{what}, got {_kind(x)}", "use another name")
+        variable.set(self.value(x, variable.dtype, node))
+
+    # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _BinOp(self, node: ast.BinOp) -> object:
+        return self.binary(node.op, self.eval(node.left), self.eval(node.right), node)
+
+    def binary(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> object:
+        """Apply a binary operator."""
+        compute = _BINARY[type(op)]
+        if not is_runtime(x) and not is_runtime(y):
+            return compute(x, y)
+        for one, other in ((x, y), (y, x)):
+            if isinstance(one, NumberChoice) and number(other) is not None:
+                return one.map(lambda n: compute(n, other) if one is x else compute(other, n))  # noqa: B023
+        if isinstance(x, (tuple, list)) or isinstance(y, (tuple, list)):
+            static_count = isinstance(op, ast.Mult) and not isinstance(x, Value) and not isinstance(y, Value)
+            if static_count or (isinstance(op, ast.Add) and type(x) is type(y)):
+                return compute(x, y)  # sequences of values are joined and repeated as any others
+        if isinstance(op, ast.Pow):
+            return self._power(x, y, node)
+        if isinstance(op, (ast.Add, ast.Sub)) and _is_unsigned(x) and type(y) is int and y < 0:
+            return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
+        left, right = self.unify((x, y), node)
+        return compute(left, right)
+
+    def _power(self, x: Any, y: Any, node: ast.AST) -> object:
+        if isinstance(x, Value) and x.dtype.is_float and type(y) is int and y == 2:
+            return x * x  # one rounding, as the power has
+        if isinstance(x, Value) and x.dtype.is_integer:
+            if type(y) is not int or not 0 <= y <= MAX_POWER:
+                fix = "write the product as a loop"
+                self.refuse(node, f"the exponent of an integer is a number in 0 … {MAX_POWER}, known before", fix)
+            result = constant(x.dtype, 1)
+            for _ in range(y):
+                result = x if isinstance(result.expr, Literal) else result * x
+            return result
+        left, right = self.unify((x, y), node)
+        return vyre_math.pow(left, right)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> object:
+        if isinstance(node.op, ast.Not):
+            return self.test(node)
+        x = self.eval(node.operand)
+        compute = _UNARY[type(node.op)]
+        return x.map(compute) if isinstance(x, NumberChoice) else compute(x)
+
+    def _BoolOp(self, node: ast.BoolOp) -> object:
+        """`and` and `or` of objects of Python give one of them; of values of bool, a value of bool."""
+        is_and = isinstance(node.op, ast.And)
+        result: Any = self.eval(node.values[0])
+        before = node.values[0]
+        for part in node.values[1:]:
+            if not is_runtime(result):
+                if bool(result) is not is_and:
+                    return result
+                result, before = self.eval(part), part
+                continue
+            first = self._bool(result, before)
+            with self.under_condition():
+                second = self._bool(self.eval(part), part)
+            if isinstance(second, bool):
+                if second is not is_and:
+                    return second
+                result = first
+            else:
+                result = first & second if is_and else first | second
+        return result
+
+    def _bool(self, x: Any, node: ast.expr) -> Any:
+        """An operand of `and` or `or` beside a value of the program."""
+        if isinstance(x, bool):
+            return x
+        if isinstance(x, NumberChoice):
+            return x.truth()
+        if isinstance(x, Value) and x.dtype is bool_:
+            return x
+        got = f"a value of {x.dtype}" if isinstance(x, Value) else _kind(x)
+        self.refuse(node, f"got {got} as an operand of `and` or `or`", "compare it, as in x != 0")
+
+    def _logic(self, node: ast.BoolOp) -> bool | Value:
+        """`and` and `or` of truths. What Python knows decides at once, as in Python."""
+        is_and = isinstance(node.op, ast.And)
+        result: bool | Value = is_and
+        for part in node.values:
+            if isinstance(result, bool):
+                if result is not is_and:
+                    return result
+                result = self.test(part)
+                continue
+            with self.under_condition():
+                x = self.test(part)
+            if not isinstance(x, bool):
+                result = result & x if is_and else result | x
+            elif x is not is_and:
+                return x
+        return result
+
+    def _Compare(self, node: ast.Compare) -> object:
+        left = self.eval(node.left)
+        result: bool | Value | Any = True
+        for number_, (op, part) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            right = self.eval(part)
+            found = self._comparison(op, left, right, node)
+            left = right
+            if number_ == 0:
+                result = found
+            elif isinstance(result, Value) and isinstance(found, Value):
+                result = result & found
+            elif isinstance(result, Value):
+                result = result if found else False
+            else:
+                result = found if result else result
+            if not isinstance(result, Value) and not is_runtime(result) and not result:
+                return result
+        return result
+
+    def _comparison(self, op: ast.cmpop, x: Any, y: Any, node: ast.AST) -> Any:
+        compute = _COMPARE[type(op)]
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(x, (Value, NumberChoice)):
+            if isinstance(y, KernelArray):
+                self.refuse(node, f"`in` does not search the array {y.place!r}", "compare in a loop")
+            found: Value | None = None
+            for element in y:
+                same = self._comparison(ast.Eq(), x, element, node)
+                found = same if found is None else found | same
+            if found is None:
+                return isinstance(op, ast.NotIn)
+            return found if isinstance(op, ast.In) else ~found
+        if not is_runtime(x) and not is_runtime(y):
+            return compute(x, y)
+        if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+            if x is None or y is None:
+                return isinstance(op, ast.IsNot)
+            self.refuse(node, "the identity of a value is not known", "compare with == and !=")
+        for one, other in ((x, y), (y, x)):
+            if isinstance(one, NumberChoice) and number(other) is not None:
+                return one.map(lambda n: compute(n, other) if one is x else compute(other, n)).truth()  # noqa: B023
+        self._refuse_vacuous(type(op), x, y, node)
+        left, right = self.unify((x, y), node)
+        return compute(left, right)
+
+    def _refuse_vacuous(self, op: type[ast.cmpop], x: Any, y: Any, node: ast.AST) -> None:
+        """Refuse to ask whether an unsigned value is negative: wrapped differences never are."""
+        if isinstance(y, Value) and not isinstance(x, Value):
+            x, y, op = y, x, _SWAPPED.get(op, op)
+        if _is_unsigned(x) and type(y) is int and (y < 0 or (y == 0 and op in (ast.GtE, ast.Lt))):
+            fix = "compare before the subtraction, as in x > 0, or convert the operands with .cast(vy.i32)"
+            self.refuse(node, f"a value of {x.dtype} is never negative, so the comparison with {y} is constant", fix)
+
+    def _IfExp(self, node: ast.IfExp) -> object:
+        condition = self.test(node.test)
+        if isinstance(condition, bool):
+            return self.eval(node.body if condition else node.orelse)
+        with self.under_condition():
+            return self._choose(condition, self.eval(node.body), self.eval(node.orelse), node)
+
+    def _choose(self, condition: Value, x: Any, y: Any, node: ast.AST) -> object:
+        if isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y):
+            return tuple(self._choose(condition, a, b, node) for a, b in zip(x, y, strict=True))
+        if isinstance(x, Value) or isinstance(y, Value):
+            left, right = self.unify((x, y), node)
+            return select(condition, left, right)
+        for arm in (x, y):
+            if not isinstance(arm, NumberChoice) and number(arm) is None:
+                fix = "choose between values or numbers; write an `if` statement for other things"
+                self.refuse(node, f"got {_kind(arm)}, which the program cannot choose", fix)
+        return NumberChoice(condition, x, y)
+
+    # ── elements and attributes ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _Subscript(self, node: ast.Subscript) -> object:
+        container = self.eval(node.value)
+        if isinstance(container, KernelArray):
+            return self.load(container, self.indices(container, node), node)
+        index = self._slice(node.slice)
+        if isinstance(container, Value):
+            self.refuse(node, f"a value of {container.dtype} has no elements", "index an array")
+        if not is_runtime(index):
+            return container[index]
+        if not isinstance(container, np.ndarray):
+            fix = "make it a NumPy array outside of the kernel, which becomes a table of the program"
+            self.refuse(node, f"got a value of the program as an index of {_kind(container)}", fix)
+        table = self.table(container, node.value)
+        return self.load(table, self.indices(table, node, index), node)
+
+    def _slice(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Slice):
+            return slice(*(None if part is None else self.eval(part) for part in (node.lower, node.upper, node.step)))
+        return self.eval(node)
+
+    def indices(self, array: KernelArray, node: ast.Subscript, given: Any = None) -> list[int | Value]:
+        """The indices of an element, one for each axis."""
+        if given is None:
+            if isinstance(node.slice, ast.Slice):
+                self.refuse(node, f"got a slice of {array.place!r}", "load and store one element at a time")
+            given = self.eval(node.slice)
+        parts = list(given) if isinstance(given, tuple) else [given]
+        if len(parts) != len(array.axes):
+            axes = "one axis" if len(array.axes) == 1 else f"{len(array.axes)} axes"
+            fix = f"pass {'an index' if len(array.axes) == 1 else 'an index for each axis'}"
+            self.refuse(node, f"got {len(parts)} indices of {array.place!r}, which has {axes}", fix)
+        found: list[int | Value] = []
+        for part in parts:
+            if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+                if part < 0:
+                    fix = "indices do not count from the end: use len(x) - 1"
+                    self.refuse(node, f"the index {part} is out of bounds", fix)
+                found.append(int(part))
+            elif isinstance(part, NumberChoice):
+                found.append(self.value(part, u32, node))
+            elif isinstance(part, Value) and part.dtype.is_integer:
+                found.append(part)
+            else:
+                what = f"a value of {part.dtype}" if isinstance(part, Value) else _kind(part)
+                fix = "pass an integer; a value becomes one with .cast(vy.u32)"
+                self.refuse(node, f"got {what} as an index of {array.place!r}, expected an integer", fix)
+        return found
+
+    def load(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> Value:
+        """The element at indices; 0 where any of them is out of bounds."""
+        place, inside = array.element(indices)
+        if not array.array.decl.access.reads:
+            fix = f"annotate {array.place!r} with vy.InOut"
+            self.refuse(node, f"{array.place!r} is a result, which cannot be read", fix)
+        element = array.array[place]
+        return element if inside is None else select(inside, element, constant(array.dtype, 0))
+
+    def store(self, array: KernelArray, indices: Sequence[int | Value], x: Any, node: ast.AST) -> None:
+        """Write an element; nothing is done where an index is out of bounds."""
+        if not array.array.decl.access.writes:
+            fix = f"annotate {array.place!r} with vy.Out or vy.InOut"
+            self.refuse(node, f"{array.place!r} is an input, which cannot be written", fix)
+        stored = self.value(x, array.dtype, node)
+        if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
+            self.effect(node, "a store")
+        place, inside = array.element(indices)
+        if inside is None:
+            array.array[place] = stored
+        else:
+            with self.builder.if_(inside):
+                array.array[place] = stored
+
+    def _is_own_element(self, array: KernelArray, indices: Sequence[int | Value]) -> bool:
+        """Whether the element has the indices of the invocation, so that none is written beyond the shape."""
+        rank = len(self.shape)
+        if len(indices) != rank or not all(_is_same(a, b) for a, b in zip(array.axes, self.shape, strict=True)):
+            return False
+        return all(
+            isinstance(x, Value) and x.expr is Id(IdKind.GLOBAL_ID, rank - 1 - axis) for axis, x in enumerate(indices)
+        )
+
+    def table(self, values: np.ndarray[Any, Any], node: ast.AST) -> KernelArray:
+        """A NumPy array from outside of the kernel as a table of the program."""
+        if id(values) not in self.tables:
+            stem = node.id if isinstance(node, ast.Name) else "table"
+            with self.at(node):
+                array = self.builder.constant(self.buffer_name(stem), values.dtype, values)
+            self.tables[id(values)] = KernelArray(array, tuple(values.shape), stem), values
+        return self.tables[id(values)][0]
+
+    def buffer_name(self, stem: str) -> str:
+        """A name for a buffer that no other has."""
+        name, count = stem, 1
+        while name in self.buffer_names:
+            count += 1
+            name = f"{stem}.{count}"
+        self.buffer_names.add(name)
+        return name
+
+    def _Attribute(self, node: ast.Attribute) -> object:
+        x = self.eval(node.value)
+        name = node.attr
+        if isinstance(x, KernelArray):
+            if name == "shape":
+                return x.axes
+            if name == "ndim":
+                return len(x.axes)
+            if name in ("length", "size"):
+                return x.array.length
+            if name == "dtype":
+                return x.dtype
+            if name.startswith("atomic_") and hasattr(x.array, name):
+                return ArrayAtomic(x, name)
+            self.refuse(node, f"an array has no attribute {name!r}", "use shape, ndim, size, dtype or an atomic")
+        if isinstance(x, Value) and name not in ("dtype", "cast", "bitcast"):
+            self.refuse(node, f"a value has no attribute {name!r}", "use dtype, cast or bitcast")
+        if isinstance(x, NumberChoice):
+            self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
+        return getattr(x, name)
+
+    # ── comprehensions ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def iterable(self, node: ast.expr) -> Iterable[Any]:
+        """What an expression gives to a loop that runs while the kernel is compiled."""
+        x = self.eval(node)
+        if isinstance(x, (Value, NumberChoice, KernelArray)):
+            fix = "count with `for k in range(…)` and index the array"
+            self.refuse(node, "the elements are not known while the kernel is compiled", fix)
+        with self.at(node):
+            elements: Iterable[Any] = iter(x)
+        return elements
+
+    def _ListComp(self, node: ast.ListComp) -> list[object]:
+        return list(self._comprehension(node.generators, lambda: self.eval(node.elt)))
+
+    def _GeneratorExp(self, node: ast.GeneratorExp) -> list[object]:
+        return list(self._comprehension(node.generators, lambda: self.eval(node.elt)))
+
+    def _SetComp(self, node: ast.SetComp) -> set[object]:
+        return set(self._comprehension(node.generators, lambda: self.eval(node.elt)))
+
+    def _DictComp(self, node: ast.DictComp) -> dict[object, object]:
+        pairs = self._comprehension(node.generators, lambda: (self.eval(node.key), self.eval(node.value)))
+        return dict(pairs)  # type: ignore[arg-type]
+
+    def _comprehension(self, generators: Sequence[ast.comprehension], result: Callable[[], object]) -> list[object]:
+        targets = assigned_names([generator.target for generator in generators])
+        names = self.frame.names
+        before = {name: names[name] for name in targets if name in names}
+        found: list[object] = []
+
+        def run(level: int) -> None:
+            if level == len(generators):
+                found.append(result())
+                return
+            generator = generators[level]
+            for x in self.iterable(generator.iter):
+                for name in assigned_names([generator.target]):
+                    names.pop(name, None)
+                self.assign(generator.target, x)
+                if all(self._static_test(test) for test in generator.ifs):
+                    run(level + 1)
+
+        run(0)
+        for name in targets:
+            names.pop(name, None)
+        names.update(before)
+        return found
+
+    def _static_test(self, node: ast.expr) -> bool:
+        found = self.test(node)
+        if isinstance(found, Value):
+            fix = "choose the value instead, as in (x if condition else 0)"
+            self.refuse(node, "the condition of a comprehension is known only when the program runs", fix)
+        return found
+
+    def assign(self, target: ast.expr, x: Any) -> None:
+        """Assign to a name, to several, or to an element."""
+        raise NotImplementedError
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _Call(self, node: ast.Call) -> object:
+        callee = self.eval(node.func)
+        if callee is intrinsics.bounded:
+            self.refuse(node, "bounded(…) is the condition of a `while` loop", "write `while vy.bounded(…, limit):`")
+        return self.call(callee, node)
+
+    def call(self, callee: Any, node: ast.Call) -> object:
+        """Call a function with the arguments of a node."""
+        raise NotImplementedError
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call by position and by name."""
+        named: dict[str, Any] = {}
+        positional = self._items(node.args)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                named.update(self.eval(keyword.value))
+            else:
+                named[keyword.arg] = self.eval(keyword.value)
+        return positional, named
+
+
+class ArrayAtomic:
+    """The method of an array that applies an atomic, bound to the array."""
+
+    def __init__(self, array: KernelArray, name: str) -> None:
+        self.array, self.name = array, name
+
+
+def _is_same(a: int | Value, b: int | Value) -> bool:
+    """Whether two lengths are known to be the same."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    return a.expr is b.expr
+
+
+def _is_unsigned(x: object) -> TypeGuard[Value]:
+    return isinstance(x, Value) and x.dtype.is_integer and not x.dtype.is_signed
+
+
+def _kind(x: object) -> str:
+    """What a message says of an object."""
+    if isinstance(x, (Value, NumberChoice)):
+        return "a value of the program"
+    if isinstance(x, KernelArray):
+        return f"the array {x.place!r}"
+    return shown(x)
+
+
+def _described(node: ast.AST) -> str:
+    """What a message says of a construct."""
+    names = {"Lambda": "a lambda", "Await": "`await`", "Yield": "`yield`", "YieldFrom": "`yield from`"}
+    return names.get(type(node).__name__, type(node).__name__)

@@ -1,0 +1,54 @@
+"""The state of a compilation: the functions that are being read, and their names."""
+
+from __future__ import annotations
+
+import builtins
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vyre.kernels.annotations import closure_of
+from vyre.kernels.source import FunctionSource, assigned_names
+from vyre_foundation.dtype import DType
+
+
+@dataclass(slots=True)
+class OpenLoop:
+    """A loop around the statement that is being read."""
+
+    is_unrolled: bool
+    depth: int
+    """How many branches and loops of the program are open around its body."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """A function that is being read."""
+
+    source: FunctionSource
+    names: dict[str, object]
+    """What each local name stands for."""
+    is_kernel: bool
+    depth: int = 0
+    """How many branches and loops of the program were open where it was called."""
+    outer: Mapping[str, Any] = field(init=False)
+    """The names from outside of the function."""
+    own: frozenset[str] = field(init=False)
+    """The names that are local: they are assigned somewhere in the function."""
+    loops: list[OpenLoop] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        function = self.source.function
+        self.outer = ChainMap(closure_of(function), function.__globals__, vars(builtins))
+        self.own = frozenset({*assigned_names(self.source.tree.body), *self.names})
+
+
+@dataclass(slots=True)
+class Hints:
+    """What a first reading of a kernel found out, for the next one."""
+
+    merged: dict[tuple[int, str], DType] = field(default_factory=dict)
+    """Names that need a variable before a branch, by the number of the branch, with their types."""
+    is_guarded: bool = False
+    """Whether invocations beyond the shape must end at once, because they would have effects."""

@@ -1,0 +1,153 @@
+"""What only a kernel can do, as functions: their calls are recognised while a kernel is compiled."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from vyre_foundation.errors import BuildError
+
+
+def index() -> Any:
+    """Give the place of this invocation in the shape of the launch: one value of u32 for each axis.
+
+    Returns:
+        A value for a shape of one axis; for more axes a tuple, in the order of NumPy's shapes.
+    """
+    _outside("index")
+
+
+def global_id(axis: int = 0) -> Any:
+    """Give the number of this invocation in the launch, as `ProgramBuilder.global_id` does.
+
+    Args:
+        axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
+
+    Returns:
+        A value of u32.
+    """
+    _outside("global_id")
+
+
+def local_id(axis: int = 0) -> Any:
+    """Give the number of this invocation in its workgroup.
+
+    Args:
+        axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
+
+    Returns:
+        A value of u32.
+    """
+    _outside("local_id")
+
+
+def workgroup_id(axis: int = 0) -> Any:
+    """Give the number of this workgroup in the grid.
+
+    Args:
+        axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
+
+    Returns:
+        A value of u32.
+    """
+    _outside("workgroup_id")
+
+
+def num_workgroups(axis: int = 0) -> Any:
+    """Give the number of workgroups in the grid.
+
+    Args:
+        axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
+
+    Returns:
+        A value of u32.
+    """
+    _outside("num_workgroups")
+
+
+def subgroup_lane() -> Any:
+    """Give the number of this invocation in its subgroup.
+
+    Returns:
+        A value of u32. The kernel must state a `subgroup_size`.
+    """
+    _outside("subgroup_lane")
+
+
+def subgroup(op: str, value: object, lane: object = None) -> Any:
+    """Compute a collective over the subgroup, which all its invocations must reach.
+
+    Args:
+        op: Its name, such as ``"reduce_add"`` (docs/language.md, "Subgroups").
+        value: The operand of this invocation.
+        lane: A value of u32, for broadcast, shuffle and shuffle_xor.
+
+    Returns:
+        The result of this invocation.
+    """
+    _outside("subgroup")
+
+
+def barrier() -> None:
+    """Wait for the workgroup; its writes before are visible after. All its invocations reach it, or none does."""
+    _outside("barrier")
+
+
+def grid_barrier() -> None:
+    """Wait for the whole grid; its writes before are visible after."""
+    _outside("grid_barrier")
+
+
+def trap(code: object, tag: str) -> None:
+    """Record a failure and continue: the launch raises `Trapped` and gives no results.
+
+    Args:
+        code: A value of u32, which the error reports.
+        tag: A text that says what failed.
+    """
+    _outside("trap")
+
+
+def bounded(condition: object, iterations: int) -> bool:
+    """State the limit of a ``while`` loop: ``while vy.bounded(n > 1, 1000):``.
+
+    Where the condition still holds after that many iterations, the invocation records a failure, and the launch raises
+    `Trapped`.
+
+    Args:
+        condition: The condition of the loop.
+        iterations: The most iterations that it may take, known while the kernel is compiled.
+
+    Returns:
+        The condition.
+    """
+    _outside("bounded")
+
+
+def private(dtype: object, *shape: int) -> Any:
+    """Declare a small array of each invocation, zero at first.
+
+    Args:
+        dtype: The type of the elements.
+        *shape: The length of each axis.
+
+    Returns:
+        The array.
+    """
+    _outside("private")
+
+
+def workgroup(dtype: object, *shape: int) -> Any:
+    """Declare memory that the invocations of a workgroup share, zero when the workgroup starts.
+
+    Args:
+        dtype: The type of the elements.
+        *shape: The length of each axis.
+
+    Returns:
+        The array.
+    """
+    _outside("workgroup")
+
+
+def _outside(name: str) -> NoReturn:
+    raise BuildError(f"{name}() is called outside of a kernel", fix=f"call vy.{name} in a function with @vy.kernel")

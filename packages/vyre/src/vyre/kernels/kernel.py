@@ -1,0 +1,463 @@
+"""Kernels as objects: called with arrays, inspected, pickled."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from vyre.execution import backend_for, grid_for
+from vyre.kernels.annotations import ArrayType, Axis, KernelSignature, Role, ScalarType, signature_of
+from vyre.kernels.compile import AXES, CompiledKernel, Options, compile_kernel
+from vyre.kernels.source import FunctionSource, source_of
+from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
+from vyre_driver.backend.config import DEFAULT_CONFIG
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_foundation import Program, print_program
+from vyre_foundation.build.arguments import dtype_of, shown
+from vyre_foundation.dtype import DType
+from vyre_foundation.errors import BuildError
+
+MAX_LAUNCHES = 256
+"""Shapes for which a launcher remembers how to launch."""
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedLaunch:
+    """How to launch a kernel over arrays of certain shapes."""
+
+    config: DispatchConfig
+    constants: Mapping[str, object]
+    """The lengths of axes that the launch passes."""
+    zeros: Sequence[tuple[str, tuple[int, ...], np.dtype[Any]]]
+    """Results that the program takes as inputs too."""
+    results: Sequence[tuple[str, tuple[int, ...]]]
+
+
+class KernelLauncher:
+    """A kernel on a backend, with the options of its launches. Made by `KernelFunction.on`."""
+
+    def __init__(
+        self,
+        compiled: CompiledKernel,
+        backend: str | VyreBackend | None,
+        config: DispatchConfig,
+        invocations: int | Sequence[int] | None,
+    ) -> None:
+        self._compiled, self._program = compiled, compiled.program
+        self._config, self._invocations = config, invocations
+        self._backend = backend_for(backend)
+        self._dispatch = self._backend.dispatch_arrays
+        self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
+        self._names = [p.name for p in self._inputs]
+        self._count = len(self._names)
+        self._arrays = [n for n, p in enumerate(self._inputs) if isinstance(p.type, ArrayType)]
+        self._returns_tuple = compiled.returns_tuple
+        self._prepared: dict[tuple[tuple[int, ...], ...], ShapedLaunch] = {}
+
+    def __repr__(self) -> str:
+        return f"<kernel {self._compiled.name!r} on {self._backend.id()!r}>"
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Launch the kernel, as `KernelFunction.__call__` does."""
+        targets = None
+        if named or len(arrays) != self._count:
+            arrays, targets = self._bind(arrays, named)
+        try:
+            shapes = tuple([arrays[n].shape for n in self._arrays])
+        except AttributeError:
+            shapes = self._shapes(arrays)
+        launch = self._prepared.get(shapes)
+        if launch is None:
+            launch = self._prepare(shapes)
+        inputs = dict(zip(self._names, arrays, strict=True))
+        if launch.constants:
+            inputs.update(launch.constants)
+        for name, shape, dtype in launch.zeros:
+            inputs[name] = np.zeros(shape, dtype)
+        outputs = self._dispatch(self._program, inputs, launch.config)
+        if targets is not None:
+            return self._results(launch, outputs, targets)
+        if self._returns_tuple:
+            return tuple([outputs[name].reshape(shape) for name, shape in launch.results])
+        for name, shape in launch.results:
+            output = outputs[name]
+            return output if output.shape == shape else output.reshape(shape)
+        return None
+
+    def _results(self, launch: ShapedLaunch, outputs: Mapping[str, NDArray], targets: Mapping[str, NDArray]) -> object:
+        """The results, those that the caller gives memory for in that memory."""
+        found = []
+        for name, shape in launch.results:
+            output, target = outputs[name].reshape(shape), targets.get(name)
+            if target is not None:
+                _require_target(name, target, output)
+                target[...] = output
+            found.append(output if target is None else target)
+        return tuple(found) if self._returns_tuple else found[0] if found else None
+
+    def _bind(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, NDArray]]:
+        """The inputs in order, and the arrays that receive results."""
+        parameters = self._compiled.parameters
+        order = [p.name for p in parameters] if len(given) == len(parameters) else self._names
+        if len(given) > len(order):
+            needed = f"at most {len(parameters)} arguments"
+            raise InvalidLaunch("arguments", needed=needed, got=str(len(given)), fix=f"pass {', '.join(self._names)}")
+        found = dict(zip(order, given, strict=False))
+        known = [p.name for p in parameters]
+        for name, value in named.items():
+            if name not in known:
+                needed = f"one of {', '.join(known) or 'no names'}"
+                fix = "pass the parameters of the kernel"
+                raise InvalidLaunch(name, needed=needed, got="a name that the kernel has no parameter of", fix=fix)
+            if name in found:
+                raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")
+            found[name] = value
+        for name in self._names:
+            if name not in found:
+                raise InvalidLaunch(name, needed="a value for each input", got="none", fix=f"pass {name!r}")
+        return tuple([found.pop(name) for name in self._names]), found
+
+    def _shapes(self, arrays: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+        for number in self._arrays:
+            if not isinstance(getattr(arrays[number], "shape", None), tuple):
+                name, dtype = self._names[number], self._inputs[number].type.dtype
+                fix = f"pass a NumPy array, as in numpy.asarray(…, {np.dtype(dtype.numpy).name!r})"  # type: ignore[union-attr]
+                raise InvalidInput(name, needed="an array", got=shown(arrays[number]), fix=fix)
+        return tuple(tuple(arrays[n].shape) for n in self._arrays)
+
+    def _prepare(self, shapes: tuple[tuple[int, ...], ...]) -> ShapedLaunch:
+        """Check the shapes against the annotations, and compute the grid."""
+        lengths: dict[str, int] = {}
+        origin: dict[str, str] = {}
+        for number, shape in zip(self._arrays, shapes, strict=True):
+            parameter = self._inputs[number]
+            assert isinstance(parameter.type, ArrayType)
+            _unify(parameter.name, parameter.type, shape, lengths, origin)
+
+        def resolved(axes: Sequence[Axis]) -> tuple[int, ...]:
+            return tuple([axis if isinstance(axis, int) else lengths[axis] for axis in axes])
+
+        compiled = self._compiled
+        own = dict(zip(self._names, (None for _ in self._names), strict=True))
+        results = [(r.name, resolved(r.axes)) for r in compiled.results]
+        for number, shape in zip(self._arrays, shapes, strict=True):
+            results = [(n, shape if n == self._names[number] else s) for n, s in results]
+        zeros = [
+            (r.name, resolved(r.axes), compiled.program.buffer(r.name).dtype.numpy)
+            for r in compiled.results
+            if r.is_input and r.name not in own
+        ]
+        constants: dict[str, object] = {}
+        if compiled.axes:
+            constants[AXES] = np.array([lengths[axis] for axis in compiled.axes], np.uint32)
+        config = self._configured(resolved(compiled.shape), [math.prod(shape) for _, shape in results])
+        launch = ShapedLaunch(config, constants, zeros, results)
+        if len(self._prepared) >= MAX_LAUNCHES:
+            self._prepared.clear()
+        self._prepared[shapes] = launch
+        return launch
+
+    def _configured(self, shape: tuple[int, ...], sizes: Sequence[int]) -> DispatchConfig:
+        """The options of a launch, with its grid where that is not the one that the outputs give."""
+        config = self._config
+        if config.grid_override is not None:
+            return config
+        if self._invocations is not None:
+            return config.replace(grid_override=grid_for(self._program, self._invocations, config))
+        if not shape or (len(shape) == 1 and max(sizes, default=0) == shape[0]):
+            return config
+        return config.replace(grid_override=grid_for(self._program, tuple(reversed(shape)), config))
+
+
+def _unify(
+    name: str, type_: ArrayType, shape: tuple[int, ...], lengths: dict[str, int], origin: dict[str, str]
+) -> None:
+    """Check a shape against an annotation, and add the lengths of its shape variables."""
+    if len(shape) != len(type_.axes):
+        axes = "one axis" if len(type_.axes) == 1 else f"{len(type_.axes)} axes"
+        fix = "pass an array of the annotated shape, or reshape it"
+        raise InvalidInput(name, needed=f"an array of {axes}", got=f"one of shape {shape}", fix=fix)
+    for axis, length in zip(type_.axes, shape, strict=True):
+        if isinstance(axis, int):
+            if axis != length:
+                fix = "pass an array of the annotated shape"
+                raise InvalidInput(name, needed=f"the shape {type_}", got=f"{shape}", fix=fix)
+        elif lengths.setdefault(axis, length) != length and axis:
+            needed = f"{axis} = {lengths[axis]} elements, as {origin[axis]!r} has"
+            fix = "pass arrays whose shapes agree with the annotations"
+            raise InvalidInput(name, needed=needed, got=f"{length} in the shape {shape}", fix=fix)
+        origin.setdefault(axis if isinstance(axis, str) else "", name)
+
+
+def _require_target(name: str, target: object, output: NDArray) -> None:
+    if not isinstance(target, np.ndarray) or target.dtype != output.dtype or target.shape != output.shape:
+        needed = f"an array of {output.dtype.name} of the shape {output.shape}"
+        got = f"one of {target.dtype.name}, {target.shape}" if isinstance(target, np.ndarray) else shown(target)
+        raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
+    if not target.flags.writeable:
+        raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
+
+
+def _is_result(type_: ArrayType | ScalarType) -> bool:
+    return isinstance(type_, ArrayType) and type_.role is Role.OUT
+
+
+class KernelFunction:
+    """A function of Python that runs on every backend. Made by `kernel`.
+
+    It is compiled at the first call, or when its program is asked for, once; it may be called from several threads.
+    """
+
+    __name__: str
+
+    def __init__(
+        self,
+        source: FunctionSource | None,
+        signature: KernelSignature,
+        options: Options,
+        backend: str | VyreBackend | None,
+        compiled: CompiledKernel | None = None,
+    ) -> None:
+        self._source, self._signature, self._options, self._backend = source, signature, options, backend
+        self._compiled = compiled
+        self._variables = signature.type_variables
+        self._special: dict[tuple[DType, ...], KernelFunction] = {}
+        self._launch: Callable[..., Any] | None = None
+        self._lock = threading.RLock()
+        if source is not None:
+            functools.update_wrapper(self, source.function)
+        elif compiled is not None:
+            self.__name__ = compiled.name
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__!r}>"
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Launch the kernel over arrays.
+
+        Args:
+            *arrays: The inputs in the order of the parameters: NumPy arrays of the annotated types and shapes, and
+                numbers.
+            **named: Inputs by name, and arrays that receive results.
+
+        Returns:
+            The result as a new array, several as a tuple in the order of the parameters, returned ones last.
+
+        Raises:
+            KernelError: The function means no program.
+            InvalidInput: An array, which the error names, has another type or shape.
+            Trapped: The kernel recorded a failure.
+        """
+        launch = self._launch
+        if launch is None:
+            launch = self._launcher(arrays, named)
+        return launch(*arrays, **named)
+
+    def _launcher(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Callable[..., Any]:
+        if self._variables:
+            return self[self._dtypes(arrays, named)]
+        with self._lock:
+            if self._launch is None:
+                self._launch = self.on(self._backend)
+            return self._launch
+
+    def _dtypes(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[DType, ...]:
+        """The types for the type variables, from the arrays of a call."""
+        names = [p.name for p in self._signature.parameters]
+        if len(arrays) != len(names):
+            names = [p.name for p in self._signature.parameters if not _is_result(p.type)]
+        given = {**dict(zip(names, arrays, strict=False)), **named}
+        found: dict[TypeVar, DType] = {}
+        for parameter in self._signature.parameters:
+            variable, array = parameter.type.dtype, given.get(parameter.name)
+            if isinstance(variable, TypeVar) and hasattr(array, "dtype"):
+                dtype = dtype_of(np.dtype(array.dtype))  # type: ignore[union-attr]
+                if found.setdefault(variable, dtype) is not dtype:
+                    needed = f"one of {found[variable]}, as the others of {variable.__name__}"
+                    fix = "pass arrays of one type"
+                    raise InvalidInput(parameter.name, needed=needed, got=f"one of {dtype}", fix=fix)
+        for variable in self._variables:
+            if variable not in found:
+                fix = f"pass an array, or choose the type, as in {self.__name__}[vy.f32]"
+                raise InvalidLaunch(variable.__name__, needed="an array of this type", got="none", fix=fix)
+        return tuple(found[variable] for variable in self._variables)
+
+    def __getitem__(self, dtypes: object) -> KernelFunction:
+        """The generic kernel for certain types, as in ``scale[vy.f32]``, one for each type variable."""
+        chosen = tuple(map(dtype_of, dtypes if isinstance(dtypes, tuple) else (dtypes,)))
+        known = self._special.get(chosen)
+        if known is not None:
+            return known
+        if not self._variables:
+            raise BuildError(f"the kernel {self.__name__!r} is not generic", fix="call it as it is")
+        if len(chosen) != len(self._variables):
+            names = ", ".join(v.__name__ for v in self._variables)
+            raise BuildError(f"got {len(chosen)} types, expected one for each of {names}", fix="pass a type for each")
+        for variable, dtype in zip(self._variables, chosen, strict=True):
+            if not any(dtype is t for t in variable.__constraints__):
+                allowed = ", ".join(map(str, variable.__constraints__))
+                message = f"the kernel {self.__name__!r} has no {variable.__name__} = {dtype}"
+                raise BuildError(message, fix=f"use one of {allowed}")
+        signature = self._signature.specialized(dict(zip(self._variables, chosen, strict=True)))
+        with self._lock:
+            made = KernelFunction(self._source, signature, self._options, self._backend)
+            return self._special.setdefault(chosen, made)
+
+    @property
+    def compiled(self) -> CompiledKernel:
+        """The program, and what a launch has to know of its arrays. Compiled once."""
+        if self._compiled is None:
+            if self._variables:
+                names = ", ".join(v.__name__ for v in self._variables)
+                fix = f"choose them, as in {self.__name__}[vy.f32]"
+                raise BuildError(f"the kernel {self.__name__!r} is generic in {names}", fix=fix)
+            with self._lock:
+                if self._compiled is None:
+                    assert self._source is not None
+                    self._compiled = compile_kernel(self._source, self._signature, self._options)
+        return self._compiled
+
+    @property
+    def program(self) -> Program:
+        """The program of the kernel."""
+        return self.compiled.program
+
+    def on(
+        self,
+        backend: str | VyreBackend | None = None,
+        *,
+        config: DispatchConfig | None = None,
+        invocations: int | Sequence[int] | None = None,
+    ) -> KernelLauncher:
+        """Choose where and how the kernel is launched.
+
+        Args:
+            backend: As for `vyre.backend_for`.
+            config: The options of the dispatches.
+            invocations: The least number of invocations on x, (x, y) or (x, y, z), instead of the shape of the launch.
+
+        Returns:
+            What is called as the kernel is.
+
+        Raises:
+            UnknownBackend: No installed package registers the id.
+            BackendUnavailable: The backend cannot be opened on this machine.
+        """
+        return KernelLauncher(self.compiled, backend, DEFAULT_CONFIG if config is None else config, invocations)
+
+    def source(self, backend: str | VyreBackend | None = None) -> str:
+        """Give the source that a backend compiles for the kernel.
+
+        Args:
+            backend: As for `vyre.backend_for`.
+
+        Returns:
+            The source in the language of the backend.
+
+        Raises:
+            UnsupportedFeature: The backend emits no source.
+        """
+        opened = innermost(backend_for(backend))
+        if not isinstance(opened, EngineBackend):
+            fix = "name a backend that compiles"
+            raise UnsupportedFeature("printing source: it emits none", backend=opened.id(), fix=fix)
+        return opened.emitted_source(self.program).text
+
+    def explain(self, *arrays: Any, **named: Any) -> str:
+        """Describe the kernel: its program and what is proven of it, and for arrays its launch.
+
+        Args:
+            *arrays: The inputs of a launch, or none.
+            **named: Inputs by name.
+
+        Returns:
+            The description as text.
+        """
+        compiled = self.compiled if not self._variables else self[self._dtypes(arrays, named)].compiled
+        facts = compiled.program.validate()
+        is_proven = facts.determinism.is_deterministic
+        lines = [
+            f"kernel         {compiled.name}",
+            f"fingerprint    {compiled.program.fingerprint()}",
+            f"shape          {', '.join(map(str, compiled.shape)) or 'none'}",
+            f"workgroup      {' × '.join(map(str, compiled.program.workgroup_size))}",
+            f"deterministic  {'proven' if is_proven else 'not proven'}",
+        ]
+        lines += [f"               {reason}" for reason in facts.determinism.reasons]
+        if arrays or named:
+            launcher = KernelLauncher(compiled, "reference", DEFAULT_CONFIG, None)
+            inputs, _ = launcher._bind(arrays, named)
+            launch = launcher._prepare(launcher._shapes(inputs))
+            grid = launch.config.grid_override
+            if grid is None:
+                most = max((math.prod(shape) for _, shape in launch.results), default=1)
+                grid = grid_for(compiled.program, max(most, 1))
+            lines.append(f"grid           {' × '.join(map(str, grid))}")
+            lines += [f"result         {name} of the shape {shape}" for name, shape in launch.results]
+        return "\n".join([*lines, "", print_program(compiled.program)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.compiled,)
+
+
+def _restored(compiled: CompiledKernel) -> KernelFunction:
+    signature = KernelSignature(compiled.parameters, (), compiled.returns_tuple)
+    return KernelFunction(None, signature, Options(None, None, None), None, compiled)
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> KernelFunction: ...
+
+
+@overload
+def kernel(
+    *,
+    workgroup_size: int | Sequence[int] | None = None,
+    subgroup_size: int | None = None,
+    shape: Axis | Sequence[Axis] | None = None,
+    backend: str | VyreBackend | None = None,
+) -> Callable[[Callable[..., Any]], KernelFunction]: ...
+
+
+def kernel(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    workgroup_size: int | Sequence[int] | None = None,
+    subgroup_size: int | None = None,
+    shape: Axis | Sequence[Axis] | None = None,
+    backend: str | VyreBackend | None = None,
+) -> KernelFunction | Callable[[Callable[..., Any]], KernelFunction]:
+    """Make a kernel of a function: its body says what one invocation does (docs/kernels.md).
+
+    Args:
+        function: Made by ``def``. Its annotations say the types and shapes of arrays and numbers.
+        workgroup_size: Invocations per workgroup on (x, y, z), where x is the last axis of an array.
+        subgroup_size: A power of two in 1 … 64 that divides them, for kernels with collectives.
+        shape: The shape of the launch: names of shape variables, or numbers. By default that of the first result.
+        backend: As for `vyre.backend_for`; where calls run.
+
+    Returns:
+        The kernel.
+
+    Raises:
+        KernelError: An annotation is missing, or no type of a kernel.
+        BuildError: It is no such function, or its source is not there.
+    """
+
+    def make(function: Callable[..., Any]) -> KernelFunction:
+        source = source_of(function)
+        axes = (shape,) if isinstance(shape, (str, int)) else None if shape is None else tuple(shape)
+        return KernelFunction(source, signature_of(source), Options(workgroup_size, subgroup_size, axes), backend)
+
+    return make if function is None else make(function)

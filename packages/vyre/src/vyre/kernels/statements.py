@@ -1,0 +1,479 @@
+"""KernelReader of a kernel, and the functions that they call."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from vyre.kernels import calls, intrinsics
+from vyre.kernels.annotations import annotations_of
+from vyre.kernels.device import DeviceFunction
+from vyre.kernels.expressions import ExpressionReader
+from vyre.kernels.frame import Frame, OpenLoop
+from vyre.kernels.source import assigned_names, has_return
+from vyre.kernels.values import KernelArray, Merged, NumberChoice, Unbound, is_runtime
+from vyre_foundation.build import Mutable, Value
+from vyre_foundation.build.arguments import number
+from vyre_foundation.dtype import DType
+
+Names = dict[str, object]
+_NONE = object()
+"""What a name without a value has."""
+
+
+class KernelReader(ExpressionReader):
+    """Reads statements, one method for each kind of node. Each says whether the next statement is not reached."""
+
+    results: Sequence[KernelArray] = ()
+    """Where a `return` of the kernel stores what it returns."""
+
+    def block(self, statements: Sequence[ast.stmt], *, is_tail: bool) -> bool:
+        """Read statements up to one behind which none is reached; `is_tail`: the function ends behind them."""
+        for number_, statement in enumerate(statements):
+            rest = statements[number_ + 1 :]
+            self.builder.line = self.frame.source.file, statement.lineno
+            if isinstance(statement, ast.If):
+                ends, took_rest = self._if(statement, rest, is_tail=is_tail)
+                if ends or took_rest:
+                    return ends
+                continue
+            method = getattr(self, f"_{type(statement).__name__}", None)
+            if method is None:
+                self.refuse(statement, f"got {_word(statement)}, which a kernel cannot have", "write it without")
+            with self.at(statement):
+                if method(statement, is_tail=is_tail and not rest):
+                    return True
+        return False
+
+    # ── assignments ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _Assign(self, node: ast.Assign, *, is_tail: bool) -> bool:
+        first = node.targets[0]
+        self.assigned = first.id if isinstance(first, ast.Name) else ""
+        x = self.eval(node.value)
+        self.assigned = ""
+        for target in node.targets:
+            self.assign(target, x)
+        return False
+
+    def _AnnAssign(self, node: ast.AnnAssign, *, is_tail: bool) -> bool:
+        if node.value is None:
+            return False
+        annotation = self.eval(node.annotation)
+        self.assigned = node.target.id if isinstance(node.target, ast.Name) else ""
+        x = self.eval(node.value)
+        self.assigned = ""
+        if isinstance(annotation, DType):
+            x = self.value(x, annotation, node.value)
+        self.assign(node.target, x)
+        return False
+
+    def _AugAssign(self, node: ast.AugAssign, *, is_tail: bool) -> bool:
+        target = node.target
+        if isinstance(target, ast.Subscript):
+            container = self.eval(target.value)
+            if isinstance(container, KernelArray):
+                indices = self.indices(container, target)
+                old = self.load(container, indices, target)
+                self.store(container, indices, self.binary(node.op, old, self.eval(node.value), node), target)
+                return False
+            self.refuse(target, "an element of an object of Python is changed", "use a private array")
+        if not isinstance(target, ast.Name):
+            self.refuse(target, "an attribute is changed", "assign to a name or to an element of an array")
+        old = self.eval(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+        self.bind(target.id, self.binary(node.op, old, self.eval(node.value), node), target)
+        return False
+
+    def assign(self, target: ast.expr, x: Any) -> None:
+        """Assign to a name, to several, or to an element."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, x, target)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, x)
+        elif isinstance(target, ast.Subscript):
+            container = self.eval(target.value)
+            if not isinstance(container, KernelArray):
+                self.refuse(target, "an element of an object of Python is changed", "use a private array")
+            self.store(container, self.indices(container, target), x, target)
+        else:
+            self.refuse(target, "an attribute is changed", "assign to a name or to an element of an array")
+
+    def _unpack(self, target: ast.Tuple | ast.List, x: Any) -> None:
+        if isinstance(x, (Value, NumberChoice, KernelArray)):
+            self.refuse(target, "one value is assigned to several names", "assign a tuple")
+        with self.at(target):
+            parts = list(x)
+        stars = [n for n, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        needed = len(target.elts) - len(stars)
+        if len(parts) < needed or (not stars and len(parts) > needed):
+            fix = "name each of them"
+            self.refuse(target, f"{len(parts)} values are assigned to {len(target.elts)} names", fix)
+        if stars:
+            at, extra = stars[0], len(parts) - needed
+            parts[at : at + extra] = [parts[at : at + extra]]
+        for part, value in zip(target.elts, parts, strict=True):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, value)
+
+    # ── simple statements ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _Expr(self, node: ast.Expr, *, is_tail: bool) -> bool:
+        self.eval(node.value)
+        return False
+
+    def _Pass(self, node: ast.Pass, *, is_tail: bool) -> bool:
+        return False
+
+    def _Assert(self, node: ast.Assert, *, is_tail: bool) -> bool:
+        condition = self.test(node.test)
+        tag = ast.unparse(node.test) if node.msg is None else self.eval(node.msg)
+        if not isinstance(tag, str):
+            self.refuse(node.msg or node, "the message of an assertion is no text", "write a text that is known before")
+        if isinstance(condition, bool):
+            if not condition:
+                self.refuse(node, f"an assertion fails while the kernel is compiled: {tag}", "correct what it tests")
+            return False
+        self.effect(node, "an assertion")
+        with self.builder.if_(~condition):
+            self.builder.trap(0, tag)
+        return False
+
+    def _Return(self, node: ast.Return, *, is_tail: bool) -> bool:
+        x = None if node.value is None else self.eval(node.value)
+        if not self.frame.is_kernel:
+            if self.frame.loops and self.depth != self.frame.depth:
+                fix = "set a variable, `break`, and return it behind the loop"
+                self.refuse(node, "`return` in a loop of a device function", fix)
+            self.bind("return", x, node)
+            return True
+        if node.value is not None:
+            self._store_results(x, node)
+        if not is_tail:
+            self.builder.return_()
+        return True
+
+    def _store_results(self, x: Any, node: ast.Return) -> None:
+        assert node.value is not None
+        if not self.results:
+            fix = "annotate what the kernel returns, as in -> vy.Array[vy.f32, 'n']"
+            self.refuse(node.value, "a value is returned, but the kernel has no annotation of what it returns", fix)
+        parts = list(x) if isinstance(x, tuple) and len(self.results) > 1 else [x]
+        if len(parts) != len(self.results):
+            fix = "return one value for each array"
+            self.refuse(node.value, f"got {len(parts)} values for {len(self.results)} arrays", fix)
+        for array, part in zip(self.results, parts, strict=True):
+            rank = len(self.shape)
+            if len(array.axes) != rank:
+                fix = "annotate a parameter with vy.Out, and store its elements"
+                self.refuse(node, f"a launch of {rank} axes returns an array of {len(array.axes)}", fix)
+            ids = [self.builder.global_id(rank - 1 - axis) for axis in range(rank)]
+            self.store(array, ids, self.value(part, array.dtype, node.value), node)
+
+    def _Break(self, node: ast.Break, *, is_tail: bool) -> bool:
+        self._leave_iteration(node, "break")
+        return True
+
+    def _Continue(self, node: ast.Continue, *, is_tail: bool) -> bool:
+        self._leave_iteration(node, "continue")
+        return True
+
+    def _leave_iteration(self, node: ast.stmt, word: str) -> None:
+        loop = self.frame.loops[-1]
+        if not loop.is_unrolled:
+            self.builder.break_() if word == "break" else self.builder.continue_()
+            return
+        if self.depth != loop.depth:
+            fix = "count with `for k in range(…)`, which is a loop of the program"
+            self.refuse(node, f"`{word}` of a loop that is unrolled, under a condition of the program", fix)
+        raise _Left(word)
+
+    # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _if(self, node: ast.If, rest: Sequence[ast.stmt], *, is_tail: bool) -> tuple[bool, bool]:
+        """Read a branch: whether the next statement is not reached, and whether `rest` was read with it."""
+        with self.at(node):
+            condition = self.test(node.test)
+        if isinstance(condition, bool):
+            return self.block(node.body if condition else node.orelse, is_tail=is_tail and not rest), False
+        takes_rest = not self.frame.is_kernel and has_return([node])
+        then, orelse = list(node.body), list(node.orelse)
+        if takes_rest:  # a device function that returns early does the rest in the other branch
+            then, orelse, rest = [*then, *rest], [*orelse, *rest], ()
+        is_tail = is_tail and not rest
+        line = self.builder.line
+        names, block = assigned_names([*then, *orelse]), self._enter([*then, *orelse])
+        outer = self.frame.names
+        self.frame.names = then_names = dict(outer)
+        with self.builder.if_(condition):
+            then_ends = self.block(then, is_tail=is_tail)
+        else_names, else_ends = dict(outer), False
+        if orelse:
+            self.frame.names = else_names
+            self.builder.line = line
+            with self.builder.else_():
+                else_ends = self.block(orelse, is_tail=is_tail)
+        self.frame.names = outer
+        self.depth -= 1
+        live = [n for n, ends in ((then_names, then_ends), (else_names, else_ends)) if not ends]
+        if takes_rest:
+            live = [then_names, else_names]
+            names = {**names, "return": node}
+        self._merge(node, block, outer, live, names)
+        return then_ends and else_ends, takes_rest
+
+    def _enter(self, statements: Sequence[ast.stmt]) -> int:
+        """Begin a branch or a loop of the program: names that it gives values to become variables before it."""
+        self.depth += 1
+        self.blocks += 1
+        names = self.frame.names
+        for name in assigned_names(statements):
+            x = names.get(name)
+            if isinstance(x, Merged):
+                x = names[name] = self.read(x, statements[0])
+            if isinstance(x, Value):
+                names[name] = self.builder.var(x, name=_stem(name))
+        for (block, name), dtype in self.known.merged.items():
+            if block == self.blocks and not isinstance(names.get(name), Mutable):
+                names[name] = self.builder.var(0, dtype, name=_stem(name))
+        return self.blocks
+
+    def _merge(
+        self, node: ast.If, block: int, outer: Names, live: Sequence[Names], assigned: Mapping[str, ast.AST]
+    ) -> None:
+        """What the names stand for behind an ``if``."""
+        for name, where in assigned.items():
+            before = outer.get(name, _NONE)
+            if isinstance(before, Mutable) or not live:
+                continue
+            after = [names.get(name, _NONE) for names in live]
+            if all(x is before for x in after):
+                continue
+            line = self.frame.source.line_of(where)
+            unset = [x for x in after if x is _NONE]
+            if unset:
+                message = f"{name!r} may have no value here: line {line} gives it one only in one branch"
+                outer[name] = Unbound(message, f"give {name!r} a value before the `if`")
+            elif all(_is_same_static(x, after[0]) for x in after):
+                outer[name] = after[0]
+            elif any(isinstance(x, Unbound) for x in after):
+                outer[name] = next(x for x in after if isinstance(x, Unbound))
+            else:
+                outer[name] = Merged(block, name, tuple(after), node)
+
+    # ── loops ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _For(self, node: ast.For, *, is_tail: bool) -> bool:
+        if node.orelse:
+            self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
+        ranged = self._range(node.iter)
+        if ranged is None:
+            return self._unroll(node)
+        start, stop, step = ranged
+        if not isinstance(node.target, ast.Name):
+            self.refuse(node.target, "the counter of a loop is one name", "write `for k in range(…)`")
+        outer = self._begin_loop([node.target, *node.body], skip=node.target.id)
+        with self.at(node.iter):
+            block = self.builder.range(start, stop, step, name=_stem(node.target.id))
+        with block as counter:
+            self.frame.names[node.target.id] = counter
+            self.block(node.body, is_tail=False)
+        self._end_loop(outer, [node.target, *node.body], node)
+        return False
+
+    def _range(self, node: ast.expr) -> tuple[Any, Any, int] | None:
+        """The bounds and the step of a ``range(…)``; None for another iterable."""
+        if not isinstance(node, ast.Call) or self.eval(node.func) is not range:
+            return None
+        given, named = self.arguments(node)
+        if named or not 1 <= len(given) <= 3:
+            self.refuse(node, "range takes a stop, a start and a stop, or both and a step", "write range(start, stop)")
+        start, stop, step = given if len(given) == 3 else (*given, 1) if len(given) == 2 else (0, *given, 1)
+        if is_runtime(step) or type(step) is not int or step < 1:
+            fix = "count upwards, and compute the index in the loop"
+            self.refuse(node, "the step of a loop is a positive integer, known before", fix)
+        for bound in (start, stop):
+            if isinstance(bound, Value):
+                if not bound.dtype.is_integer:
+                    self.refuse(node, f"got a bound of {bound.dtype}", "convert it with .cast(vy.u32)")
+            elif not isinstance(bound, NumberChoice) and (
+                isinstance(bound, bool) or not isinstance(number(bound), int)
+            ):
+                self.refuse(node, "a bound of range is no integer", "pass integers")
+        if any(isinstance(bound, (Value, NumberChoice)) for bound in (start, stop)):
+            start, stop = self.unify((start, stop), node)
+        elif start < 0:
+            self.refuse(node, f"a loop counts in u32, which has no {start}", f"write range(vy.i32({start}), …)")
+        return start, stop, step
+
+    def _begin_loop(self, statements: Sequence[ast.AST], *, skip: str = "") -> Names:
+        """Begin a loop of the program: its names, in which what an iteration changes is not known."""
+        outer = self.frame.names
+        counter = outer.pop(skip, _NONE)
+        if isinstance(counter, Mutable):
+            self.refuse(statements[0], f"{skip!r} is a variable, which cannot count a loop", "use another name")
+        self._enter([s for s in statements if isinstance(s, ast.stmt)])
+        if counter is not _NONE:
+            outer[skip] = counter
+        self.frame.names = dict(outer)
+        for name, where in assigned_names(statements).items():
+            if name in outer and not isinstance(outer[name], Mutable) and name != skip:
+                line = self.frame.source.line_of(where)
+                message = f"{name!r} is known while the kernel is compiled, and line {line} changes it in a loop"
+                fix = f"make it a variable of the program, with a type, as in {name} = vy.u32(0)"
+                self.frame.names[name] = Unbound(message, fix)
+        self.frame.loops.append(OpenLoop(False, self.depth))
+        return outer
+
+    def _end_loop(self, outer: Names, statements: Sequence[ast.AST], node: ast.stmt) -> None:
+        self.frame.loops.pop()
+        self.depth -= 1
+        after, self.frame.names = self.frame.names, outer
+        for name, where in assigned_names(statements).items():
+            before = outer.get(name, _NONE)
+            if isinstance(before, Mutable) or after.get(name) is before:
+                continue
+            if isinstance(after.get(name), Unbound) and before is not _NONE:
+                continue  # nothing was assigned: the statement is in a branch that is not compiled
+            line = self.frame.source.line_of(where)
+            message = f"{name!r} may have no value here: the loop that gives it one at line {line} may not run"
+            fix = f"give {name!r} a value before the loop, with a type, as in {name} = vy.u32(0)"
+            outer[name] = Unbound(message, fix)
+
+    def _unroll(self, node: ast.For) -> bool:
+        """A loop over what is known while the kernel is compiled: its body is read for each element."""
+        self.frame.loops.append(OpenLoop(True, self.depth))
+        ends = False
+        for x in self.iterable(node.iter):
+            self.assign(node.target, x)
+            try:
+                ends = self.block(node.body, is_tail=False)
+            except _Left as left:
+                if left.word == "break":
+                    break
+            if ends:
+                break
+        self.frame.loops.pop()
+        return ends
+
+    def _While(self, node: ast.While, *, is_tail: bool) -> bool:
+        if node.orelse:
+            self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
+        test = node.test
+        if not isinstance(test, ast.Call) or self.eval(test.func) is not intrinsics.bounded:
+            fix = f"state how often it runs at most, as in `while vy.bounded({ast.unparse(test)}, 1000):`"
+            self.refuse(test, "a `while` loop has no limit, and every program ends", fix)
+        condition, limit_node = self._bounded(test)
+        limit = self.eval(limit_node)
+        if type(limit) is not int or not 0 < limit < 2**32 - 1:
+            self.refuse(limit_node, "the limit of a loop is a positive integer, known before", "write a number")
+        self.effect(node, "a loop")
+        outer = self._begin_loop(node.body)
+        with self.builder.range(limit + 1, name="iteration") as iteration:
+            holds = self.test(condition)
+            if isinstance(holds, bool):
+                if not holds:
+                    self.builder.break_()
+            else:
+                with self.builder.if_(~holds):
+                    self.builder.break_()
+            if holds is not False:
+                with self.builder.if_(iteration == limit):
+                    self.builder.trap(limit, f"a loop of {self.frame.source.tree.name} reached its limit")
+                    self.builder.break_()
+                self.block(node.body, is_tail=False)
+        self._end_loop(outer, node.body, node)
+        return False
+
+    def _bounded(self, node: ast.Call) -> tuple[ast.expr, ast.expr]:
+        """The condition and the limit of a loop."""
+        given: dict[str, ast.expr] = dict(zip(("condition", "iterations"), node.args, strict=False))
+        given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+        if given.keys() != {"condition", "iterations"} or len(node.args) + len(node.keywords) != 2:
+            self.refuse(node, "bounded takes a condition and a limit", "write vy.bounded(condition, 1000)")
+        return given["condition"], given["iterations"]
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def call(self, callee: Any, node: ast.Call) -> object:
+        """Call a function with the arguments of a node."""
+        if isinstance(callee, DeviceFunction):
+            return self._device_function(callee, node)
+        return calls.call(self, callee, node)
+
+    def _device_function(self, callee: DeviceFunction, node: ast.Call) -> object:
+        """Read the body of a device function in the place of its call."""
+        positional, named = self.arguments(node)
+        source = callee.source
+        if any(frame.source is source for frame in self.frames):
+            self.refuse(node, f"{callee.__name__!r} calls itself, and device functions are inlined", "write a loop")
+        try:
+            bound = inspect.signature(callee.function).bind(*positional, **named)
+        except TypeError as error:
+            self.refuse(node, f"{callee.__name__}(): {error}", "pass its arguments")
+        bound.apply_defaults()
+        annotations = annotations_of(source)
+        types: dict[TypeVar, DType] = {}
+        names: Names = {}
+        for name, x in bound.arguments.items():
+            names[name] = self._argument(name, annotations.get(name), x, types, node)
+        line = self.builder.line
+        self.frames.append(Frame(source, names, False, self.depth))
+        self.block(source.tree.body, is_tail=True)
+        result = self.frame.names.get("return")
+        if result is not None:
+            result = self.read(result, source.tree)
+        result = self._result(annotations.get("return"), result, types, source.tree)
+        self.frames.pop()
+        self.builder.line = line
+        return result
+
+    def _argument(self, name: str, wanted: Any, x: Any, types: dict[TypeVar, DType], node: ast.AST) -> object:
+        """An argument of a device function in the type of its annotation."""
+        if isinstance(wanted, TypeVar):
+            if isinstance(x, Value):
+                known = types.setdefault(wanted, x.dtype)
+                allowed = wanted.__constraints__
+                if allowed and not any(known is t for t in allowed):
+                    got = ", ".join(map(str, allowed))
+                    self.refuse(node, f"got a value of {known} for {name!r}, expected one of {got}", "convert it")
+            wanted = types.get(wanted)
+        return self.value(x, wanted, node) if isinstance(wanted, DType) else x
+
+    def _result(self, wanted: Any, x: Any, types: Mapping[TypeVar, DType], node: ast.AST) -> object:
+        if isinstance(wanted, TypeVar):
+            wanted = types.get(wanted)
+        return self.value(x, wanted, node) if isinstance(wanted, DType) else x
+
+    blocks = 0
+    """How many branches and loops of the program were begun."""
+
+
+class _Left(Exception):
+    """An unrolled loop is left, or its iteration."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+
+def _is_same_static(x: object, y: object) -> bool:
+    if x is y:
+        return not is_runtime(x) and not isinstance(x, (Mutable, Merged))
+    return type(x) is type(y) and isinstance(x, (bool, int, float, str)) and operator.eq(x, y)
+
+
+def _stem(name: str) -> str:
+    """A name for a local of the program; names that begin with two underscores are reserved."""
+    stem = name.lstrip("_")
+    return stem if stem.isascii() and stem and not stem[0].isdigit() else "v"
+
+
+def _word(node: ast.stmt) -> str:
+    """What a message says of a statement."""
+    words = {
+        "With": "`with`", "Try": "`try`", "TryStar": "`try`", "Raise": "`raise`", "FunctionDef": "a function",
+        "ClassDef": "a class", "Delete": "`del`", "Import": "`import`", "ImportFrom": "`import`", "Match": "`match`",
+        "Global": "`global`", "Nonlocal": "`nonlocal`", "AsyncFor": "`async for`", "AsyncWith": "`async with`",
+    }  # fmt: skip
+    return words.get(type(node).__name__, type(node).__name__)

@@ -1,0 +1,127 @@
+"""What a name in a kernel stands for beside values of the builder and objects of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vyre_foundation.build import Array, Value, constant, select
+from vyre_foundation.dtype import DType, bool_, u32, u64
+
+if TYPE_CHECKING:
+    import ast
+
+Number: TypeAlias = "bool | int | float"
+AxisLength: TypeAlias = "int | Value"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberChoice:
+    """Numbers of which the program chooses one. They get a type where they meet a value."""
+
+    condition: Value
+    if_true: NumberChoice | Number
+    if_false: NumberChoice | Number
+
+    def map(self, compute: Callable[[Number], Number]) -> NumberChoice:
+        """Apply a function to each of the numbers."""
+
+        def one(arm: NumberChoice | Number) -> NumberChoice | Number:
+            return arm.map(compute) if isinstance(arm, NumberChoice) else compute(arm)
+
+        return NumberChoice(self.condition, one(self.if_true), one(self.if_false))
+
+    def typed(self, literal: Callable[[Number], Value]) -> Value:
+        """The chosen number as a value; `literal` gives the numbers their type."""
+
+        def one(arm: NumberChoice | Number) -> Value:
+            return arm.typed(literal) if isinstance(arm, NumberChoice) else literal(arm)
+
+        return select(self.condition, one(self.if_true), one(self.if_false))
+
+    def truth(self) -> Value:
+        """Whether the chosen number is not 0."""
+        if self.if_true is True and self.if_false is False:
+            return self.condition
+        return self.typed(lambda number: constant(bool_, bool(number)))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArray:
+    """An array in a kernel: a buffer, and the lengths of its axes in the order of NumPy's shapes."""
+
+    array: Array
+    axes: tuple[AxisLength, ...]
+    place: str
+    """What it is called in the kernel, for messages."""
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.array.dtype
+
+    def element(self, indices: Sequence[int | Value]) -> tuple[int | Value, Value | None]:
+        """The index in the buffer, and the condition under which all indices are in bounds.
+
+        There is no condition for a single axis: the language checks the index of a buffer.
+        """
+        if len(self.axes) == 1:
+            return indices[0], None
+        inside: Value | None = None
+        linear: Value | None = None
+        for length, index in zip(self.axes, indices, strict=True):
+            place, is_inside = _on_axis(index, length)
+            linear = place if linear is None else linear * length + place
+            if is_inside is not None:
+                inside = is_inside if inside is None else inside & is_inside
+        assert linear is not None
+        return linear, inside
+
+
+def _on_axis(index: int | Value, length: AxisLength) -> tuple[Value, Value | None]:
+    """An index as u32, and the condition that it is in bounds; None if it always is."""
+    if isinstance(index, int):
+        place = constant(u32, index)
+        if isinstance(length, int):
+            return place, None if index < length else constant(bool_, False)
+        return place, place < length
+    if index.dtype.bits == 64:  # the conversion to u32 would lose the upper half
+        wide = index if index.dtype is u64 else index.bitcast(u64)  # negative ones become greater than any length
+        return index.cast(u32), wide < (length if isinstance(length, int) else length.cast(u64))
+    place = index.cast(u32)
+    return place, place < length
+
+
+class Unbound:
+    """Marks a name that has no value that a program may read here; reading it is an error."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        self.message, self.fix = message, fix
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Marks a name to which every branch of an ``if`` gives a value.
+
+    The first read asks for a variable that is declared before the branches.
+    """
+
+    block: int
+    name: str
+    values: tuple[object, ...]
+    node: ast.AST
+
+
+def is_runtime(x: object) -> bool:
+    """Whether an object is, or holds, what is known only when the program runs."""
+    if isinstance(x, (Value, NumberChoice, KernelArray)):
+        return True
+    if isinstance(x, (tuple, list, set, frozenset)):
+        return any(is_runtime(element) for element in x)
+    if isinstance(x, dict):
+        return any(is_runtime(element) for element in x.values())
+    return False
+
+
+__all__ = ["AxisLength", "KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime"]

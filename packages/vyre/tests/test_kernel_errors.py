@@ -1,0 +1,468 @@
+"""What kernels refuse: every message is compared whole, with its place and its remedy."""
+
+import re
+
+import numpy as np
+import pytest
+
+import vyre as vy
+
+
+def message_of(function, **options) -> str:
+    """The message of compiling a function as a kernel, without the name of this file and the number of the line."""
+    with pytest.raises(vy.VyreError) as error:
+        vy.kernel(**options)(function).program
+    assert isinstance(error.value, vy.KernelError)
+    return re.sub(r"^.*test_kernel_errors\.py:\d+:", "", str(error.value))
+
+
+def case(expected: str, **options):
+    def add(function):
+        CASES.append(pytest.param(function, options, expected.strip("\n"), id=function.__name__))
+        return function
+
+    return add
+
+
+CASES: list = []
+
+
+@case("""
+12: got a value of u8, expected f32
+    return x[vy.index()]
+           ^^^^^^^^^^^^^
+Fix: convert it with .cast(vy.f32)
+""")
+def other_type(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()]
+
+
+@case("""
+12: add got (u8, f32), expected operands of one type
+    return x[i] + y[i]
+           ^^^^^^^^^^^
+Fix: cast to u8 or another
+""")
+def mixed_types(x: vy.Array[vy.u8, "n"], y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    return x[i] + y[i]
+
+
+@case("""
+12: 300 is not a value of u8
+    return x[vy.index()] + 300
+           ^^^^^^^^^^^^^^^^^^^
+Fix: use 0 … 255, or another type
+""")
+def literal_that_does_not_fit(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    return x[vy.index()] + 300
+
+
+@case("""
+12: Python's `/` means something else than the program's division of u8
+    return x[vy.index()] / 2
+           ^^^^^^^^^^^^^^^^^
+Fix: write apply("div", x, y) or apply("rem", x, y), which truncate; / is for floats, // and % unsigned
+""")
+def division_of_integers(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    return x[vy.index()] / 2
+
+
+@case("""
+8: a value of u32 is never negative, so the comparison with 0 is constant
+    if vy.index() - 1 >= 0:
+       ^^^^^^^^^^^^^^^^^^^
+Fix: compare before the subtraction, as in x > 0, or convert the operands with .cast(vy.i32)
+""")
+def comparison_of_a_wrapped_index(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    if vy.index() - 1 >= 0:
+        return 1
+
+
+@case("""
+11: a `while` loop has no limit, and every program ends
+    while n > 1:
+          ^^^^^
+Fix: state how often it runs at most, as in `while vy.bounded(n > 1, 1000):`
+""")
+def loop_without_limit(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    n = x[vy.index()]
+    while n > 1:
+        n = n >> 1
+    return n
+
+
+@case("""
+9: 'total' is known while the kernel is compiled, and line LINE changes it in a loop
+        total += x[k]
+        ^^^^^
+Fix: make it a variable of the program, with a type, as in total = vy.u32(0)
+""")
+def number_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    total = 0
+    for k in range(4):
+        total += x[k]
+    return total
+
+
+@case("""
+12: 'y' may have no value here: line LINE gives it one only in one branch
+    return y
+           ^
+Fix: give 'y' a value before the `if`
+""")
+def name_of_one_branch(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    if x[vy.index()] > 0.0:
+        y = x[0]
+    return y
+
+
+@case("""
+12: 'y' may have no value here: the loop that gives it one at line LINE may not run
+    return y
+           ^
+Fix: give 'y' a value before the loop, with a type, as in y = vy.u32(0)
+""")
+def name_of_a_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    for k in range(len(x)):
+        y = x[k]
+    return y
+
+
+@case("""
+5: 'y' is of f32 and u32 in the branches of this `if`
+    if i > 3:
+    ^^^^^^^^^
+Fix: convert them to one type
+""")
+def branches_of_two_types(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    if i > 3:
+        y = x[i]
+    else:
+        y = i
+    return y
+
+
+@case("""
+9: 'y' is a variable of f32, got DType
+        y = vy.f32
+        ^
+Fix: use another name
+""")
+def variable_that_becomes_something_else(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    y = x[0]
+    if y > 0.0:
+        y = vy.f32
+    return y
+
+
+@case("""
+12: 'y' has no value here
+    return y
+           ^
+Fix: give 'y' a value before
+""")
+def name_before_its_value(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return y
+    y = 1
+
+
+@case("""
+12: the name 'undefined' is not defined
+    return undefined
+           ^^^^^^^^^
+Fix: define it before the kernel is first called
+""")
+def unknown_name(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return undefined
+
+
+@case("""
+12: got 1 indices of 'x', which has 2 axes
+    return x[0]
+           ^^^^
+Fix: pass an index for each axis
+""")
+def missing_index(x: vy.Array[vy.f32, "h", "w"]) -> vy.Array[vy.f32, "h", "w"]:
+    return x[0]
+
+
+@case("""
+12: got a slice of 'x'
+    return x[0:2]
+           ^^^^^^
+Fix: load and store one element at a time
+""")
+def slices(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[0:2]
+
+
+@case("""
+12: the index -1 is out of bounds
+    return x[-1]
+           ^^^^^
+Fix: indices do not count from the end: use len(x) - 1
+""")
+def index_from_the_end(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[-1]
+
+
+@case("""
+5: 'x' is an input, which cannot be written
+    x[0] = 1.0
+    ^^^^
+Fix: annotate 'x' with vy.Out or vy.InOut
+""")
+def store_to_an_input(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]):
+    x[0] = 1.0
+
+
+@case("""
+12: sqrt(…) is a function of Python, which cannot compute with values of the program
+    return np.sqrt(x[0])
+           ^^^^^^^^^^^^^
+Fix: write vy.sqrt
+""")
+def function_of_numpy(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return np.sqrt(x[0])
+
+
+@case("""
+12: helper(…) is a function of Python, which cannot compute with values of the program
+    return helper(x[0])
+           ^^^^^^^^^^^^
+Fix: decorate helper with @vy.func
+""")
+def function_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return helper(x[0])
+
+
+def helper(x):
+    return x
+
+
+@case("""
+12: the result of Python's min depends on the order of its operands for a NaN
+    return min(x[0], x[1])
+           ^^^^^^^^^^^^^^^
+Fix: write vy.min, which gives the other operand for a NaN
+""")
+def minimum_of_floats(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return min(x[0], x[1])
+
+
+@case("""
+12: ZeroDivisionError while the kernel is compiled: division by zero
+    return 1 / 0
+           ^^^^^
+Fix: correct the expression
+""")
+def error_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return 1 / 0
+
+
+@case("""
+5: got `with`, which a kernel cannot have
+    with open("x"):
+    ^^^^^^^^^^^^^^^
+Fix: write it without
+""")
+def statement_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    with open("x"):
+        return 1
+
+
+@case("""
+21: an atomic in an operand that is evaluated under a condition acts always
+    if c[0] > 1 and c.atomic_add(0, 1) == 2:
+                    ^^^^^^^^^^^^^^^^^^
+Fix: write an `if` statement
+""")
+def effect_under_a_condition(c: vy.InOut[vy.u32, 4]):
+    if c[0] > 1 and c.atomic_add(0, 1) == 2:
+        c[1] = 1
+
+
+@case("""
+13: `break` of a loop that is unrolled, under a condition of the program
+            break
+            ^^^^^
+Fix: count with `for k in range(…)`, which is a loop of the program
+""")
+def break_of_an_unrolled_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    for k in (1, 2):
+        if x[k] > 0.0:
+            break
+    return 1
+
+
+@case("""
+14: a loop counts in u32, which has no -2
+    for k in range(-2, 2):
+             ^^^^^^^^^^^^
+Fix: write range(vy.i32(-2), …)
+""")
+def negative_bound(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    for k in range(-2, 2):
+        pass
+    return 1
+
+
+@case("""
+14: the elements are not known while the kernel is compiled
+    for v in x:
+             ^
+Fix: count with `for k in range(…)` and index the array
+""")
+def loop_over_an_array(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    for v in x:
+        pass
+    return 1
+
+
+@case("""
+12: a value is returned, but the kernel has no annotation of what it returns
+    return x[0]
+           ^^^^
+Fix: annotate what the kernel returns, as in -> vy.Array[vy.f32, 'n']
+""")
+def result_without_annotation(x: vy.Array[vy.f32, "n"]):
+    return x[0]
+
+
+@case("""
+9: the launch has no shape, because the kernel has no result
+    i = vy.index()
+        ^^^^^^^^^^
+Fix: add an array that is a result, or @vy.kernel(shape=('n',))
+""")
+def no_shape(x: vy.Array[vy.f32, "n"]):
+    i = vy.index()
+
+
+@case("""
+19: the parameter 'x' has no annotation
+def no_annotation(x):
+                  ^
+Fix: write its type, such as vy.f32 or vy.Array[vy.f32, 'n']
+""")
+def no_annotation(x):
+    pass
+
+
+@case("""
+29: got Python's type float, expected one that says its width
+def annotation_of_python(x: float):
+                            ^^^^^
+Fix: use f32 or f64
+""")
+def annotation_of_python(x: float):
+    pass
+
+
+@case("""
+66: the length of 'm' follows from no input
+def unknown_length(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "m"]:
+                                                                 ^^^
+Fix: use the shape variables of the inputs, or a number
+""")
+def unknown_length(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "m"]:
+    return x[0]
+
+
+@pytest.mark.parametrize(("function", "options", "expected"), CASES)
+def test_message(function, options, expected):
+    message = message_of(function, **options)
+    shown = re.sub(r"(at line|line) \d+", r"\1 LINE", message)
+    assert shown == expected
+
+
+def test_a_kernel_has_no_defaults_and_no_parameters_of_variable_number() -> None:
+    with pytest.raises(
+        vy.KernelError, match=r"(?s)a parameter of a kernel has no default\n.*Fix: pass it in each call$"
+    ):
+
+        @vy.kernel
+        def defaults(x: vy.f32 = 1.0):
+            pass
+
+    with pytest.raises(vy.KernelError, match=r"(?s)no parameter of variable number, got 'rest'\n.*Fix: name each$"):
+
+        @vy.kernel
+        def variable(*rest: vy.f32):
+            pass
+
+
+@vy.kernel
+def product(a: vy.f32, x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n", 2]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    return a * x[i] * y[i, 0]
+
+
+ONES, PAIRS = np.ones(3, np.float32), np.ones((3, 2), np.float32)
+CALLS = [
+    ((1, ONES[:2], PAIRS), {}, ("buffer 'y': got 3 in the shape (3, 2), expected n = 2 elements, as 'x' has. "
+     "Fix: pass arrays whose shapes agree with the annotations")),
+    ((1, ONES, PAIRS[:, :1]), {}, ("buffer 'y': got (3, 1), expected the shape f32[n, 2]. "
+     "Fix: pass an array of the annotated shape")),
+    ((1, PAIRS, PAIRS), {}, ("buffer 'x': got one of shape (3, 2), expected an array of one axis. "
+     "Fix: pass an array of the annotated shape, or reshape it")),
+    ((1, [1.0], PAIRS), {}, ("buffer 'x': got list, expected an array. "
+     "Fix: pass a NumPy array, as in numpy.asarray(…, 'float32')")),
+    ((1, ONES.astype(np.float64), PAIRS), {}, ("buffer 'x': got one of float64, expected an array of float32. "
+     "Fix: convert it with .astype('float32'), or declare the buffer with its type")),
+    ((1, ONES), {}, "y: got none, expected a value for each input. Fix: pass 'y'"),
+    ((1, ONES, PAIRS), {"z": 1}, ("z: got a name that the kernel has no parameter of, expected one of a, x, y. "
+     "Fix: pass the parameters of the kernel")),
+    ((1, ONES, PAIRS), {"x": 1}, "x: got two, expected one value. Fix: pass it once"),
+    ((1, ONES, PAIRS, 4), {}, "arguments: got 4, expected at most 3 arguments. Fix: pass a, x, y"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "named", "expected"), CALLS)
+def test_a_call_refuses_what_the_annotations_exclude(given, named, expected):
+    with pytest.raises(vy.VyreError) as error:
+        product.on("reference")(*given, **named)
+    assert str(error.value) == expected
+
+
+def test_what_only_kernels_can_do_is_refused_elsewhere() -> None:
+    with pytest.raises(vy.BuildError) as error:
+        vy.index()
+    assert str(error.value) == "index() is called outside of a kernel. Fix: call vy.index in a function with @vy.kernel"
+
+    @vy.func
+    def doubled(x):
+        return x * 2
+
+    with pytest.raises(vy.BuildError) as error:
+        doubled(3)
+    assert str(error.value) == (
+        "the device function 'doubled' is called outside of a kernel. "
+        "Fix: call it in a function with @vy.kernel or @vy.func"
+    )
+
+
+def test_functions_without_source_are_refused() -> None:
+    scope: dict[str, object] = {"vy": vy}
+    exec("def unseen(x: vy.f32): pass", scope)
+    with pytest.raises(vy.BuildError) as error:
+        vy.kernel(scope["unseen"])
+    assert str(error.value) == (
+        "the source of 'unseen' is not available, and a kernel is compiled from its source. "
+        "Fix: define the function in a file or in a notebook"
+    )
+    with pytest.raises(vy.BuildError) as error:
+        vy.kernel(lambda x: x)
+    assert str(error.value) == "got a lambda, expected a function. Fix: decorate a function that `def` makes"
+
+
+def test_findings_of_validation_name_the_line_of_the_kernel() -> None:
+    @vy.kernel(workgroup_size=64)
+    def uneven(x: vy.InOut[vy.u32, "n"]):
+        if x[vy.index()] > 3:
+            vy.barrier()
+
+    with pytest.raises(vy.InvalidProgram, match=r"test_kernel_errors\.py:\d+.*Fix: "):
+        uneven.program

@@ -1,0 +1,367 @@
+"""Kernels: what they compute, beside literals and NumPy, and beside programs that are recorded by hand."""
+
+import pickle
+import threading
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+import vyre as vy
+
+BACKENDS = [b.id for b in vy.registered_backends_by_precedence() if b.id in ("opencl", "opencl-intel", "cpu")]
+FAST = "reference"
+
+
+@vy.kernel
+def saxpy(a: vy.f32, x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    return a * x[i] + y[i]
+
+
+@vy.kernel(workgroup_size=(16, 16))
+def life(cells: vy.Array[vy.u8, "h", "w"], out: vy.Out[vy.u8, "h", "w"]):
+    y, x = vy.index()
+    n = sum(cells[y + dy, x + dx] for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx)
+    out[y, x] = 1 if n == 3 or (n == 2 and cells[y, x]) else 0
+
+
+@vy.kernel(shape="n")
+def histogram(x: vy.Array[vy.u8, "n"], counts: vy.InOut[vy.u32, 256]):
+    counts.atomic_add(x[vy.index()], 1)
+
+
+def run(kernel: vy.KernelFunction, *args: object, **named: object) -> object:
+    return kernel.on(FAST)(*args, **named)
+
+
+def test_a_kernel_is_the_program_that_is_recorded_by_hand() -> None:
+    with vy.program("saxpy", workgroup_size=64) as p:
+        a, x = p.uniform("a", vy.f32, 1), p.read("x", vy.f32)
+        y, out = p.read("y", vy.f32, like=x), p.write("out", vy.f32, like=x)
+        i = p.global_id(0)
+        out[i] = a[0] * x[i] + y[i]
+    assert saxpy.program == p.build()
+    assert saxpy.program.fingerprint() == p.build().fingerprint()
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "reference", "reference-scalar"])
+def test_every_backend_gives_the_same_bytes(backend: str) -> None:
+    x, y = np.linspace(-1, 1, 200, dtype=np.float32), np.full(200, 0.1, np.float32)
+    assert saxpy.on(backend)(2.5, x, y).tobytes() == (np.float32(2.5) * x + y).tobytes()
+    cells = (np.arange(77 * 19).reshape(77, 19) * 7 % 11 < 5).astype(np.uint8)
+    assert np.array_equal(life.on(backend)(cells), stepped(cells))
+    data = (np.arange(1000) * 37 % 251).astype(np.uint8)
+    counts = histogram.on(backend)(data, np.zeros(256, np.uint32))
+    assert np.array_equal(counts, np.bincount(data, minlength=256))
+
+
+def stepped(cells: np.ndarray) -> np.ndarray:
+    h, w = cells.shape
+    padded = np.pad(cells, 1)
+    near = sum(padded[1 + dy : 1 + dy + h, 1 + dx : 1 + dx + w] for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx)
+    return ((near == 3) | ((near == 2) & (cells == 1))).astype(np.uint8)
+
+
+def test_elements_out_of_bounds_on_any_axis_are_zero() -> None:
+    @vy.kernel
+    def right(x: vy.Array[vy.u8, "h", "w"], out: vy.Out[vy.u8, "h", "w"]):
+        i, j = vy.index()
+        out[i, j] = x[i - 1, j + 1]
+
+    x = np.arange(1, 7, dtype=np.uint8).reshape(2, 3)
+    assert run(right, x).tolist() == [[0, 0, 0], [2, 3, 0]]
+
+
+def test_signed_and_wide_indices_are_checked_on_each_axis() -> None:
+    @vy.kernel
+    def pick(i: vy.Array[vy.i64, "n"], x: vy.Array[vy.u8, 2, 3]) -> vy.Array[vy.u8, "n"]:
+        return x[i[vy.index()], 1] + x[0, i[vy.index()].cast(vy.i8)]
+
+    x = np.arange(1, 7, dtype=np.uint8).reshape(2, 3)
+    assert run(pick, np.int64([0, 1, -1, 2, 2**32]), x).tolist() == [3, 7, 0, 3, 1]
+
+
+def test_control_flow() -> None:
+    @vy.kernel
+    def collatz(start: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        n = start[vy.index()]
+        steps: vy.u32 = 0
+        while vy.bounded(n > 1, 1000):
+            if n & 1 == 0:
+                n = n >> 1
+            else:
+                n = n * 3 + 1
+            steps += 1
+        return steps
+
+    @vy.kernel
+    def grade(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.u8, "n"]:
+        v = x[vy.index()]
+        if v < 0:
+            return 9
+        if v < 10:
+            size = vy.u8(1)
+        elif 10 <= v < 100:
+            size = vy.u8(2)
+        else:
+            size = vy.u8(3)
+        for k in range(3):
+            if k == 1 and not v == 5:
+                continue
+            if v in (7, 77):
+                break
+            size += 10
+        return size
+
+    assert run(collatz, np.uint32([1, 6, 7, 27])).tolist() == [0, 8, 16, 111]
+    assert run(grade, np.int32([-1, 3, 5, 7, 50, 77, 100])).tolist() == [9, 21, 31, 1, 22, 2, 23]
+
+
+def test_a_while_loop_that_reaches_its_limit_traps() -> None:
+    @vy.kernel
+    def halve(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        n = x[vy.index()]
+        while vy.bounded(n > 1, 3):
+            n = n >> 1
+        return n
+
+    assert run(halve, np.uint32([0, 8, 15])).tolist() == [0, 1, 1]
+    with pytest.raises(vy.VyreError, match=r"a loop of halve reached its limit', code 3"):
+        run(halve, np.uint32([0, 16]))
+
+
+def test_swaps_and_variables() -> None:
+    @vy.kernel
+    def gcd(x: vy.Array[vy.u32, "n"], y: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        i = vy.index()
+        a, b = x[i], y[i]
+        while vy.bounded(b != 0, 64):
+            a, b = b, a % b
+        return a
+
+    x, y = np.uint32([12, 7, 0, 2**31]), np.uint32([18, 13, 5, 6])
+    assert np.array_equal(run(gcd, x, y), np.gcd(x, y))
+
+
+def test_device_functions_are_inlined() -> None:
+    @vy.func
+    def clamp(x, low, high):
+        if x < low:
+            return low
+        if x > high:
+            return high
+        return x
+
+    @vy.func
+    def lerp(a: vy.f32, b: vy.f32, t: vy.f32) -> vy.f32:
+        return a + (b - a) * clamp(t, 0.0, 1.0)
+
+    @vy.kernel
+    def fade(t: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return lerp(10, 20, t[vy.index()])
+
+    assert run(fade, np.float32([-1, 0, 0.5, 1, 7])).tolist() == [10, 10, 15, 20, 20]
+
+
+def test_closures_tables_and_comprehensions() -> None:
+    weights = (0.25, 0.5, 0.25)
+    palette = np.array([[10, 20], [30, 40]], np.uint8)
+
+    @vy.kernel
+    def blur(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        i = vy.index()
+        return sum(w * x[i + k - 1] for k, w in enumerate(weights))
+
+    @vy.kernel
+    def paint(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u8, "n"]:
+        v = x[vy.index()]
+        return palette[v, 1] + palette[0, v]
+
+    assert run(blur, np.float32([4, 8, 0])).tolist() == [4, 5, 2]
+    assert run(paint, np.uint32([0, 1, 2])).tolist() == [30, 60, 0]
+
+
+def test_generic_kernels() -> None:
+    t = TypeVar("t", vy.f32, vy.f64, vy.i32)
+
+    @vy.kernel
+    def scaled(a: t, x: vy.Array[t, "n"]) -> vy.Array[t, "n"]:
+        return a * x[vy.index()]
+
+    assert scaled[vy.i32].on(FAST)(3, np.int32([1, -2])).tolist() == [3, -6]
+    for dtype in (np.float32, np.float64, np.int32):
+        result = scaled(3, np.array([1, 2], dtype))
+        assert result.dtype == dtype
+        assert result.tolist() == [3, 6]
+    with pytest.raises(vy.BuildError) as error:
+        scaled[vy.u8]
+    assert str(error.value) == "the kernel 'scaled' has no t = u8. Fix: use one of f32, f64, i32"
+    with pytest.raises(vy.BuildError) as error:
+        scaled.program
+    assert str(error.value) == "the kernel 'scaled' is generic in t. Fix: choose them, as in scaled[vy.f32]"
+
+
+def test_workgroups_barriers_and_collectives() -> None:
+    @vy.kernel(workgroup_size=64)
+    def reverse(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        tile = vy.workgroup(vy.u32, 64)
+        lane = vy.local_id()
+        tile[lane] = x[vy.index()]
+        vy.barrier()
+        return tile[63 - lane]
+
+    @vy.kernel(workgroup_size=32, subgroup_size=32)
+    def total(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        return vy.subgroup("reduce_add", x[vy.index()])
+
+    x = np.arange(128, dtype=np.uint32)
+    assert np.array_equal(run(reverse, x), x.reshape(2, 64)[:, ::-1].ravel())
+    assert np.array_equal(run(total, x), np.repeat(x.reshape(4, 32).sum(1), 32))
+
+
+def test_private_arrays_of_several_axes() -> None:
+    @vy.kernel
+    def transposed(x: vy.Array[vy.f32, "n", 4]) -> vy.Array[vy.f32, "n", 4]:
+        y, k = vy.index()
+        local = vy.private(vy.f32, 2, 2)
+        for r in (0, 1):
+            for c in (0, 1):
+                local[c, r] = x[y, 2 * r + c]
+        return local[k >> 1, k & 1]
+
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert run(transposed, x).tolist() == [[0, 2, 1, 3], [4, 6, 5, 7], [8, 10, 9, 11]]
+
+
+def test_assertions_and_traps() -> None:
+    @vy.kernel
+    def digits(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        v = x[vy.index()]
+        assert v < 10, "no digit"
+        if v == 7:
+            vy.trap(v, "seven")
+        return v + 48
+
+    assert run(digits, np.uint32([1, 9])).tolist() == [49, 57]
+    with pytest.raises(vy.VyreError, match="'no digit', code 0"):
+        run(digits, np.uint32([1, 10]))
+    with pytest.raises(vy.VyreError, match="'seven', code 7"):
+        run(digits, np.uint32([7, 1]))
+
+
+def test_only_invocations_of_the_shape_act() -> None:
+    """70 invocations are two workgroups of 64: the 58 beyond the shape would count zeros."""
+    assert histogram.on(FAST)(np.full(70, 3, np.uint8), np.zeros(256, np.uint32)).sum() == 70
+
+    @vy.kernel
+    def mirrored(x: vy.Array[vy.u32, "n"], out: vy.Out[vy.u32, "n"]):
+        i = vy.index()
+        out[i % 4] = 5
+
+    assert run(mirrored, np.zeros(3, np.uint32)).tolist() == [5, 5, 5]
+
+
+def test_results_have_the_annotated_shapes() -> None:
+    @vy.kernel
+    def outer(x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "m"]) -> vy.Array[vy.f32, "n", "m"]:
+        i, j = vy.index()
+        return x[i] * y[j]
+
+    @vy.kernel
+    def both(
+        x: vy.Array[vy.i32, "h", "w"], double: vy.Out[vy.i32, "w", "h"]
+    ) -> tuple[vy.Array[vy.i32, "w", "h"], vy.Array[vy.bool_, "w", "h"]]:
+        i, j = vy.index()
+        double[i, j] = x[j, i] * 2
+        return x[j, i], x[j, i] > 2
+
+    x, y = np.float32([1, 2, 3]), np.float32([1, 10])
+    assert np.array_equal(run(outer, x, y), np.outer(x, y))
+    matrix = np.arange(6, dtype=np.int32).reshape(2, 3)
+    double, turned, is_large = run(both, matrix)
+    assert np.array_equal(double, 2 * matrix.T)
+    assert np.array_equal(turned, matrix.T)
+    assert np.array_equal(is_large, matrix.T > 2)
+
+
+def test_matrix_product() -> None:
+    @vy.kernel
+    def matmul(a: vy.Array[vy.f32, "m", "k"], b: vy.Array[vy.f32, "k", "n"]) -> vy.Array[vy.f32, "m", "n"]:
+        i, j = vy.index()
+        total: vy.f32 = 0
+        for p in range(a.shape[1]):
+            total += a[i, p] * b[p, j]
+        return total
+
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert np.array_equal(run(matmul, a, b), a @ b)
+
+
+def test_results_go_to_the_memory_of_the_caller() -> None:
+    cells, target = np.ones((3, 3), np.uint8), np.full((3, 3), 9, np.uint8)
+    assert run(life, cells, out=target) is target
+    assert target.tolist() == [[1, 0, 1], [0, 0, 0], [1, 0, 1]]
+    with pytest.raises(vy.VyreError) as error:
+        run(life, cells, np.ones((3, 2), np.uint8))
+    assert str(error.value) == (
+        "buffer 'out': got one of uint8, (3, 2), expected an array of uint8 of the shape (3, 3). "
+        "Fix: pass such an array, or leave it out"
+    )
+
+
+def test_a_kernel_is_pickled_by_its_program() -> None:
+    restored = pickle.loads(pickle.dumps(saxpy))  # noqa: S301
+    assert restored.program == saxpy.program
+    x = np.float32([1, 2])
+    assert restored.on(FAST)(2, x, x).tolist() == [3, 6]
+
+
+def test_a_kernel_is_compiled_once_for_many_threads() -> None:
+    reads = []
+
+    class Counted:
+        def __index__(self) -> int:
+            return 1
+
+        @property
+        def one(self) -> int:
+            reads.append(1)
+            return 1
+
+    counted = Counted()
+
+    @vy.kernel
+    def increased(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        return x[vy.index()] + counted.one
+
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(run(increased, np.uint32([1, 2])).tolist())) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[2, 3]] * 8
+    assert len(reads) == 1
+
+
+def test_a_kernel_explains_itself() -> None:
+    lines = saxpy.explain(2.0, np.zeros(100, np.float32), np.zeros(100, np.float32)).splitlines()
+    assert lines[:7] == [
+        "kernel         saxpy",
+        f"fingerprint    {saxpy.program.fingerprint()}",
+        "shape          n",
+        "workgroup      64 × 1 × 1",
+        "deterministic  proven",
+        "grid           2 × 1 × 1",
+        "result         out of the shape (100,)",
+    ]
+    with pytest.raises(vy.VyreError, match="reference"):
+        saxpy.source("reference")
+
+
+def test_empty_arrays() -> None:
+    assert run(saxpy, 1, np.zeros(0, np.float32), np.zeros(0, np.float32)).shape == (0,)
+    assert run(life, np.zeros((0, 4), np.uint8)).shape == (0, 4)
