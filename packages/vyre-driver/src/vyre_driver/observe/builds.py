@@ -22,7 +22,7 @@ class Exclusive(Protocol):
     """A backend that one caller can have for itself, so that what is counted meanwhile is its own."""
 
     def session(self) -> AbstractContextManager[object]:
-        """Enter to have the device alone; other threads and processes wait until the context ends."""
+        """A context in which the device is locked: calls of other threads wait until it ends."""
         ...
 
 

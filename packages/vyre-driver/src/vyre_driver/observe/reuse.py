@@ -146,7 +146,7 @@ class ReuseWatch(DelegatingBackend, contract=1):
     def compile_native_shared(
         self, program: Program, config: DispatchConfig = DEFAULT_CONFIG
     ) -> CompiledPipeline | None:
-        """Compile with `inner`, through the shared cache; dispatches of the pipeline are counted as well."""
+        """See `compile_native`."""
         pipeline = self.inner.compile_native_shared(program, config)
         return None if pipeline is None else _Pipeline(pipeline, program, self)
 

@@ -218,7 +218,7 @@ class LatePending(PendingDispatch):
         self._asked = 2
 
     def is_ready(self) -> bool:
-        """False when asked for the first time, true from then on."""
+        """False when asked for the first time, unless `end` was called; true from then on."""
         self._asked += 1
         return self._asked > 1
 

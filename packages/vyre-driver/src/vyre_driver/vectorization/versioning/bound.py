@@ -32,12 +32,12 @@ class Bound:
 
     @property
     def low(self) -> int:
-        """The least value that the integer can have."""
+        """A number that the integer is never below."""
         return self.offset - self.minus_high
 
     @property
     def high(self) -> int:
-        """The greatest value that the integer can have."""
+        """A number that the integer is never above."""
         return self.offset + self.plus_high
 
     def shifted(self, by: int) -> Bound:

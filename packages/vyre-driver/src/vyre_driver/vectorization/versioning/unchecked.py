@@ -43,7 +43,7 @@ class Unchecked:
         self._wide: dict[Expr, Expr] = {}
 
     def body(self, body: Body) -> Body:
-        """The copy of `body`, which is in the region."""
+        """The copy of `body`, a part of the region."""
         return rewrite_body(body, self._stmt)
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ class Guarded:
 
 
 def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded:
-    """Make limits of the loop over invocations of the guards around a body.
+    """Turn the guards around a body into limits of the loop over invocations.
 
     ``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
 
