@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.engine import in_backend, on_engine
 from vyre_conform.controls.fault import Fault, Layer
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingPipeline
 from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.resources import Resource
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import UnsupportedFeature
+from vyre_foundation.ir.program import Program
 
 Right = Callable[..., Any]
 ADMISSION = "vyre_driver.plan.admission"
@@ -47,11 +51,18 @@ def _handed_on(name: str) -> Callable[[Right], Right]:
     return wrap
 
 
-def _refused_by_pipelines(right: Right) -> Right:
-    def refuse(pipeline: CompiledPipeline, *given: Any) -> None:
-        raise UnsupportedFeature("resident dispatch of a pipeline", backend=pipeline.id())
+class HostOnlyPipeline(DelegatingPipeline):
+    """Refuses resident memory."""
 
-    return refuse
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        raise UnsupportedFeature("resident dispatch of a pipeline", backend=self.id())
+
+
+class HostOnlyPipelines(EngineBackend, contract=1):
+    """Takes resident memory, and compiles pipelines that do not."""
+
+    def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
+        return HostOnlyPipeline(super().compile_native(program, config))
 
 
 def _unread(right: Right) -> Right:
@@ -74,7 +85,7 @@ FAULTS = (
     _fault("gate-compile", "programs that are compiled alone go round a gate",
            on_engine(f"{GATED}.compile_native", _handed_on("compile_native")), "claims:gates"),
     _fault("pipeline-not-resident", "pipelines refuse the resident memory that their backend takes",
-           on_engine("vyre_driver.engine.backend:EnginePipeline.dispatch_resident", _refused_by_pipelines),
+           in_backend(HostOnlyPipelines),
            "claims:pipelines_over_memory"),
     _fault("dialects-unread", "code made ahead of time is loaded whatever its dialects are by now",
            on_engine("vyre_driver.pipeline.ahead:CompiledProgram.require_dialects", _unread),

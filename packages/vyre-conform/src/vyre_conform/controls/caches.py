@@ -7,10 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import on_engine
+from vyre_conform.controls.engine import in_backend, on_engine
 from vyre_conform.controls.evaluated import in_expressions
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_driver.engine.launch_cache import HostCall
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
+from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.engine.port import OpenPort
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ops import OPS
@@ -66,19 +69,19 @@ def _first_grid(right: Right) -> Right:
     return with_grid
 
 
-def _remembered(right: Right) -> Right:
-    """What a program gave is given again, if the inputs have the same lengths."""
-    results: dict[tuple[Any, ...], Any] = {}
+class Remembering(EngineBackend, contract=1):
+    """Gives again what a program gave, if the inputs have the same lengths."""
 
-    def dispatch(launches: Any, device: Any, deadline: Any, call: HostCall) -> Any:
-        program, inputs, config, form, views = call
-        lengths = tuple(given.nbytes for given in inputs)
-        key = (program.fingerprint(), lengths, config.launch_shape, form, views is None)
-        if key not in results:
-            results[key] = right(launches, device, deadline, call)
-        return results[key]
+    def __init__(self, id: str, open_port: OpenPort) -> None:
+        super().__init__(id, open_port)
+        self.results: dict[tuple[Any, ...], Outputs] = {}
 
-    return dispatch
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        lengths = tuple(view.nbytes for view in borrowed_input_slices(inputs))
+        key = (program.fingerprint(), lengths, config.launch_shape)
+        if key not in self.results:
+            self.results[key] = super().dispatch(program, inputs, config)
+        return self.results[key]
 
 
 def _of_size_one(program: Program) -> str:
@@ -104,7 +107,7 @@ FAULTS = (
     _fault("shape-indirect", "a prepared launch is used for any indirect grid",
            on_engine(f"{KEY}.with_grid", _first_grid), "indirect:*"),
     _fault("results-kept", "results are remembered by the lengths of inputs",
-           on_engine("vyre_driver.engine.launch_cache:LaunchCache.dispatch", _remembered),
+           in_backend(Remembering),
            "traps:* memory:sizes literals:cached"),
 )
 # fmt: on

@@ -75,6 +75,11 @@ def over(port: type[FakePort], target: Callable[[], Target] = generous_target) -
     return Plant(lambda: engine(target, port=port), right_engine(target))
 
 
+def in_backend(backend: type[EngineBackend]) -> Plant:
+    """A subclass of the engine's backend that is wrong."""
+    return Plant(lambda: backend("mutant", lambda: FakePort(EVALUATORS["vector"])), right_engine(generous_target))
+
+
 def right_engine(target: Callable[[], Target], port: type[FakePort] = FakePort) -> str:
     """The name of the engine without a fault."""
     return f"engine-{target().name}" if port is FakePort else f"engine-{target().name}-sharing"
