@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -41,6 +42,12 @@ class ShapedLaunch:
     zeros: Sequence[tuple[str, tuple[int, ...], np.dtype[Any]]]
     """Results that the program takes as inputs too."""
     results: Sequence[tuple[str, tuple[int, ...]]]
+    has_more: bool
+    """Whether there are constants or zeros."""
+    single: str | None
+    """The name of the result that is returned, if it is one."""
+    shape: tuple[int, ...] | None
+    """Its shape, if it has several axes."""
 
 
 class KernelLauncher:
@@ -63,36 +70,59 @@ class KernelLauncher:
         self._arrays = [n for n, p in enumerate(self._inputs) if isinstance(p.type, ArrayType)]
         self._returns_tuple = compiled.returns_tuple
         self._prepared: dict[tuple[tuple[int, ...], ...], ShapedLaunch] = {}
+        self.launch: Callable[..., Any] = self._fast_launch()
+        """What a call of the kernel calls."""
 
     def __repr__(self) -> str:
         return f"<kernel {self._compiled.name!r} on {self._backend.id()!r}>"
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Launch the kernel, as `KernelFunction.__call__` does."""
-        targets = None
-        if named or len(arrays) != self._count:
-            arrays, targets = self._bind(arrays, named)
-        try:
-            shapes = tuple([arrays[n].shape for n in self._arrays])
-        except AttributeError:
-            shapes = self._shapes(arrays)
-        launch = self._prepared.get(shapes)
-        if launch is None:
-            launch = self._prepare(shapes)
-        inputs = dict(zip(self._names, arrays, strict=True))
-        if launch.constants:
-            inputs.update(launch.constants)
+        return self.launch(*arrays, **named)
+
+    def _fast_launch(self) -> Callable[..., Any]:
+        """The function of a call. What is the same for all calls is in its closure: a launch takes microseconds."""
+        names, count, prepared = self._names, self._count, self._prepared
+        dispatch, program = self._dispatch, self._program
+        shape_of, numbers = attrgetter("shape"), self._arrays
+        arrays_of: Callable[[Sequence[Any]], Sequence[Any]]
+        if len(numbers) > 1:
+            arrays_of = itemgetter(*numbers)
+        else:  # where an item getter of numbers would not give a tuple
+            arrays_of = itemgetter(slice(numbers[0], numbers[0] + 1) if numbers else slice(0))  # type: ignore[arg-type]
+
+        def launch(*arrays: Any, **named: Any) -> Any:
+            if named or len(arrays) != count:
+                return self._launch_named(arrays, named)
+            try:
+                known = prepared[tuple(map(shape_of, arrays_of(arrays)))]
+            except (AttributeError, KeyError, TypeError):
+                known = self._prepare(self._shapes(arrays))
+            inputs = dict(zip(names, arrays))  # noqa: B905 - counted above
+            if known.has_more:
+                self._add(known, inputs)
+            outputs = dispatch(program, inputs, known.config)
+            if known.single is None:
+                return self._results(known, outputs, {})
+            output = outputs[known.single]
+            return output if known.shape is None else output.reshape(known.shape)
+
+        return launch
+
+    def _launch_named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> object:
+        """A launch with arguments by name, or with arrays that receive results."""
+        given, targets = self._bind(arrays, named)
+        shapes = self._shapes(given)
+        known = self._prepared.get(shapes) or self._prepare(shapes)
+        inputs = dict(zip(self._names, given, strict=True))
+        self._add(known, inputs)
+        return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
+
+    def _add(self, launch: ShapedLaunch, inputs: dict[str, Any]) -> None:
+        """Add what the program takes and the caller does not pass."""
+        inputs.update(launch.constants)
         for name, shape, dtype in launch.zeros:
             inputs[name] = np.zeros(shape, dtype)
-        outputs = self._dispatch(self._program, inputs, launch.config)
-        if targets is not None:
-            return self._results(launch, outputs, targets)
-        if self._returns_tuple:
-            return tuple([outputs[name].reshape(shape) for name, shape in launch.results])
-        for name, shape in launch.results:
-            output = outputs[name]
-            return output if output.shape == shape else output.reshape(shape)
-        return None
 
     def _results(self, launch: ShapedLaunch, outputs: Mapping[str, NDArray], targets: Mapping[str, NDArray]) -> object:
         """The results, those that the caller gives memory for in that memory."""
@@ -148,20 +178,21 @@ class KernelLauncher:
             return tuple([axis if isinstance(axis, int) else lengths[axis] for axis in axes])
 
         compiled = self._compiled
-        own = dict(zip(self._names, (None for _ in self._names), strict=True))
         results = [(r.name, resolved(r.axes)) for r in compiled.results]
         for number, shape in zip(self._arrays, shapes, strict=True):
             results = [(n, shape if n == self._names[number] else s) for n, s in results]
         zeros = [
             (r.name, resolved(r.axes), compiled.program.buffer(r.name).dtype.numpy)
             for r in compiled.results
-            if r.is_input and r.name not in own
+            if r.is_input and r.name not in self._names
         ]
         constants: dict[str, object] = {}
         if compiled.axes:
             constants[AXES] = np.array([lengths[axis] for axis in compiled.axes], np.uint32)
         config = self._configured(resolved(compiled.shape), [math.prod(shape) for _, shape in results])
-        launch = ShapedLaunch(config, constants, zeros, results)
+        single = results[0][0] if len(results) == 1 and not self._returns_tuple else None
+        several = results[0][1] if single is not None and len(results[0][1]) != 1 else None
+        launch = ShapedLaunch(config, constants, zeros, results, bool(constants or zeros), single, several)
         if len(self._prepared) >= MAX_LAUNCHES:
             self._prepared.clear()
         self._prepared[shapes] = launch
@@ -268,7 +299,7 @@ class KernelFunction:
             return self[self._dtypes(arrays, named)]
         with self._lock:
             if self._launch is None:
-                self._launch = self.on(self._backend)
+                self._launch = self.on(self._backend).launch
             return self._launch
 
     def _dtypes(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[DType, ...]:
