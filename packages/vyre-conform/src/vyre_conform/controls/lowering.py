@@ -16,6 +16,7 @@ from vyre_driver.legalization.coordinates import invocation
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.forms.term import ExprTerm
+from vyre_driver.legalization.guards import Guards, Known
 from vyre_driver.legalization.indices import proven_index
 from vyre_driver.legalization.lowered import COUNTERS
 from vyre_driver.legalization.ranges import Ranges
@@ -99,7 +100,7 @@ class ChangedRanges(Ranges):
         return self.right.carry(source, image)
 
 
-def guarded_by(change: Callable[[Ranges, Expr], Interval]) -> Plant:
+def _by_ranges(change: Callable[[Ranges, Expr], Interval]) -> Plant:
     """Guards of accesses that follow from wrong ranges of indices."""
 
     def apply(program: Program, context: Context) -> Program:
@@ -108,14 +109,21 @@ def guarded_by(change: Callable[[Ranges, Expr], Interval]) -> Plant:
     return in_passes(Pass("guard-accesses", "wrong", apply))
 
 
-def _one_less(right: Right) -> Right:
-    """Intervals that end before their last value."""
+def by_proofs(proofs: type[Guards]) -> Plant:
+    """Guards of accesses that follow from wrong proofs."""
 
-    def interval(*operands: Any) -> Interval:
-        low, high = right(*operands)
+    def apply(program: Program, context: Context) -> Program:
+        return guard_accesses(program, context.ranges, context.target, proofs)
+
+    return in_passes(Pass("guard-accesses", "wrong", apply))
+
+
+class ShortIntervals(Guards):
+    """Intervals of indices end before their last value."""
+
+    def interval(self, known: Known, index: Expr) -> Interval:
+        low, high = super().interval(known, index)
         return Interval(low, max(low, high - 1))
-
-    return interval
 
 
 def _never_negative(ranges: Ranges, index: Expr) -> Interval:
@@ -267,9 +275,9 @@ FAULTS = (
     _fault("bounds-proven", "every access is taken for proven",
            in_passes(Pass("guard-accesses", "wrong", _unguarded)), "memory:*"),
     _fault("interval-short", "intervals of indices end before their last value",
-           on_engine("vyre_driver.legalization.guards:Guards.interval", _one_less), "temptations:guard_at_the_end"),
+           by_proofs(ShortIntervals), "temptations:guard_at_the_end"),
     _fault("index-not-negative", "signed values are taken to be at least 0",
-           guarded_by(_never_negative), "temptations:clamped_above"),
+           _by_ranges(_never_negative), "temptations:clamped_above"),
     _fault("index-does-not-wrap", "sums of u32 that wrap are computed in 64 bits",
            in_passes(Pass("widen-indices", "wrong", _widened), target=looping_target),
            "temptations:index_wraps"),

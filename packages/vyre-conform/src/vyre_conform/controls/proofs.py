@@ -13,9 +13,9 @@ from typing import Any
 from vyre_conform.controls.engine import behind, looping_target, on_engine
 from vyre_conform.controls.evaluated import in_statements
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_conform.controls.lowering import bound_to
+from vyre_conform.controls.lowering import bound_to, by_proofs
 from vyre_driver.legalization.grid.liveness import Carried
-from vyre_driver.legalization.guards import Known
+from vyre_driver.legalization.guards import Guards, Known
 from vyre_driver.legalization.lowered import RUNS
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Buffer, LengthOf
@@ -30,34 +30,29 @@ Right = Callable[..., Any]
 GUARDS = "vyre_driver.legalization.guards"
 
 
-def _constants_left_out(right: Right) -> Right:
+class ByAlikeLengths(Guards):
+    """What is below a length by a rule that `is_alike` is thought to be below the length that the rule is over."""
+
+    is_alike: Callable[[LengthOf], bool]
+
+    def proves(self, known: Known, index: Expr, buffer: Buffer) -> bool:
+        own = buffer.count.buffer if isinstance(buffer.count, LengthOf) else buffer.name
+        lengths = [(x, y.buffer.count, gap) for x, y, gap in known if isinstance(y, Length)]
+        rules = [(x, rule, gap) for x, rule, gap in lengths if isinstance(rule, LengthOf) and rule.buffer == own]
+        more = {(x, Length(buffer), gap) for x, rule, gap in rules if self.is_alike(rule)}
+        return super().proves(known | more, index, buffer)
+
+
+class WithoutConstants(ByAlikeLengths):
     """What is below a length that is greater than another by a number is thought to be below that."""
 
-    def proves(guards: Any, known: Known, index: Expr, buffer: Buffer) -> bool:
-        return _proves(right, guards, known, index, buffer, lambda rule: rule.plus > 0)
-
-    return proves
+    is_alike = staticmethod(lambda rule: rule.plus > 0)
 
 
-def _times_left_out(right: Right) -> Right:
-    """The same for a length that is a multiple of the other."""
+class WithoutTimes(ByAlikeLengths):
+    """What is below a length that is a multiple of another is thought to be below that."""
 
-    def proves(guards: Any, known: Known, index: Expr, buffer: Buffer) -> bool:
-        return _proves(right, guards, known, index, buffer, lambda rule: rule.times > rule.over)
-
-    return proves
-
-
-def _proves(
-    right: Right, guards: Any, known: Known, index: Expr, buffer: Buffer, is_like: Callable[[LengthOf], bool]
-) -> bool:
-    """Whether an index is proven, if lengths by rules that are `is_like` were those that they follow from."""
-    own = buffer.count.buffer if isinstance(buffer.count, LengthOf) else buffer.name
-    lengths = [(x, y.buffer.count, gap) for x, y, gap in known if isinstance(y, Length)]
-    rules = [(x, rule, gap) for x, rule, gap in lengths if isinstance(rule, LengthOf) and rule.buffer == own]
-    more = {(x, Length(buffer), gap) for x, rule, gap in rules if is_like(rule)}
-    proven: bool = right(guards, known | more, index, buffer)
-    return proven
+    is_alike = staticmethod(lambda rule: rule.times > rule.over)
 
 
 def _at_most_its_operands(right: Right) -> Right:
@@ -70,14 +65,11 @@ def _at_most_its_operands(right: Right) -> Right:
     return bounds
 
 
-def _casts_keep_bounds(right: Right) -> Right:
+class CastsKeepBounds(Guards):
     """A cast has the bounds of its operand, whatever the target holds."""
 
-    def interval(guards: Any, known: Known, index: Expr) -> Interval:
-        found: Interval = right(guards, known, index.args[0] if isinstance(index, Cast) else index)
-        return found
-
-    return interval
+    def interval(self, known: Known, index: Expr) -> Interval:
+        return super().interval(known, index.args[0] if isinstance(index, Cast) else index)
 
 
 def _or_is_and(right: Right) -> Right:
@@ -182,13 +174,13 @@ SPLIT = "vyre_driver.legalization.grid.split"
 # fmt: off
 FAULTS = (
     _fault("rule-plus", "below length(a) + 3 is taken for below length(a)",
-           on_engine(f"{GUARDS}:Guards.proves", _constants_left_out), "guards:lengths_by_rule"),
+           by_proofs(WithoutConstants), "guards:lengths_by_rule"),
     _fault("rule-times", "below 2 * length(a) is taken for below length(a)",
-           on_engine(f"{GUARDS}:Guards.proves", _times_left_out), "guards:lengths_by_rule"),
+           by_proofs(WithoutTimes), "guards:lengths_by_rule"),
     _fault("xor-bounded", "x ^ y is thought to be at most the greater of the two",
            on_engine(f"{GUARDS}:apply", _at_most_its_operands), "guards:xor"),
     _fault("cast-keeps-bounds", "a cast has the bounds of its operand",
-           on_engine(f"{GUARDS}:Guards.interval", _casts_keep_bounds), "guards:narrowed"),
+           by_proofs(CastsKeepBounds), "guards:narrowed"),
     _fault("or-is-and", "where one of two conditions holds both are thought to hold",
            on_engine(f"{GUARDS}:conjuncts", _or_is_and), "guards:either_of_two"),
     _fault("may-leave", "behind a branch that may leave its condition is thought not to hold",

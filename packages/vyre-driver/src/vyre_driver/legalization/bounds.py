@@ -35,14 +35,15 @@ from vyre_foundation.ir.walk import postorder, rebuilt, statements, transform, w
 from vyre_foundation.ops import OPS
 
 
-def guard_accesses(program: Program, ranges: Ranges, target: Target) -> Program:
+def guard_accesses(program: Program, ranges: Ranges, target: Target, proofs: type[Guards] = Guards) -> Program:
     """Prove the bounds of accesses, or guard them.
 
     ``b[i] = x``  →  ``if i < length(b): b[i] = x (unchecked)``, or no guard where the index is proven
 
-    ``a[i]``  →  ``a[i] (unchecked)`` where proven; other loads stay checked. All indices become unsigned.
+    ``a[i]``  →  ``a[i] (unchecked)`` where proven; other loads stay checked. All indices become unsigned. `proofs` is
+    what decides whether conditions prove an index.
     """
-    return declare(program, _Bounds(program, ranges, target).body(program.body, NOTHING))
+    return declare(program, _Bounds(program, ranges, target, proofs).body(program.body, NOTHING))
 
 
 Access = Load | Store | Atomic
@@ -54,14 +55,14 @@ class _Bounds:
     What is proven there is proven for all uses, and may be computed there for all of them.
     """
 
-    def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
+    def __init__(self, program: Program, ranges: Ranges, target: Target, proofs: type[Guards]) -> None:
         self._ranges, self._target, self._fresh = ranges, target, Fresh.of(program)
         scopes = find_scopes(program.body, guarded_values=True)
         loads = [n for n in scopes.first if isinstance(n, Load)]
         writes = [s for s in statements(program.body) if isinstance(s, (Store, Atomic))]
         self._proven = {n for n in loads if self._is_in_range(n)}
         open_loads = [n for n in loads if n not in self._proven]
-        self._guards = Guards(program, ranges, _parts([*open_loads, *(s for s in writes if not self._is_in_range(s))]))
+        self._guards = proofs(program, ranges, _parts([*open_loads, *(s for s in writes if not self._is_in_range(s))]))
         self._pending: dict[int, list[Load]] = {}
         for load in open_loads:
             self._pending.setdefault(scopes.place(load), []).append(load)
