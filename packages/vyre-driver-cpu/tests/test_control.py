@@ -58,10 +58,11 @@ def test_loops_in_chunks_count_the_same(name: str, workgroup: int, agree, monkey
 def test_a_timeout_ends_the_kernel(name: str) -> None:
     backend = CpuBackend()
     try:
+        program, config = spinning(LOOPS[name]), DispatchConfig(grid_override=(64, 1, 1))
+        backend.dispatch(program, [np.array([3], np.uint64)], config)  # compiled, so that the kernel meets the timeout
         started = time.monotonic()
-        config = DispatchConfig(grid_override=(64, 1, 1), timeout=0.2)
         with pytest.raises(DispatchTimeout, match="the kernels"):
-            backend.dispatch(spinning(LOOPS[name]), [np.array([LONG], np.uint64)], config)
+            backend.dispatch(program, [np.array([LONG], np.uint64)], config.replace(timeout=0.2))
         backend.flush()
         assert time.monotonic() - started < SOON
     finally:
@@ -92,14 +93,15 @@ def test_another_dispatch_in_flight_is_left_alone() -> None:
     backend = CpuBackend()
     try:
         config = DispatchConfig(grid_override=(64, 1, 1))
-        rounds = 200_000
+        iterations = 200_000
         program = spinning(LOOPS["alone"])
-        pending = backend.dispatch_async(program, [np.array([rounds], np.uint64)], config)
+        backend.dispatch(program, [np.array([3], np.uint64)], config)
+        pending = backend.dispatch_async(program, [np.array([iterations], np.uint64)], config)
         with pytest.raises(DispatchTimeout):
             backend.dispatch(program, [np.array([LONG], np.uint64)], config.replace(timeout=0.2))
         (out,) = pending.await_result(60.0)
         expected = 5
-        for k in range(rounds):
+        for k in range(iterations):
             expected = (expected ^ k) * 7 % 2**64
         assert np.frombuffer(out, np.uint64)[5] == expected
     finally:

@@ -17,12 +17,13 @@ Argument: TypeAlias = "HostMemory | HostBytes | int"
 class Module:
     """Object code in memory with its kernels, by name. `queue` is the position of the one that its launches go to."""
 
-    __slots__ = ("addresses", "code", "kernels", "loaded", "names", "queue")
+    __slots__ = ("addresses", "code", "kernels", "loaded", "names", "queue", "whole")
 
     def __init__(self, code: bytes, names: Sequence[str], queue: int) -> None:
         self.code, self.names, self.queue = code, tuple(names), queue
         self.loaded = LoadedCode(code, [*self.names, *(f"{name}_whole" for name in self.names)])
         self.addresses = self.loaded.addresses
+        self.whole = {name: self.addresses[f"{name}_whole"] for name in self.names}
         self.kernels: dict[str, Any] = {n: self.loaded.function(f"{n}_whole", ctypes.c_void_p) for n in self.names}
 
 
@@ -31,17 +32,17 @@ class Arguments:
 
     It keeps the memory alive.
 
-    `address` is that of all of it, for a kernel that runs whole.
+    `address` is that of all of it, for a kernel that runs whole, over `total` workgroups.
     """
 
     __slots__ = ("_launch", "address", "grid", "grid_address", "slots", "slots_address", "total", "uses")
 
-    def __init__(self, args: Sequence[Argument], grid: Extent) -> None:
+    def __init__(self, args: Sequence[Argument], grid: Extent, total: int = 0) -> None:
         self.uses = args
         self.slots = (ctypes.c_uint64 * max(1, len(args)))()
         self.grid = (ctypes.c_uint32 * 4)(*grid, 0)
         self.slots_address, self.grid_address = ctypes.addressof(self.slots), ctypes.addressof(self.grid)
-        self.total = grid[0] * grid[1] * grid[2]
+        self.total = total or grid[0] * grid[1] * grid[2]
         self._launch = (ctypes.c_uint64 * 3)(self.slots_address, self.grid_address, self.total)
         self.address = ctypes.addressof(self._launch)
         for slot, arg in enumerate(args):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -24,8 +25,9 @@ from vyre_driver_cpu.emit import emit
 from vyre_driver_cpu.launch import Argument, Arguments, Module
 from vyre_driver_cpu.memory import HostBytes, HostMemory, allocate, in_place, wrap
 from vyre_driver_cpu.order import Order, Work
-from vyre_driver_cpu.probe import CALLER, profile
-from vyre_driver_cpu.runtime import pool
+from vyre_driver_cpu.probe import CALLER, THREADS, profile
+from vyre_driver_cpu.recording import Recording
+from vyre_driver_cpu.runtime import native, pool
 from vyre_driver_cpu.spelling import spellings
 
 _FILL_AT_ONCE = 1 << 20
@@ -40,12 +42,19 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
     emitter_version = "cpu-1"
     shares_host_memory = True
+    records = True
 
     def __init__(self) -> None:
         self._cpu = host()
         self._spellings = spellings(has_half=self._cpu.converts_half)
         self._order = Order(self.wait_limit)
         self._last_code: tuple[str, bytes] | None = None
+        self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue
+
+    @cached_property
+    def _replay(self) -> Callable[[int, int], None]:
+        """What walks through a recording."""
+        return native().function("replay", ctypes.c_void_p, ctypes.c_int64)
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,6 +99,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         return allocate(size)
 
     def fill(self, memory: HostMemory, byte: int, size: int) -> None:
+        if self._recording is not None:
+            self._recording.fill(native().addresses["fill_whole"], memory, byte, size)
+            return
         last = memory.last
         if last is None or last.has_ended():
             memory.last = None
@@ -97,8 +109,8 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             return
         arguments = Arguments((memory, byte), (1, 1, 1))
         addresses = arguments.slots_address, arguments.grid_address
-        threads = pool()
-        self._order.submit(threads, threads.fill, addresses, size, _FILL_AT_ONCE, (memory,), arguments)
+        function = native().addresses["fill"]
+        self._order.submit(pool(), function, addresses, size, _FILL_AT_ONCE, (memory,), arguments)
 
     def copy_in(self, memory: HostMemory, data: memoryview, offset: int = 0) -> None:
         self._order.wait_for(memory)
@@ -130,6 +142,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         timed: bool = False,
         longest: float = math.inf,
     ) -> Work:
+        if self._recording is not None:
+            self._recording.launch(module, kernel, grid, args, longest)
+            return Work()
         arguments = Arguments(args, grid)
         memories = [arg for arg in args if isinstance(arg, HostMemory)]
         if module.queue == CALLER:
@@ -181,6 +196,43 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             function(address)
 
         return run
+
+    def record(self, enqueue: Callable[[], None]) -> Recording:
+        self._recording = recording = Recording()
+        try:
+            enqueue()
+        finally:
+            self._recording = None
+        recording.finish()
+        return recording
+
+    def replay(self, recording: Recording) -> Work:
+        if recording.queue == THREADS:
+            return self._submitted(recording)
+        for memory in recording.memories:
+            self._order.wait_for(memory)
+        for address, count in recording.spans():
+            self.wait_limit.seconds(LONGEST_BLOCKING)
+            self._replay(address, count)
+        return Work()
+
+    def _submitted(self, recording: Recording) -> Work:
+        """Every launch and fill as a job of the threads: the last."""
+        work, threads = Work(), pool()
+        for _, arguments, module, kernel, longest in recording.steps():
+            if module is None:
+                function, chunk = native().addresses["fill"], _FILL_AT_ONCE
+            else:
+                function, chunk = module.addresses[kernel], threads.chunk(arguments.total)
+            addresses = arguments.slots_address, arguments.grid_address
+            uses = (module, arguments)
+            work = self._order.submit(
+                threads, function, addresses, arguments.total, chunk, recording.memories, uses, longest
+            )
+        return work
+
+    def forget(self, recording: Recording) -> None:
+        recording.clear()
 
     def cancel(self, event: Work) -> None:
         event.give_up()

@@ -233,5 +233,35 @@ entry:
   ret void
 }
 
+; The same for all bytes of a launch.
+define void @fill_whole(ptr %launch) {
+entry:
+  %args = load ptr, ptr %launch
+  %total.at = getelementptr inbounds i8, ptr %launch, i64 16
+  %total = load i64, ptr %total.at
+  call void @fill(ptr %args, ptr null, i64 0, i64 %total)
+  ret void
+}
+
+; Calls functions with their launches, one after the other: pairs of addresses.
+define void @replay(ptr %steps, i64 %count) {
+entry:
+  br label %look
+look:
+  %n = phi i64 [ 0, %entry ], [ %next, %step ]
+  %is.left = icmp slt i64 %n, %count
+  br i1 %is.left, label %step, label %end
+step:
+  %function.at = getelementptr inbounds { ptr, ptr }, ptr %steps, i64 %n, i32 0
+  %function = load ptr, ptr %function.at
+  %launch.at = getelementptr inbounds { ptr, ptr }, ptr %steps, i64 %n, i32 1
+  %launch = load ptr, ptr %launch.at
+  call void %function(ptr %launch)
+  %next = add i64 %n, 1
+  br label %look
+end:
+  ret void
+}
+
 declare i64 @llvm.smin.i64(i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)

@@ -76,13 +76,12 @@ class Pool:
         self._memory = (ctypes.c_char * (_SIZE + _LINE))()
         start = ctypes.addressof(self._memory)
         self._address = start + -start % _LINE
-        self._code = LoadedCode(_runtime_code(), ("work", "submit", "await", "has_ended", "cancel", "fill"))
+        self._code = native()
         pointer, word, wide = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
         self._submit = self._code.function("submit", pointer, pointer, wide)
         self._await = self._code.function("await", pointer, pointer, word, wide, wide, word, result=word)
         self._has_ended = self._code.function("has_ended", pointer, pointer, result=word)
         self._cancel = self._code.function("cancel", pointer, pointer)
-        self.fill = self._code.addresses["fill"]
         self._initialize()
         keep(self)  # its threads never end
         self._start()
@@ -137,6 +136,13 @@ class Pool:
 def pool() -> Pool:
     """The pool of this process."""
     return Pool(thread_count())
+
+
+@cache
+def native() -> LoadedCode:
+    """The functions of `runtime.ll`, as all pools of the process use them."""
+    names = ("work", "submit", "await", "has_ended", "cancel", "fill", "fill_whole", "replay")
+    return LoadedCode(_runtime_code(), names)
 
 
 def _runtime_code() -> bytes:
