@@ -9,7 +9,8 @@ import gate
 from records import Measured, Record, best_of
 from report import NOTHING, Table, figure
 
-OURS, INTEL, HAND, HAND_INTEL, C = "vyre", "vyre, Intel", "OpenCL C", "OpenCL C, Intel", "gcc -O3, OpenMP"
+OURS, CPU, INTEL = "vyre", "vyre, CPU", "vyre, Intel"
+HAND, HAND_INTEL, C = "OpenCL C", "OpenCL C, Intel", "gcc -O3, OpenMP"
 STAGES = ("build", "validate", "encode", "decode", "fingerprint")
 TYPED = "dispatch_arrays"
 MICROSECONDS = {TYPED: 6, "resident": 3, "resident, 64 in a sequence": 1.2}
@@ -68,7 +69,7 @@ def all_of(measured: Mapping[str, Measured]) -> Iterator[Verdict]:
 
 
 def _kernels(rows: Sequence[Record]) -> Iterator[Verdict]:
-    copied = best_of(rows, lambda row: row["case"] == "copy" and row["peer"] not in (OURS, INTEL))
+    copied = best_of(rows, lambda row: row["case"] == "copy" and row["peer"] not in (OURS, CPU, INTEL))
     for case in BANDWIDTH:
         yield _against(rows, case, copied, 0.9, "the best copy of a peer")
     yield _against(rows, "reduction", copied, 0.8, "the best copy of a peer")
@@ -102,7 +103,7 @@ def _against(rows: Sequence[Record], case: str, base: Record | None, least: floa
 
 def _is_peer(row: Record) -> bool:
     """Who runs on the same runtime, or on none of OpenCL."""
-    return row["peer"] not in (OURS, INTEL, HAND_INTEL)
+    return row["peer"] not in (OURS, CPU, INTEL, HAND_INTEL)
 
 
 # ── dispatches and starts ────────────────────────────────────────────────────────────────────────────────────────────

@@ -30,6 +30,7 @@ EACH, LEAST_EACH = 512, 16
 """Calls of each thread, over 1 Ki and over very many words."""
 PEERS = {
     "vyre": Peer(modules=("vyre", *CL)),
+    "vyre, CPU": Peer(modules=("vyre", "vyre_driver_cpu")),
     "vyre, PoCL basic": Peer(modules=("vyre", *CL), environment=BASIC),
     "PyOpenCL": Peer(modules=CL),
     "PyOpenCL, PoCL basic": Peer(modules=CL, environment=BASIC),
@@ -56,7 +57,7 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
     x = programs.words(case.size)
     match peer.partition(",")[0]:
         case "vyre":
-            calls = _vyre(x)
+            calls = _vyre("cpu" if peer.endswith("CPU") else "opencl", x)
         case "PyOpenCL":
             calls = _opencl(x)
         case "NumPy":
@@ -131,11 +132,11 @@ def _is_right(call: Call, x: U32) -> bool:
     return np.array_equal(np.asarray(result), x ^ np.uint32(KEY))
 
 
-def _vyre(x: U32) -> dict[str, Call | Trial]:
+def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
     import vyre
     from vyre_driver import ResidentDispatchStep, compile
 
-    program, backend = programs.xor(), vyre.backend_for("opencl")
+    program, backend = programs.xor(), vyre.backend_for(backend_id)
     pipeline = compile(backend, program)
     resources = backend.allocate_resident(x.nbytes), backend.allocate_resident(x.nbytes)
     backend.upload_resident(resources[0], x)

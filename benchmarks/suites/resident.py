@@ -20,7 +20,11 @@ from report import Table, per, pivot
 TITLE = "Resident memory"
 CALLS = 50
 CL = ("vyre_driver_opencl", "pyopencl")
-PEERS = {"vyre": Peer(modules=("vyre", *CL)), "PyOpenCL": Peer(modules=CL)}
+PEERS = {
+    "vyre": Peer(modules=("vyre", *CL)),
+    "vyre, CPU": Peer(modules=("vyre", "vyre_driver_cpu")),
+    "PyOpenCL": Peer(modules=CL),
+}
 STEPS = (512, 1_000, 10_000, 100_000)
 STREAMS = (8, 16)
 BUFFERS = 320
@@ -48,13 +52,14 @@ def takes_part(peer: str, case: Case) -> bool:
 def prepare(peer: str, case: Case) -> dict[str, Trial]:
     if case.name == "streams":
         return _streams(case.size)
-    make = _sequence if peer == "vyre" else _by_hand
+    backend = "cpu" if peer.endswith("CPU") else "opencl"
+    make = partial(_sequence, backend) if peer.startswith("vyre") else _by_hand
     pairs = list(permutations(range(BUFFERS), 2))
     two = list(islice(cycle([(0, 1), (1, 0)]), case.size))
     return {"over two buffers": make(two), "over other buffers at each step": make(pairs[: case.size])}
 
 
-def _sequence(pairs: Sequence[tuple[int, int]]) -> Trial:
+def _sequence(backend_id: str, pairs: Sequence[tuple[int, int]]) -> Trial:
     import vyre
     from vyre_driver import ResidentDispatchStep
     from vyre_foundation import program, u32
@@ -63,7 +68,7 @@ def _sequence(pairs: Sequence[tuple[int, int]]) -> Trial:
         a = p.read("a", u32)
         b = p.write("b", u32, like=a)
         b[p.global_id(0)] = a[p.global_id(0)] ^ 5
-    source, backend = p.build(), vyre.backend_for("opencl")
+    source, backend = p.build(), vyre.backend_for(backend_id)
     buffers = [backend.allocate_resident(4 * WORDS) for _ in range(BUFFERS)]
     known = {(a, b): ResidentDispatchStep(program=source, resources=(buffers[a], buffers[b])) for a, b in set(pairs)}
     steps = [known[pair] for pair in pairs]

@@ -14,7 +14,7 @@ MOST = 4096
 """Invocations of a workgroup."""
 STACK = 1024 * 1024
 """Bytes of memory that a workgroup may have, on the stack of its thread."""
-_CALL_NS, _WAKE_NS = 1_000, 15_000
+_CALL_NS, _WAKE_NS = 1_000, 25_000
 """What a launch costs in the calling thread, and where threads have to be woken: first guesses, which measured launches
 replace."""
 QUEUES = ("caller", "threads")
