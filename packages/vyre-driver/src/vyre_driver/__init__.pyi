@@ -111,6 +111,7 @@ from .observe.evidence import (
     EvidenceBundle as EvidenceBundle,
     ReplayEvidence as ReplayEvidence,
 )
+from .observe.graphs import check_graph as check_graph
 from .observe.live import (
     acquire as acquire,
     acquire_preferred_dispatch_backend as acquire_preferred_dispatch_backend,

@@ -13,12 +13,14 @@ from vyre_driver.errors import (
     DeviceOutOfMemory,
     DispatchTimeout,
     InvalidInput,
+    ShadowDiverged,
     StaleHandle,
     Trapped,
     UnsupportedFeature,
 )
 from vyre_driver.graph.evaluate import evaluate as evaluate_graph
 from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.observe.graphs import check_graph
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_driver.testing.mock import MockBackend
@@ -289,3 +291,33 @@ def test_a_node_that_fails_ends_the_launch_with_its_name(
         run.launch(x=X).result()
     assert str(caught.value).startswith(f"node 'loop.second' ({__file__}:")
     assert "program 'mix': invocation 3 trapped with 'too large', code 7" in str(caught.value)
+
+
+# ── comparisons ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_launch_is_compared_with_the_definition(
+    backend: ArrayBackend, make_backend: Callable[..., ArrayBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, reference = compile_graph(affine().build(), backend), make_backend("right")
+    np.testing.assert_array_equal(check_graph(run, reference, {"x": X})["y"], X * np.uint32(3) + np.uint32(1))
+    right = backend.dispatch
+
+    def wrong(*given: Any) -> Any:
+        (out,) = right(*given)
+        out[4 * 7] ^= 1
+        return [out]
+
+    monkeypatch.setattr(backend, "dispatch", wrong)
+    with pytest.raises(ShadowDiverged) as caught:
+        check_graph(run, reference, {"x": X})
+    assert str(caught.value).startswith(
+        "graph 'affine': arrays does not agree with right: y[7]: got 23 (0x00000017), expected 22 (0x00000016)"
+    )
+
+
+def test_graphs_over_resident_memory_are_not_compared(backend: ArrayBackend) -> None:
+    g = GraphRecorder("g")
+    g.dispatch(MIX, y=g.resident("y", u32, 4))
+    with pytest.raises(UnsupportedFeature, match="comparisons of graphs with resident buffers"):
+        check_graph(compile_graph(g.build(), backend), backend, {})
