@@ -35,12 +35,14 @@ _running = [
     "run",
 ]
 _kernels = {
+    "kernels.aggregates": ["struct"],
     "kernels.annotations": ["InOut", "Out"],
     "kernels.device": ["func"],
     "kernels.errors": ["KernelError"],
     "kernels.intrinsics": [
         "barrier",
         "bounded",
+        "dot",
         "global_id",
         "grid_barrier",
         "index",
@@ -50,6 +52,7 @@ _kernels = {
         "subgroup",
         "subgroup_lane",
         "trap",
+        "vec",
         "workgroup",
         "workgroup_id",
     ],

@@ -60,10 +60,12 @@ from vyre_math import *  # noqa: F403
 
 from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run
 from .graphs import graph as graph
+from .kernels.aggregates import struct as struct
 from .kernels.errors import KernelError as KernelError
 from .kernels.intrinsics import (
     barrier as barrier,
     bounded as bounded,
+    dot as dot,
     global_id as global_id,
     grid_barrier as grid_barrier,
     index as index,
@@ -72,6 +74,7 @@ from .kernels.intrinsics import (
     subgroup as subgroup,
     subgroup_lane as subgroup_lane,
     trap as trap,
+    vec as vec,
     workgroup_id as workgroup_id,
 )
 from .kernels.kernel import KernelFunction as KernelFunction, kernel as kernel
@@ -118,6 +121,7 @@ __all__ = [
     "check",
     "constant",
     "decode",
+    "dot",
     "encode",
     "f16",
     "f32",
@@ -144,6 +148,7 @@ __all__ = [
     "registered_backends_by_precedence",
     "run",
     "select",
+    "struct",
     "subgroup",
     "subgroup_lane",
     "trap",
@@ -152,6 +157,7 @@ __all__ = [
     "u32",
     "u64",
     "validate",
+    "vec",
     "workgroup",
     "workgroup_id",
 ]

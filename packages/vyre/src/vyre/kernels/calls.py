@@ -15,6 +15,7 @@ import numpy as np
 import vyre_foundation.functions as ops
 import vyre_math
 from vyre.kernels import intrinsics
+from vyre.kernels.aggregates import Vector
 from vyre.kernels.expressions import ArrayAtomic, ExpressionReader, _kind
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Array, Value, constant, select
@@ -89,6 +90,19 @@ def _declare(
     return KernelArray(array, tuple(map(int, lengths)), stem)
 
 
+def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector:
+    if not 2 <= len(given) <= 4:
+        reader.refuse(node, f"got {len(given)} components of a vector", "pass two to four")
+    return Vector(reader.unify(given, node))
+
+
+def _dot(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    if not all(isinstance(v, Vector) for v in given):
+        reader.refuse(node, "the operands of dot are vectors", "make them with vy.vec(…)")
+    v, w = given
+    return _sum(reader, node, [reader.binary(ast.Mult(), v, w, node)])
+
+
 def _id(kind: str) -> Handler:
     return lambda reader, node, given: getattr(reader.builder, kind)(*given)
 
@@ -106,6 +120,8 @@ INTRINSICS: Mapping[object, Handler] = {
     intrinsics.trap: _trap,
     intrinsics.private: _private,
     intrinsics.workgroup: _workgroup,
+    intrinsics.vec: _vec,
+    intrinsics.dot: _dot,
 }
 """What a kernel does for each of the functions in `intrinsics`; arguments come in the order of the signature."""
 

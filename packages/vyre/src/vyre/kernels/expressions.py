@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 
 import vyre_math
 from vyre.kernels import intrinsics
+from vyre.kernels.aggregates import StructValue, Variables, Vector, assemble, disassemble, map_leaves
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import assigned_names
 from vyre.kernels.values import KernelArray, Merged, Number, NumberChoice, Unbound, is_runtime
@@ -60,6 +62,8 @@ _SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.GtE: ast.LtE,
 }
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
+COMPONENTS = "xyzw"
+"""The names of the components of a vector."""
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
@@ -207,36 +211,52 @@ class ExpressionReader:
         """What a name stands for at this point of the program."""
         if isinstance(found, Mutable):
             return found.get()
+        if isinstance(found, Variables):
+            return self.current(found.thing())
         if isinstance(found, Unbound):
             self.refuse(node, found.message, found.fix)
         if isinstance(found, Merged):
             return self._merged(found, node)
         return found
 
+    def current(self, x: Any) -> Any:
+        """A thing with the values that its variables have at this point of the program."""
+        return map_leaves(x, lambda leaf: leaf.get() if isinstance(leaf, Mutable) else leaf)
+
     def _merged(self, found: Merged, node: ast.AST) -> object:
         """The value behind an ``if`` of a name that its branches set; from the next reading on it is a variable."""
         name = "the result" if found.name == "return" else repr(found.name)
         values = [self.read(x, node) if isinstance(x, Merged) else x for x in found.values]
-        dtypes = {x.dtype for x in values if isinstance(x, (Value, Mutable))}
+        taken = [disassemble(x) for x in values]
+        structure = taken[0][0]
         line = self.frame.source.line_of(found.node)
+        if any(other != structure for other, _ in taken):
+            message = f"the branches of the `if` at line {line} give {name} values that are made of different parts"
+            self.refuse(node, message, "give it values of one kind")
+        dtypes = tuple(
+            self._common_dtype(leaves, name, line, found.node, node)
+            for leaves in zip(*(leaves for _, leaves in taken), strict=True)
+        )
+        self.found.merged[found.block, found.name] = structure, dtypes
+        return assemble(structure, iter([constant(dtype, 0) for dtype in dtypes]))
+
+    def _common_dtype(self, values: Sequence[Any], name: str, line: int, branches: ast.AST, node: ast.AST) -> DType:
+        """The type of what the branches of an ``if`` give a name."""
+        dtypes = {x.dtype for x in values if isinstance(x, (Value, Mutable))}
         if len(dtypes) > 1:
             got = " and ".join(sorted(dtype.name for dtype in dtypes))
-            self.refuse(found.node, f"{name} is of {got} in the branches of this `if`", "convert them to one type")
-        if not dtypes or not all(
-            isinstance(x, (Value, Mutable, NumberChoice)) or number(x) is not None for x in values
-        ):
+            self.refuse(branches, f"{name} is of {got} in the branches of this `if`", "convert them to one type")
+        if not all(isinstance(x, (Value, Mutable, NumberChoice)) or number(x) is not None for x in values):
+            message = f"the branches of the `if` at line {line} give {name} values that are no numbers"
+            self.refuse(node, message, "give it numbers and values of the program")
+        if not dtypes:
             message = f"the branches of the `if` at line {line} give {name} values that have no type"
-            fix = "give them one, as in vy.u32(1)"
-            if not dtypes and any(isinstance(x, (tuple, list, dict)) for x in values):
-                message = f"the branches of the `if` at line {line} give {name} values that are no numbers"
-                fix = "assign each number to a name of its own"
-            self.refuse(node, message, fix)
+            self.refuse(node, message, "give them one, as in vy.u32(1)")
         (dtype,) = dtypes
         for x in values:
             if not isinstance(x, Mutable):
-                self.value(x, dtype, found.node)
-        self.found.merged[found.block, found.name] = dtype
-        return constant(dtype, 0)
+                self.value(x, dtype, branches)
+        return dtype
 
     def _Tuple(self, node: ast.Tuple) -> tuple[object, ...]:
         return tuple(self._items(node.elts))
@@ -289,13 +309,20 @@ class ExpressionReader:
     def bind(self, name: str, x: object, node: ast.AST) -> None:
         """Give a name a value."""
         variable = self.frame.names.get(name)
-        if not isinstance(variable, Mutable):
+        if isinstance(variable, Mutable):
+            if not isinstance(x, (Value, NumberChoice)) and number(x) is None:
+                what = f"{name!r} is a variable of {variable.dtype}"
+                self.refuse(node, f"{what}, got {_kind(x)}", "use another name")
+            variable.set(self.value(x, variable.dtype, node))
+        elif isinstance(variable, Variables):
+            structure, leaves = disassemble(x)
+            if structure != variable.structure:
+                self.refuse(node, f"{name!r} is a variable that is made of other parts", "use another name")
+            pairs = list(zip(variable.parts, leaves, strict=True))
+            for part, value in [(part, self.value(leaf, part.dtype, node)) for part, leaf in pairs]:
+                part.set(value)
+        else:
             self.frame.names[name] = x
-            return
-        if not isinstance(x, (Value, NumberChoice)) and number(x) is None:
-            what = f"{name!r} is a variable of {variable.dtype}"
-            self.refuse(node, f"{what}, got {_kind(x)}", "use another name")
-        variable.set(self.value(x, variable.dtype, node))
 
     # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -305,6 +332,8 @@ class ExpressionReader:
     def binary(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> object:
         """Apply a binary operator."""
         compute = _BINARY[type(op)]
+        if isinstance(x, Vector) or isinstance(y, Vector):
+            return self._vectors(op, x, y, node)
         if not is_runtime(x) and not is_runtime(y):
             return compute(x, y)
         for one, other in ((x, y), (y, x)):
@@ -320,6 +349,16 @@ class ExpressionReader:
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
         left, right = self.unify((x, y), node)
         return compute(left, right)
+
+    def _vectors(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Vector:
+        """Apply a binary operator to the components of vectors, or to each and one number."""
+        size = len(x if isinstance(x, Vector) else y)
+        left = x if isinstance(x, Vector) else (x,) * size
+        right = y if isinstance(y, Vector) else (y,) * size
+        if len(left) != len(right):
+            fix = "use vectors of one size"
+            self.refuse(node, f"got vectors of {len(left)} and {len(right)} components", fix)
+        return Vector(self.binary(op, a, b, node) for a, b in zip(left, right, strict=True))
 
     def _power(self, x: Any, y: Any, node: ast.AST) -> object:
         if isinstance(x, Value) and x.dtype.is_float and type(y) is int and y == 2:
@@ -340,6 +379,8 @@ class ExpressionReader:
             return self.test(node)
         x = self.eval(node.operand)
         compute = _UNARY[type(node.op)]
+        if isinstance(x, Vector):
+            return Vector(compute(part) for part in x)
         return x.map(compute) if isinstance(x, NumberChoice) else compute(x)
 
     def _BoolOp(self, node: ast.BoolOp) -> object:
@@ -453,8 +494,11 @@ class ExpressionReader:
             return self._choose(condition, self.eval(node.body), self.eval(node.orelse), node)
 
     def _choose(self, condition: Value, x: Any, y: Any, node: ast.AST) -> object:
-        if isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y):
-            return tuple(self._choose(condition, a, b, node) for a, b in zip(x, y, strict=True))
+        structure, leaves = disassemble(x)
+        other, others = disassemble(y)
+        if structure is not None and structure == other:
+            pairs = zip(leaves, others, strict=True)
+            return assemble(structure, iter([self._choose(condition, a, b, node) for a, b in pairs]))
         if isinstance(x, Value) or isinstance(y, Value):
             left, right = self.unify((x, y), node)
             return select(condition, left, right)
@@ -466,15 +510,21 @@ class ExpressionReader:
 
     # ── elements and attributes ──────────────────────────────────────────────────────────────────────────────────────
 
+    def _part_of(self, node: ast.expr) -> Any:
+        """The value of an expression of which a part is used: of variables, only that is read."""
+        if isinstance(node, ast.Name) and isinstance(variables := self.frame.names.get(node.id), Variables):
+            return variables.thing()
+        return self.eval(node)
+
     def _Subscript(self, node: ast.Subscript) -> object:
-        container = self.eval(node.value)
+        container = self._part_of(node.value)
         if isinstance(container, KernelArray):
             return self.load(container, self.indices(container, node), node)
         index = self._slice(node.slice)
         if isinstance(container, Value):
             self.refuse(node, f"a value of {container.dtype} has no elements", "index an array")
         if not is_runtime(index):
-            return container[index]
+            return self.current(container[index])
         if not isinstance(container, np.ndarray):
             fix = "make it a NumPy array outside of the kernel, which becomes a table of the program"
             self.refuse(node, f"got a value of the program as an index of {_kind(container)}", fix)
@@ -566,8 +616,20 @@ class ExpressionReader:
         return name
 
     def _Attribute(self, node: ast.Attribute) -> object:
-        x = self.eval(node.value)
+        x = self._part_of(node.value)
         name = node.attr
+        if isinstance(x, StructValue):
+            if name in x.type.methods:
+                return functools.partial(x.type.methods[name], self.current(x))
+            if name not in x.type.fields:
+                fix = f"use one of {', '.join((*x.type.fields, *x.type.methods))}"
+                self.refuse(node, f"{x.type.__name__!r} has no field {name!r}", fix)
+            return self.current(x.field(name))
+        if isinstance(x, Vector):
+            if name not in COMPONENTS[: len(x)]:
+                fix = f"use {', '.join(COMPONENTS[: len(x)])}, or an index"
+                self.refuse(node, f"a vector of {len(x)} components has no {name!r}", fix)
+            return self.current(x[COMPONENTS.index(name)])
         if isinstance(x, KernelArray):
             if name == "shape":
                 return x.axes

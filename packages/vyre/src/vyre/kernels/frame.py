@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vyre.kernels.aggregates import Structure
 from vyre.kernels.annotations import closure_of
 from vyre.kernels.source import FunctionSource, assigned_names
+from vyre_foundation.build import Mutable
 from vyre_foundation.dtype import DType
 
 
@@ -37,6 +39,10 @@ class Frame:
     own: frozenset[str] = field(init=False)
     """The names that are local: they are assigned somewhere in the function."""
     loops: list[OpenLoop] = field(default_factory=list)
+    result: DType | None = None
+    """The type of what a device function returns, where its annotation says it."""
+    flags: list[Mutable] = field(default_factory=list)
+    """For each loop around the statement that a `return` of a device function leaves, whether it did."""
 
     def __post_init__(self) -> None:
         function = self.source.function
@@ -48,7 +54,7 @@ class Frame:
 class Hints:
     """What a first reading of a kernel found out, for the next one."""
 
-    merged: dict[tuple[int, str], DType] = field(default_factory=dict)
+    merged: dict[tuple[int, str], tuple[Structure | None, tuple[DType, ...]]] = field(default_factory=dict)
     """Names that need a variable before a branch, by the number of the branch, with their types."""
     is_guarded: bool = False
     """Whether invocations beyond the shape must end at once, because they would have effects."""

@@ -149,5 +149,30 @@ def workgroup(dtype: object, *shape: int) -> Any:
     _outside("workgroup")
 
 
+def vec(*components: object) -> Any:
+    """Make a small vector: operators work on each component, and on each and one number.
+
+    Args:
+        *components: Two to four values or numbers. They are the vector's `x`, `y`, `z`, `w`, and its elements.
+
+    Returns:
+        The vector.
+    """
+    _outside("vec")
+
+
+def dot(v: object, w: object) -> Any:
+    """Compute the sum of the products of components, from the first to the last.
+
+    Args:
+        v: A vector.
+        w: A vector of as many components.
+
+    Returns:
+        A value of the type of the components.
+    """
+    _outside("dot")
+
+
 def _outside(name: str) -> NoReturn:
     raise BuildError(f"{name}() is called outside of a kernel", fix=f"call vy.{name} in a function with @vy.kernel")

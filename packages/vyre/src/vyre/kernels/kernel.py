@@ -89,7 +89,7 @@ class KernelLauncher:
         if len(numbers) > 1:
             arrays_of = itemgetter(*numbers)
         else:  # where an item getter of numbers would not give a tuple
-            arrays_of = itemgetter(slice(numbers[0], numbers[0] + 1) if numbers else slice(0))  # type: ignore[arg-type]
+            arrays_of = itemgetter(slice(numbers[0], numbers[0] + 1) if numbers else slice(0))
 
         def launch(*arrays: Any, **named: Any) -> Any:
             if named or len(arrays) != count:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from vyre.kernels import calls, intrinsics
+from vyre.kernels.aggregates import StructType, StructValue, Variables, disassemble
 from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
 from vyre.kernels.expressions import ExpressionReader
@@ -17,7 +19,7 @@ from vyre.kernels.source import assigned_names, has_return
 from vyre.kernels.values import KernelArray, Merged, NumberChoice, Unbound, is_runtime
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import number
-from vyre_foundation.dtype import DType
+from vyre_foundation.dtype import DType, bool_
 
 Names = dict[str, object]
 _NONE = object()
@@ -35,6 +37,8 @@ class KernelReader(ExpressionReader):
         for number_, statement in enumerate(statements):
             rest = statements[number_ + 1 :]
             self.builder.line = self.frame.source.file, statement.lineno
+            if isinstance(statement, (ast.For, ast.While)) and not self.frame.is_kernel and has_return([statement]):
+                return self._returning_loop(statement, rest, is_tail=is_tail)
             if isinstance(statement, ast.If):
                 ends, took_rest = self._if(statement, rest, is_tail=is_tail)
                 if ends or took_rest:
@@ -81,11 +85,36 @@ class KernelReader(ExpressionReader):
                 self.store(container, indices, self.binary(node.op, old, self.eval(node.value), node), target)
                 return False
             self.refuse(target, "an element of an object of Python is changed", "use a private array")
-        if not isinstance(target, ast.Name):
-            self.refuse(target, "an attribute is changed", "assign to a name or to an element of an array")
-        old = self.eval(ast.copy_location(ast.Name(target.id, ast.Load()), target))
-        self.bind(target.id, self.binary(node.op, old, self.eval(node.value), node), target)
+        old = self.eval(_loaded(target))
+        self.assign(target, self.binary(node.op, old, self.eval(node.value), node))
         return False
+
+    def _assign_field(self, target: ast.Attribute, x: Any) -> None:
+        """Assign to a field of a structure that a name stands for."""
+        if not isinstance(target.value, ast.Name):
+            self.refuse(target, "a field of something without a name is changed", "assign to the field of a name")
+        name = target.value.id
+        variables = self.frame.names.get(name)
+        thing = variables.thing() if isinstance(variables, Variables) else self.eval(_loaded(target.value))
+        if not isinstance(thing, StructValue) or target.attr not in thing.type.fields:
+            self.refuse(target, f"{name!r} has no field {target.attr!r}", "assign to a field of a structure")
+        part = self._field(thing.type, target.attr, x, target)
+        if not isinstance(variables, Variables):
+            self.frame.names[name] = thing.replaced(target.attr, part)
+            return
+        _, old = disassemble(thing.field(target.attr))
+        _, new = disassemble(part)
+        for variable, value in zip(old, new, strict=True):
+            variable.set(value)
+
+    def _field(self, type_: StructType, name: str, x: Any, node: ast.AST) -> Any:
+        """A value for a field of a structure, in the type of the field."""
+        wanted = type_.fields[name]
+        if isinstance(wanted, DType):
+            return self.value(x, wanted, node)
+        if not isinstance(x, StructValue) or x.type is not wanted:
+            self.refuse(node, f"the field {name!r} holds a {wanted.__name__!r}", f"pass {wanted.__name__}(…)")
+        return x
 
     def assign(self, target: ast.expr, x: Any) -> None:
         """Assign to a name, to several, or to an element."""
@@ -98,8 +127,10 @@ class KernelReader(ExpressionReader):
             if not isinstance(container, KernelArray):
                 self.refuse(target, "an element of an object of Python is changed", "use a private array")
             self.store(container, self.indices(container, target), x, target)
+        elif isinstance(target, ast.Attribute):
+            self._assign_field(target, x)
         else:
-            self.refuse(target, "an attribute is changed", "assign to a name or to an element of an array")
+            self.refuse(target, f"got {_word(target)} as a target", "assign to a name or to an element")
 
     def _unpack(self, target: ast.Tuple | ast.List, x: Any) -> None:
         if isinstance(x, (Value, NumberChoice, KernelArray)):
@@ -143,10 +174,12 @@ class KernelReader(ExpressionReader):
     def _Return(self, node: ast.Return, *, is_tail: bool) -> bool:
         x = None if node.value is None else self.eval(node.value)
         if not self.frame.is_kernel:
-            if self.frame.loops and self.depth != self.frame.depth:
-                fix = "set a variable, `break`, and return it behind the loop"
-                self.refuse(node, "`return` in a loop of a device function", fix)
+            if self.frame.result is not None:
+                x = self.value(x, self.frame.result, node.value or node)
             self.bind("return", x, node)
+            if self.frame.flags:
+                self.frame.flags[-1].set(True)
+                self.builder.break_()
             return True
         if node.value is not None:
             self._store_results(x, node)
@@ -191,13 +224,16 @@ class KernelReader(ExpressionReader):
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _if(self, node: ast.If, rest: Sequence[ast.stmt], *, is_tail: bool) -> tuple[bool, bool]:
-        """Read a branch: whether the next statement is not reached, and whether `rest` was read with it."""
+    def _if(self, node: ast.If, rest: Sequence[ast.stmt], *, is_tail: bool, is_rest: bool = False) -> tuple[bool, bool]:
+        """Read a branch: whether the next statement is not reached, and whether `rest` was read with it.
+
+        `is_rest`: its body is the rest of a device function.
+        """
         with self.at(node):
             condition = self.test(node.test)
         if isinstance(condition, bool):
             return self.block(node.body if condition else node.orelse, is_tail=is_tail and not rest), False
-        takes_rest = not self.frame.is_kernel and has_return([node])
+        takes_rest = is_rest or (not self.frame.is_kernel and has_return([node]))
         then, orelse = list(node.body), list(node.orelse)
         if takes_rest:  # a device function that returns early does the rest in the other branch
             then, orelse, rest = [*then, *rest], [*orelse, *rest], ()
@@ -229,14 +265,20 @@ class KernelReader(ExpressionReader):
         self.blocks += 1
         names = self.frame.names
         for name in assigned_names(statements):
-            x = names.get(name)
+            x: Any = names.get(name)
             if isinstance(x, Merged):
                 x = names[name] = self.read(x, statements[0])
-            if isinstance(x, Value):
+            structure, leaves = disassemble(x)
+            if isinstance(x, Variables) or not all(isinstance(leaf, Value) for leaf in leaves):
+                continue
+            if structure is None:
                 names[name] = self.builder.var(x, name=_stem(name))
-        for (block, name), dtype in self.known.merged.items():
-            if block == self.blocks and not isinstance(names.get(name), Mutable):
-                names[name] = self.builder.var(0, dtype, name=_stem(name))
+            elif leaves:
+                names[name] = Variables(structure, tuple(self.builder.var(leaf, name=_stem(name)) for leaf in leaves))
+        for (block, name), (structure, dtypes) in self.known.merged.items():
+            if block == self.blocks and not isinstance(names.get(name), (Mutable, Variables)):
+                variables = tuple(self.builder.var(0, dtype, name=_stem(name)) for dtype in dtypes)
+                names[name] = variables[0] if structure is None else Variables(structure, variables)
         return self.blocks
 
     def _merge(
@@ -245,14 +287,19 @@ class KernelReader(ExpressionReader):
         """What the names stand for behind an ``if``."""
         for name, where in assigned.items():
             before = outer.get(name, _NONE)
-            if isinstance(before, Mutable) or not live:
+            if isinstance(before, (Mutable, Variables)) or not live:
                 continue
             after = [names.get(name, _NONE) for names in live]
+            if name == "return" and self.frame.flags:  # read only where the loop was left by a `return`
+                after = [x for x in after if x is not _NONE and not isinstance(x, Unbound)]
             if all(x is before for x in after):
                 continue
             line = self.frame.source.line_of(where)
             unset = [x for x in after if x is _NONE]
-            if unset:
+            if unset and name == "return":
+                fix = "return a value in every branch, or behind the `if`"
+                outer[name] = Unbound("the function may end without returning a value", fix)
+            elif unset:
                 message = f"{name!r} may have no value here: line {line} gives it one only in one branch"
                 outer[name] = Unbound(message, f"give {name!r} a value before the `if`")
             elif all(_is_same_static(x, after[0]) for x in after):
@@ -273,13 +320,13 @@ class KernelReader(ExpressionReader):
         start, stop, step = ranged
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "the counter of a loop is one name", "write `for k in range(…)`")
-        outer = self._begin_loop([node.target, *node.body], skip=node.target.id)
+        outer, number_ = self._begin_loop([node.target, *node.body], skip=node.target.id)
         with self.at(node.iter):
-            block = self.builder.range(start, stop, step, name=_stem(node.target.id))
-        with block as counter:
+            opened = self.builder.range(start, stop, step, name=_stem(node.target.id))
+        with opened as counter:
             self.frame.names[node.target.id] = counter
             self.block(node.body, is_tail=False)
-        self._end_loop(outer, [node.target, *node.body], node)
+        self._end_loop(outer, number_, [node.target, *node.body], node)
         return False
 
     def _range(self, node: ast.expr) -> tuple[Any, Any, int] | None:
@@ -307,32 +354,32 @@ class KernelReader(ExpressionReader):
             self.refuse(node, f"a loop counts in u32, which has no {start}", f"write range(vy.i32({start}), …)")
         return start, stop, step
 
-    def _begin_loop(self, statements: Sequence[ast.AST], *, skip: str = "") -> Names:
+    def _begin_loop(self, statements: Sequence[ast.AST], *, skip: str = "") -> tuple[Names, int]:
         """Begin a loop of the program: its names, in which what an iteration changes is not known."""
         outer = self.frame.names
         counter = outer.pop(skip, _NONE)
         if isinstance(counter, Mutable):
             self.refuse(statements[0], f"{skip!r} is a variable, which cannot count a loop", "use another name")
-        self._enter([s for s in statements if isinstance(s, ast.stmt)])
+        block = self._enter([s for s in statements if isinstance(s, ast.stmt)])
         if counter is not _NONE:
             outer[skip] = counter
         self.frame.names = dict(outer)
         for name, where in assigned_names(statements).items():
-            if name in outer and not isinstance(outer[name], Mutable) and name != skip:
+            if name in outer and not isinstance(outer[name], (Mutable, Variables)) and name != skip:
                 line = self.frame.source.line_of(where)
                 message = f"{name!r} is known while the kernel is compiled, and line {line} changes it in a loop"
                 fix = f"make it a variable of the program, with a type, as in {name} = vy.u32(0)"
                 self.frame.names[name] = Unbound(message, fix)
         self.frame.loops.append(OpenLoop(False, self.depth))
-        return outer
+        return outer, block
 
-    def _end_loop(self, outer: Names, statements: Sequence[ast.AST], node: ast.stmt) -> None:
+    def _end_loop(self, outer: Names, block: int, statements: Sequence[ast.AST], node: ast.stmt) -> None:
         self.frame.loops.pop()
         self.depth -= 1
         after, self.frame.names = self.frame.names, outer
         for name, where in assigned_names(statements).items():
             before = outer.get(name, _NONE)
-            if isinstance(before, Mutable) or after.get(name) is before:
+            if isinstance(before, (Mutable, Variables)) or after.get(name) is before:
                 continue
             if isinstance(after.get(name), Unbound) and before is not _NONE:
                 continue  # nothing was assigned: the statement is in a branch that is not compiled
@@ -340,6 +387,47 @@ class KernelReader(ExpressionReader):
             message = f"{name!r} may have no value here: the loop that gives it one at line {line} may not run"
             fix = f"give {name!r} a value before the loop, with a type, as in {name} = vy.u32(0)"
             outer[name] = Unbound(message, fix)
+        result = after.get("return", _NONE)
+        if self.frame.flags and result is not _NONE and not isinstance(outer.get("return"), (Mutable, Variables)):
+            outer["return"] = Merged(block, "return", (result,), node)
+
+    def _returning_loop(self, node: ast.For | ast.While, rest: Sequence[ast.stmt], *, is_tail: bool) -> bool:
+        """A loop of a device function that a `return` leaves: the rest of the function runs where none did."""
+        if isinstance(node, ast.For) and not self._is_range(node.iter):
+            if any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(node)):
+                fix = "count with `for k in range(…)`, or return without them"
+                self.refuse(node, "a loop that is unrolled has `return` and `break` or `continue`", fix)
+            if node.orelse:
+                self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
+            unrolled: list[ast.stmt] = []
+            for x in self.iterable(node.iter):
+                known = ast.Assign([node.target], KnownValue(x))
+                unrolled += [ast.copy_location(known, node), *node.body]
+            return self.block([*unrolled, *rest], is_tail=is_tail)
+        flag = self.builder.var(False, bool_, name="returned")
+        self.frame.flags.append(flag)
+        if isinstance(node, ast.For):
+            self._For(node, is_tail=False)
+        else:
+            self._While(node, is_tail=False)
+        self.frame.flags.pop()
+        if self.frame.flags:  # the loop around it is left too
+            with self.builder.if_(flag.get()):
+                self.frame.flags[-1].set(True)
+                self.builder.break_()
+            return self.block(rest, is_tail=is_tail)
+        if not rest:
+            fix = "return a value behind the loop"
+            self.refuse(node, "the function may end without returning a value", fix)
+        test = ast.copy_location(KnownValue(~flag.get()), node)
+        self._if(ast.copy_location(ast.If(test, list(rest), []), node), (), is_tail=is_tail, is_rest=True)
+        return False
+
+    def _is_range(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self.eval(node.func) is range
+
+    def _KnownValue(self, node: KnownValue) -> object:
+        return node.x
 
     def _unroll(self, node: ast.For) -> bool:
         """A loop over what is known while the kernel is compiled: its body is read for each element."""
@@ -369,7 +457,7 @@ class KernelReader(ExpressionReader):
         if type(limit) is not int or not 0 < limit < 2**32 - 1:
             self.refuse(limit_node, "the limit of a loop is a positive integer, known before", "write a number")
         self.effect(node, "a loop")
-        outer = self._begin_loop(node.body)
+        outer, number_ = self._begin_loop(node.body)
         with self.builder.range(limit + 1, name="iteration") as iteration:
             holds = self.test(condition)
             if isinstance(holds, bool):
@@ -383,7 +471,7 @@ class KernelReader(ExpressionReader):
                     self.builder.trap(limit, f"a loop of {self.frame.source.tree.name} reached its limit")
                     self.builder.break_()
                 self.block(node.body, is_tail=False)
-        self._end_loop(outer, node.body, node)
+        self._end_loop(outer, number_, node.body, node)
         return False
 
     def _bounded(self, node: ast.Call) -> tuple[ast.expr, ast.expr]:
@@ -400,11 +488,25 @@ class KernelReader(ExpressionReader):
         """Call a function with the arguments of a node."""
         if isinstance(callee, DeviceFunction):
             return self._device_function(callee, node)
+        if isinstance(callee, functools.partial) and isinstance(callee.func, DeviceFunction):
+            return self._device_function(callee.func, node, callee.args)
+        if isinstance(callee, StructType):
+            return self._make_struct(callee, node)
         return calls.call(self, callee, node)
 
-    def _device_function(self, callee: DeviceFunction, node: ast.Call) -> object:
+    def _make_struct(self, type_: StructType, node: ast.Call) -> StructValue:
+        """A structure from its fields."""
+        positional, named = self.arguments(node)
+        given = {**dict(zip(type_.fields, positional, strict=False)), **named}
+        if len(positional) + len(named) != len(type_.fields) or given.keys() != type_.fields.keys():
+            fix = f"pass {', '.join(type_.fields)}"
+            self.refuse(node, f"got {len(positional) + len(named)} fields of {type_.__name__!r}", fix)
+        return StructValue(type_, tuple(self._field(type_, name, given[name], node) for name in type_.fields))
+
+    def _device_function(self, callee: DeviceFunction, node: ast.Call, bound_to: Sequence[Any] = ()) -> object:
         """Read the body of a device function in the place of its call."""
         positional, named = self.arguments(node)
+        positional = [*bound_to, *positional]
         source = callee.source
         if any(frame.source is source for frame in self.frames):
             self.refuse(node, f"{callee.__name__!r} calls itself, and device functions are inlined", "write a loop")
@@ -418,13 +520,17 @@ class KernelReader(ExpressionReader):
         names: Names = {}
         for name, x in bound.arguments.items():
             names[name] = self._argument(name, annotations.get(name), x, types, node)
-        line = self.builder.line
-        self.frames.append(Frame(source, names, False, self.depth))
+        line, frame = self.builder.line, Frame(source, names, False, self.depth)
+        wanted = annotations.get("return")
+        if isinstance(wanted, TypeVar):
+            wanted = types.get(wanted)
+        if isinstance(wanted, DType):
+            frame.result = wanted
+        self.frames.append(frame)
         self.block(source.tree.body, is_tail=True)
         result = self.frame.names.get("return")
         if result is not None:
             result = self.read(result, source.tree)
-        result = self._result(annotations.get("return"), result, types, source.tree)
         self.frames.pop()
         self.builder.line = line
         return result
@@ -441,13 +547,16 @@ class KernelReader(ExpressionReader):
             wanted = types.get(wanted)
         return self.value(x, wanted, node) if isinstance(wanted, DType) else x
 
-    def _result(self, wanted: Any, x: Any, types: Mapping[TypeVar, DType], node: ast.AST) -> object:
-        if isinstance(wanted, TypeVar):
-            wanted = types.get(wanted)
-        return self.value(x, wanted, node) if isinstance(wanted, DType) else x
-
     blocks = 0
     """How many branches and loops of the program were begun."""
+
+
+class KnownValue(ast.expr):
+    """An expression whose value is there."""
+
+    def __init__(self, x: object) -> None:
+        super().__init__()
+        self.x = x
 
 
 class _Left(Exception):
@@ -463,13 +572,19 @@ def _is_same_static(x: object, y: object) -> bool:
     return type(x) is type(y) and isinstance(x, (bool, int, float, str)) and operator.eq(x, y)
 
 
+def _loaded(target: ast.expr) -> ast.expr:
+    """The expression that reads what a target names."""
+    copy: ast.expr = type(target)(**{field: getattr(target, field) for field in target._fields} | {"ctx": ast.Load()})
+    return ast.copy_location(copy, target)
+
+
 def _stem(name: str) -> str:
     """A name for a local of the program; names that begin with two underscores are reserved."""
     stem = name.lstrip("_")
     return stem if stem.isascii() and stem and not stem[0].isdigit() else "v"
 
 
-def _word(node: ast.stmt) -> str:
+def _word(node: ast.AST) -> str:
     """What a message says of a statement."""
     words = {
         "With": "`with`", "Try": "`try`", "TryStar": "`try`", "Raise": "`raise`", "FunctionDef": "a function",

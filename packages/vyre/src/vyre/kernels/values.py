@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from vyre.kernels.aggregates import StructValue
 from vyre_foundation.build import Array, Value, constant, select
 from vyre_foundation.dtype import DType, bool_, u32, u64
 
@@ -117,6 +118,8 @@ def is_runtime(x: object) -> bool:
     """Whether an object is, or holds, what is known only when the program runs."""
     if isinstance(x, (Value, NumberChoice, KernelArray)):
         return True
+    if isinstance(x, StructValue):
+        return any(is_runtime(element) for element in x.values)
     if isinstance(x, (tuple, list, set, frozenset)):
         return any(is_runtime(element) for element in x)
     if isinstance(x, dict):
