@@ -1,6 +1,7 @@
 """Kernels: what they compute, beside literals and NumPy, and beside programs that are recorded by hand."""
 
 import pickle
+import re
 import threading
 from typing import TypeVar
 
@@ -246,7 +247,7 @@ def test_assertions_and_traps() -> None:
     assert run(digits, np.uint32([1, 9])).tolist() == [49, 57]
     with pytest.raises(vy.VyreError, match="'no digit', code 0"):
         run(digits, np.uint32([1, 10]))
-    with pytest.raises(vy.VyreError, match="'seven', code 7"):
+    with pytest.raises(vy.VyreError, match=r"'seven', code 7, at .*test_kernels\.py:\d+"):
         run(digits, np.uint32([7, 1]))
 
 
@@ -283,6 +284,27 @@ def test_results_have_the_annotated_shapes() -> None:
     assert np.array_equal(double, 2 * matrix.T)
     assert np.array_equal(turned, matrix.T)
     assert np.array_equal(is_large, matrix.T > 2)
+
+
+def test_generic_device_functions_take_the_types_of_their_arguments() -> None:
+    t = TypeVar("t", vy.f32, vy.i32)
+
+    @vy.func
+    def twice(x: t, y: t) -> t:
+        return x + y * 2
+
+    @vy.kernel
+    def both(x: vy.Array[vy.f32, "n"], y: vy.Array[vy.i32, "n"]) -> vy.Array[vy.f32, "n"]:
+        i = vy.index()
+        return twice(x[i], 1) + vy.f32(twice(y[i], 1))
+
+    @vy.kernel
+    def wrong(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+        return twice(x[0], 1)
+
+    assert run(both, np.float32([0.5]), np.int32([7])).tolist() == [11.5]
+    with pytest.raises(vy.KernelError, match=r"got a value of u8 for 'x', expected one of f32, i32\n"):
+        wrong.program
 
 
 def test_matrix_product() -> None:
@@ -358,8 +380,16 @@ def test_a_kernel_explains_itself() -> None:
         "grid           2 × 1 × 1",
         "result         out of the shape (100,)",
     ]
-    with pytest.raises(vy.VyreError, match="reference"):
+    with pytest.raises(vy.VyreError) as error:
         saxpy.source("reference")
+    assert str(error.value) == (
+        "reference does not support printing source: it emits none. Fix: name a backend that compiles"
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_kernel_shows_what_a_backend_compiles(backend: str) -> None:
+    assert re.search(r"\bf?mul\b|\*", saxpy.source(backend))
 
 
 def test_empty_arrays() -> None:

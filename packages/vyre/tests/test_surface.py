@@ -1,6 +1,8 @@
 """What `import vyre` gives."""
 
+import ast
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,11 @@ def test_elementary_functions_say_what_the_table_of_the_dialect_says() -> None:
         text = inspect.getdoc(getattr(vyre, name))
         assert text is not None
         assert text.startswith(f"Compute {function.summary}, "), name
+
+
+def test_type_checkers_see_the_names_that_there_are() -> None:
+    stub = ast.parse(Path(vyre.__file__).with_suffix(".pyi").read_text("utf-8"))
+    lists = [node.value for node in stub.body if isinstance(node, ast.Assign)]
+    named = next(ast.literal_eval(value) for value in lists if isinstance(value, ast.List))
+    generated = {*vyre_foundation.functions.__all__, *FUNCTIONS}
+    assert sorted({*named, *generated}) == sorted({*vyre.__all__})

@@ -151,8 +151,7 @@ class ExpressionReader:
             self.refuse(node, f"got the array {x.place!r}, expected a value", f"index it, as in {x.place}[i]")
         literal = number(x)
         if literal is None and not isinstance(x, NumberChoice):
-            what = "a tuple" if isinstance(x, tuple) else shown(x)
-            self.refuse(node, f"got {what}, expected a value or a number", "pass a value or a number")
+            self.refuse(node, f"got {_kind(x)}, expected a value or a number", "pass a value or a number")
         if dtype is None:
             self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
         if isinstance(x, NumberChoice):
@@ -756,7 +755,9 @@ def _kind(x: object) -> str:
         return "a value of the program"
     if isinstance(x, KernelArray):
         return f"the array {x.place!r}"
-    return shown(x)
+    if isinstance(x, StructValue):
+        return f"a {x.type.__name__}"
+    return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
 
 
 def _described(node: ast.AST) -> str:

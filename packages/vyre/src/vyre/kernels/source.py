@@ -97,6 +97,18 @@ def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
     return found
 
 
+def leaves_iteration(statements: Sequence[ast.AST]) -> bool:
+    """Whether a ``break`` or ``continue`` of the loop around the statements is among them."""
+    stack = list(statements)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Break, ast.Continue)):
+            return True
+        if isinstance(node, ast.stmt) and not isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
 def has_return(statements: Sequence[ast.AST]) -> bool:
     """Whether a ``return`` is among the statements, or inside of one."""
     stack = list(statements)

@@ -15,7 +15,7 @@ from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.frame import Frame, OpenLoop
-from vyre.kernels.source import assigned_names, has_return
+from vyre.kernels.source import assigned_names, has_return, leaves_iteration
 from vyre.kernels.values import KernelArray, Merged, NumberChoice, Unbound, is_runtime
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import number
@@ -70,6 +70,9 @@ class KernelReader(ExpressionReader):
         self.assigned = node.target.id if isinstance(node.target, ast.Name) else ""
         x = self.eval(node.value)
         self.assigned = ""
+        if annotation in (bool, int, float) and is_runtime(x):
+            fix = "write its type, such as vy.u32"
+            self.refuse(node.annotation, f"Python's {annotation.__name__} is no type of the program", fix)
         if isinstance(annotation, DType):
             x = self.value(x, annotation, node.value)
         self.assign(node.target, x)
@@ -394,7 +397,7 @@ class KernelReader(ExpressionReader):
     def _returning_loop(self, node: ast.For | ast.While, rest: Sequence[ast.stmt], *, is_tail: bool) -> bool:
         """A loop of a device function that a `return` leaves: the rest of the function runs where none did."""
         if isinstance(node, ast.For) and not self._is_range(node.iter):
-            if any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(node)):
+            if leaves_iteration(node.body):
                 fix = "count with `for k in range(…)`, or return without them"
                 self.refuse(node, "a loop that is unrolled has `return` and `break` or `continue`", fix)
             if node.orelse:
