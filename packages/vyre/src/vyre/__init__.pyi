@@ -214,6 +214,8 @@ class _Scalar(Value, metaclass=_ScalarType):
     def __iter__(self) -> Iterator[Self]: ...  # type: ignore[override]
     def __getitem__(self, index: Any) -> Self: ...  # type: ignore[override]
     def __setitem__(self, index: Any, value: Operand) -> None: ...  # type: ignore[override]
+    def cast(self, dtype: type[_S]) -> _S: ...  # type: ignore[override]
+    def bitcast(self, dtype: type[_S]) -> _S: ...  # type: ignore[override]
     @property
     def shape(self) -> tuple[Any, ...]: ...
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import unified_diff
 from inspect import cleandoc, signature
 from pathlib import Path
@@ -10,25 +11,37 @@ from types import FunctionType, ModuleType
 _HEAD = "# Made from the table; `VYRE_ACCEPT=1 pytest` of this package writes it anew.\n"
 
 
-def stub_of(module: ModuleType, head: str) -> str:
+def stub_of(module: ModuleType, head: str, keeps_type: Callable[[str], bool]) -> str:
     """Give the text of the stub: `head`, then each function of ``__all__`` with its signature and summary."""
-    functions = (getattr(module, name) for name in module.__all__)
     names = "".join(f'    "{name}",\n' for name in module.__all__)
-    return f"{_HEAD}\n{head}\n\n__all__ = [\n{names}]\n\n" + "\n".join(map(_function, functions))
+    return f"{_HEAD}\n{head}\n\n__all__ = [\n{names}]\n\n" + "\n".join(
+        _function(getattr(module, name), keeps_type(name)) for name in module.__all__
+    )
 
 
-def _function(function: FunctionType) -> str:
-    parameters = ", ".join(f"{name}: {p.annotation}" for name, p in signature(function).parameters.items())
+def _function(function: FunctionType, keeps_type: bool) -> str:
+    """A function, and where the result has the type of the operands an overload that says so."""
+    name, names = function.__name__, list(signature(function).parameters)
+    parameters = ", ".join(f"{p.name}: {p.annotation}" for p in signature(function).parameters.values())
     summary = cleandoc(function.__doc__ or "").partition("\n")[0]
-    return f'def {function.__name__}({parameters}) -> {signature(function).return_annotation}:\n    """{summary}"""\n'
+    result = signature(function).return_annotation
+    plain = f'def {name}({parameters}) -> {result}:\n    """{summary}"""\n'
+    if not keeps_type:
+        return plain
+    first, *others = names
+    same = ", ".join([f"{first}: _V", *(f"{other}: _V | Number" for other in others)])
+    return f"@overload\ndef {name}({same}) -> _V: ...\n@overload\n{plain}"
 
 
-def check_stub(module: ModuleType, head: str, *, accept: bool = False) -> None:
+def check_stub(
+    module: ModuleType, head: str, *, keeps_type: Callable[[str], bool] = lambda _: False, accept: bool = False
+) -> None:
     """Compare the stub beside `module` with its functions; with `accept`, write it anew.
 
     Args:
         module: Has ``__all__``, names of functions with string annotations.
         head: The first lines of the stub after the comment: its imports.
+        keeps_type: Whether the result of a function, by name, has the type of its operands.
         accept: Whether to write the stub where it differs.
 
     Raises:
@@ -36,7 +49,7 @@ def check_stub(module: ModuleType, head: str, *, accept: bool = False) -> None:
     """
     assert module.__file__ is not None
     file = Path(module.__file__).with_suffix(".pyi")
-    now, stored = stub_of(module, head), file.read_text("utf-8") if file.exists() else ""
+    now, stored = stub_of(module, head, keeps_type), file.read_text("utf-8") if file.exists() else ""
     if accept and now != stored:
         file.write_text(now, "utf-8")
     elif now != stored:
