@@ -427,6 +427,33 @@ def test_a_call_refuses_what_the_annotations_exclude(given, named, expected):
     assert str(error.value) == expected
 
 
+def halved(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    return x[vy.index()] >> 1
+
+
+def test_the_options_of_a_kernel_are_checked() -> None:
+    for shape, got in ((3.5, "3.5"), (0, "0"), (("h", "a b"), "'a b'"), (True, "True")):
+        with pytest.raises(vy.BuildError) as error:
+            vy.kernel(shape=shape)
+        assert str(error.value) == (
+            f"got {got} as an axis of the shape of the launch. "
+            "Fix: pass names of shape variables, or lengths, as in shape=('h', 'w')"
+        )
+    with pytest.raises(vy.InvalidProgram, match=r"V010 workgroup_size \(.*test_kernel_errors\.py:\d+\): got 0 invoc"):
+        vy.kernel(workgroup_size=0)(halved).program
+
+
+def test_expressions_that_are_nested_too_deep_are_refused(tmp_path) -> None:
+    file = tmp_path / "deep.py"
+    total = " + ".join(["x[0]"] * 2000)
+    array = 'vy.Array[vy.f32, "n"]'
+    file.write_text(f"import vyre as vy\n\n@vy.kernel\ndef deep(x: {array}) -> {array}:\n    return {total}\n", "utf-8")
+    scope: dict[str, object] = {}
+    exec(compile(file.read_text("utf-8"), str(file), "exec"), scope)
+    with pytest.raises(vy.KernelError, match=r"deep\.py:4:1: an expression, or a chain of device functions, is nested"):
+        scope["deep"].program
+
+
 def test_what_only_kernels_can_do_is_refused_elsewhere() -> None:
     with pytest.raises(vy.BuildError) as error:
         vy.index()

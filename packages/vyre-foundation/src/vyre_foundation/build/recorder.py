@@ -602,7 +602,7 @@ class ProgramBuilder:
         order = sorted(range(len(self._buffers)), key=lambda n: self._buffers[n].binding is None)
         buffers = tuple([self._buffers[n] for n in order])
         result = Program(self.name, buffers, self.workgroup_size, body, self.subgroup_size)
-        return result.with_origins(Origins(self._line, [self._buffer_lines[n] for n in order], lines))
+        return result.with_origins(Origins(self.line or self._line, [self._buffer_lines[n] for n in order], lines))
 
     def _refuse_without_effect(self) -> None:
         """Lines that Python accepts and the program does not have."""

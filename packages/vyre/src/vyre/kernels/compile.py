@@ -69,7 +69,11 @@ def compile_kernel(source: FunctionSource, signature: KernelSignature, options: 
     known = Hints()
     for _ in range(MAX_READINGS):
         reading = _Reading(source, signature, options, known)
-        compiled = reading.read_kernel()
+        try:
+            compiled = reading.read_kernel()
+        except RecursionError:
+            message = "an expression, or a chain of device functions, is nested too deep"
+            raise source.error(source.tree, message, "give parts of it names, or write a loop") from None
         if compiled is not None:
             return compiled
         known = reading.next
@@ -144,7 +148,7 @@ class _Reading:
         if reader.found.merged or needs_guard != self.known.is_guarded:
             self.next = Hints(self.known.merged | reader.found.merged, needs_guard)
             return None
-        builder.line = None
+        builder.line = self.source.file, self.source.tree.lineno
         compiled = builder.build_unchecked()
         compiled.validate()
         return CompiledKernel(

@@ -446,6 +446,16 @@ def _restored(compiled: CompiledKernel) -> KernelFunction:
     return KernelFunction(None, signature, Options(None, None, None), None, compiled)
 
 
+def _axes(given: object) -> tuple[Axis, ...]:
+    """The axes of a launch."""
+    parts = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for axis in parts:
+        if not (isinstance(axis, str) and axis.isidentifier()) and not (type(axis) is int and 0 < axis < 2**32):
+            message = f"got {shown(axis)} as an axis of the shape of the launch"
+            raise BuildError(message, fix="pass names of shape variables, or lengths, as in shape=('h', 'w')")
+    return parts
+
+
 @overload
 def kernel(function: Callable[..., Any], /) -> KernelFunction: ...
 
@@ -488,7 +498,8 @@ def kernel(
 
     def make(function: Callable[..., Any]) -> KernelFunction:
         source = source_of(function)
-        axes = (shape,) if isinstance(shape, (str, int)) else None if shape is None else tuple(shape)
         return KernelFunction(source, signature_of(source), Options(workgroup_size, subgroup_size, axes), backend)
+
+    axes = None if shape is None else _axes(shape)
 
     return make if function is None else make(function)
