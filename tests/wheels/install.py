@@ -1,4 +1,4 @@
-"""Install vyre as the README says, into an empty environment, and run the README's program there.
+"""Install vyre as the README says, into an empty environment, and run the README's programs there.
 
 python tests/wheels/install.py install-wheels WORK_FOLDER    # from a folder of wheels
 python tests/wheels/install.py install-clone WORK_FOLDER     # from this clone
@@ -26,7 +26,7 @@ def main(way: str, work: Path) -> int:
     shutil.rmtree(work, ignore_errors=True)
     command = COMMANDS[way]
     assert command in README, f"the README does not say {command}"
-    (program,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    program = "".join(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
     wheels = work / "wheels"
     family = closure("vyre") if way == "wheels" else []
     for member in family:
