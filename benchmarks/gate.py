@@ -57,7 +57,7 @@ def accepted() -> dict[str, Counts]:
 
 
 def compared(before: Mapping[str, Counts], now: Mapping[str, Counts]) -> tuple[list[str], list[str]]:
-    """What has grown and what is fewer, each as a line; a count that nobody has accepted yet has grown."""
+    """What has grown and what is fewer, each as a line; a count that is not accepted yet has grown."""
     grown, fewer = [], []
     for name, found in now.items():
         known = before.get(name, {})

@@ -56,7 +56,7 @@ def _total(dump: Path) -> tuple[str, int] | None:
 
 
 def stages() -> Mapping[str, tuple[Callable[[int], Any], Callable[[Any], object]]]:
-    """What each stage gets, made from a seed so that nobody has seen it before, and what it does."""
+    """What each stage gets, made from a seed so that no cache has seen it, and what it does."""
     from vyre_driver import legalize
     from vyre_driver.testing.target import generous_target
     from vyre_foundation import decode, encode, fingerprint, validate

@@ -12,7 +12,7 @@ FAR = 2**32 - 1
 def bfs_step() -> Program:
     """One level of a search in breadth, from below: who is not reached yet looks for a neighbour that is.
 
-    So nobody writes what another one reads or writes. `starts` has the place of the first neighbour of each vertex in
+    So no invocation writes what another one uses. `starts` has the place of the first neighbour of each vertex in
     `neighbours`, and one element more.
     """
     with program("bfs_step", GROUP) as p:

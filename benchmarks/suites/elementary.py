@@ -125,7 +125,7 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
 
 
 def _right(name: str, inputs: Sequence[F32], ulps: float) -> Callable[[F32], bool]:
-    """Whether a result is within so many units in the last place of that in f64."""
+    """Whether a result is within `ulps` units in the last place of that in f64."""
     wide = np.empty(inputs[0].size)
     FUNCTIONS[name].numpy(*(x.astype(np.float64) for x in inputs), wide)
 

@@ -71,7 +71,7 @@ CONTRACT_HEAD = ("method", "does", "by default")
 
 
 def contract_rows(cls: str, module: str) -> Iterator[tuple[str, str, str]]:
-    """Every public method of the contract in its order, with what one that nobody overrides does."""
+    """Every public method of the contract in its order, with what the default implementation does."""
     (found,) = (node for node in _parsed(module).body if isinstance(node, ast.ClassDef) and node.name == cls)
     for node in found.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):

@@ -7,12 +7,11 @@ import pytest
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.errors import Trapped
+from vyre_driver.testing.agreement import Outcome, outcome
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_foundation.ir.program import Program
 from vyre_reference import ReferenceBackend
 
-Outcome = list[bytes] | tuple[str, int, int]
 Agree = Callable[..., Outcome]
 
 
@@ -34,22 +33,8 @@ def agree(backend: VyreBackend) -> Agree:
     reference = ReferenceBackend()
 
     def run(program: Program, inputs: Sequence[Any] = (), config: DispatchConfig = DEFAULT_CONFIG) -> Outcome:
-        expected = _outcome(reference, program, inputs, config)
-        assert _outcome(backend, program, inputs, config) == expected
+        expected = outcome(reference, program, inputs, config)
+        assert outcome(backend, program, inputs, config) == expected
         return expected
 
     return run
-
-
-@pytest.fixture(scope="session")
-def outcome() -> Callable[..., Outcome]:
-    """What a backend makes of a program."""
-    return _outcome
-
-
-def _outcome(backend: VyreBackend, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> Outcome:
-    """The outputs as bytes, or the trap as (tag, code, invocation)."""
-    try:
-        return [bytes(output) for output in backend.dispatch(program, inputs, config)]
-    except Trapped as trap:
-        return trap.tag, trap.trap_code, trap.invocation

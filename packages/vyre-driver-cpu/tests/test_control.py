@@ -14,7 +14,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.text import parse
 
 LONG = 1 << 40
-"""Iterations that nobody waits for."""
+"""More iterations than a test can wait for."""
 SOON = 20.0
 """Seconds after which a test that should take milliseconds is wrong."""
 

@@ -3,6 +3,7 @@
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.testing.agreement import outcome
 from vyre_driver_cpu import port
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.compiler import compile_text
@@ -17,7 +18,7 @@ def test_a_random_program(agree, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 124))
-def test_the_optimizer_changes_no_bit(seed: int, backend, outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_optimizer_changes_no_bit(seed: int, backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second opinion of one text: what LLVM gives without its optimizer. Undefined behaviour would part them."""
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations, timeout=60.0)

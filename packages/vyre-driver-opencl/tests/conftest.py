@@ -12,13 +12,12 @@ import pytest
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.errors import Trapped
+from vyre_driver.testing.agreement import Outcome, outcome
 from vyre_foundation.ir.program import Program
 
 os.environ.setdefault("VYRE_OPENCL_DEVICE", "pocl")
 BACKEND = os.environ.get("VYRE_TEST_BACKEND", "opencl")
 
-Outcome = list[bytes] | tuple[str, int, int]
 Agree = Callable[..., Outcome]
 
 
@@ -54,11 +53,3 @@ def agree(backend: VyreBackend) -> Agree:
         return expected
 
     return run
-
-
-def outcome(backend: VyreBackend, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> Outcome:
-    """The outputs as bytes, or the trap as (tag, code, invocation)."""
-    try:
-        return [bytes(output) for output in backend.dispatch(program, inputs, config)]
-    except Trapped as trap:
-        return trap.tag, trap.trap_code, trap.invocation

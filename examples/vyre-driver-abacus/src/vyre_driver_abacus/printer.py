@@ -110,7 +110,7 @@ class _Printer:
             case Region():
                 yield from self.body(stmt.body, indent)
             case Barrier():
-                yield f"{indent}pass"  # left only in a workgroup of one invocation, which meets nobody
+                yield f"{indent}pass"  # left only in workgroups of one invocation
             case Break() | Continue() | Return():
                 yield f"{indent}{type(stmt).__name__.lower()}"
             case _:

@@ -58,7 +58,7 @@ class CaseRunner:
 
     @classmethod
     def opened(cls, backend: str, suite: Suite, workers: int, reproducers: Path | None, stack: ExitStack) -> CaseRunner:
-        """A backend in so many processes; `stack` ends them. The first has started, and said whether it can run."""
+        """A backend in `workers` processes; `stack` ends them. The first has started, and said whether it can run."""
         opened = [stack.enter_context(Worker(backend, suite.seconds, named_by=NamedBy.CALLER)) for _ in range(workers)]
         return cls(backend, opened[0].start(), opened, suite, reproducers)
 

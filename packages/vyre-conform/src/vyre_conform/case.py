@@ -104,7 +104,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class AsEvaluated:
-    """Whatever the evaluators agree on: a program nobody has worked out by other means."""
+    """What the evaluators agree on: the result of a program that has no other oracle."""
 
 
 Expected: TypeAlias = Exactly | ExpectedTrap | Refusal | Alike | AsEvaluated

@@ -22,7 +22,7 @@ from vyre_foundation.testing import (
     recurrence,
 )
 
-# Random programs by what they are about; of every ten, so many of each.
+# Random programs by their subject, and how many of every ten are about it.
 PROFILES: dict[str, tuple[Callable[[int], GeneratedProgram], int]] = {
     "everything": (partial(generate, profile=DEFAULT), 4),
     "structured": (partial(generate, profile=STRUCTURED), 1),

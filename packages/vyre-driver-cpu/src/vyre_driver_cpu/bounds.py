@@ -9,9 +9,10 @@ Vectors of adjacent elements are made only of accesses whose addresses do not wr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Local
+from vyre_foundation.ir.walk import solve
 
 
 class UpperBounds:
@@ -23,17 +24,7 @@ class UpperBounds:
 
     def of(self, root: Expr) -> int:
         """A number that the unsigned `root` never exceeds; more than its type can hold where it may wrap."""
-        known, stack = self._known, [root]
-        while stack:
-            node = stack[-1]
-            todo = [x for x in self._sources(node) if x not in known]
-            if todo and node not in known:
-                stack.extend(todo)
-                continue
-            if node not in known:
-                known[node] = self._conclude(node)
-            stack.pop()
-        return known[root]
+        return solve(root, self._known, self._sources, self._conclude)
 
     def _sources(self, node: Expr) -> tuple[Expr, ...]:
         match node:
@@ -46,9 +37,9 @@ class UpperBounds:
             case _:
                 return ()
 
-    def _conclude(self, node: Expr) -> int:
+    def _conclude(self, node: Expr, answers: Sequence[int]) -> int:
         most = node.dtype.highest if node.dtype.is_integer else 0
-        sources = [min(self._known[x], x.dtype.highest) for x in self._sources(node)]
+        sources = [min(bound, x.dtype.highest) for bound, x in zip(answers, self._sources(node), strict=True)]
         match node:
             case Literal():
                 return node.bits

@@ -16,7 +16,7 @@ from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _ALWAYS = 4
-"""A loop of so few iterations is no vector."""
+"""A loop of at most this many iterations is not vectorized."""
 _MOST = 2000
 """Operations of all iterations together."""
 _CHUNK = 1 << 16

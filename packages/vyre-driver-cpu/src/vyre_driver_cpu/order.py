@@ -52,7 +52,7 @@ class Work:
         return self._has_ended
 
     def give_up(self) -> None:
-        """End as soon as possible: nobody looks at what was to be written."""
+        """End as soon as possible; what the work would have written is not read."""
         if self.pool is not None and self.job is not None and not self.has_ended():
             if self._cancel is not None:
                 self._cancel()

@@ -31,7 +31,7 @@ IMPATIENT = 2e-4
 """Seconds in which a wait looks again at once. Longer ones sleep in between."""
 LONGEST_PAUSE = 0.005
 SELDOM = 64
-"""Of so many sweeps one asks the GPU; the others know what waits have found out. An event costs as much as a launch."""
+"""One sweep in this many asks the GPU; the others use what waits have found out. An event costs as much as a launch."""
 
 
 @dataclass(slots=True, eq=False)

@@ -63,7 +63,7 @@ PARAMETERS = {
     for memory in Memory if memory.is_bound
     for access in Access
 }
-"""What a kernel only reads nobody writes while it runs: every buffer of a dispatch has memory of its own."""
+"""What a kernel only reads is not written while it runs: every buffer of a dispatch has memory of its own."""
 BARRIERS = {Scope.WORKGROUP: "__syncthreads();", Scope.GRID: "cooperative_groups::this_grid().sync();"}
 GRID_INCLUDE = "#include <cooperative_groups.h>\n"
 """What a text with barriers of the grid begins with."""

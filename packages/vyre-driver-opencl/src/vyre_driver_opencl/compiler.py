@@ -23,7 +23,7 @@ from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
 
 OPTIONS = ("-w",)
-"""For every program: nobody would read warnings about emitted source."""
+"""For every program: warnings about emitted source are of no use to a user."""
 
 _POSITION = re.compile(r":(\d+):\d+(?=[:\s])")
 """LINE:COLUMN after a file's name, as all compilers of this family write it."""

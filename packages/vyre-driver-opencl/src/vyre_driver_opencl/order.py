@@ -33,7 +33,7 @@ FEW = 64
 class Work:
     """What one call has enqueued, and what that `uses`. It ends within `longest` seconds after all before it.
 
-    Without an `event` the call failed, or was interrupted: nobody knows what was enqueued. It ends with everything that
+    Without an `event` the call failed, or was interrupted: what was enqueued is unknown. It ends with everything that
     is in its queue now. `freed` is memory to give back then. `call` is what enqueues it on another thread, `waiting` a
     wait for it there.
     """

@@ -1,4 +1,4 @@
-"""Commands that are kept ready: kernel objects with arguments of their own, which nobody binds again."""
+"""Prepared commands: kernel objects with arguments of their own, which are bound once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Recording:
     def launch(
         self, module: Module, name: str, grid: Extent, workgroup_size: Extent, args: Args, longest: float
     ) -> Work:
-        """Add a launch. What it gives is no work: nobody asks it."""
+        """Add a launch. What it returns is not used as work."""
         assert self.queue in (None, module.queue), "a recording is for one queue"
         self.queue = module.queue
         self._add(self._command(module, name, grid, workgroup_size, args), longest)

@@ -12,7 +12,7 @@ def slice_of(words: Sequence[Value], index: Value, count: int, highest: int) -> 
     step = 1 << highest.bit_length() - 1
     while step:
         is_ahead = (index & step) != 0
-        moved = highest - step + count  # so many words may be wanted from `step` further on
+        moved = highest - step + count  # words that may be wanted from `step` on
         leading = words[: step - 1 + count]
         words = [select(is_ahead, words[i + step], word) if i < moved else word for i, word in enumerate(leading)]
         highest, step = step - 1, step >> 1

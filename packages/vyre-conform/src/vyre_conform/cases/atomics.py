@@ -124,7 +124,7 @@ def _old_values(dtype: DType, memory: Memory, rng: Random) -> tuple[Launch, Expe
 
 
 def _tickets(dtype: DType, memory: Memory) -> tuple[Launch, Expected]:
-    """Every invocation draws one ticket: nobody the same, none left out, in an order that nobody promises."""
+    """Every invocation draws one ticket: no two the same, none left out, in no promised order."""
     group, groups = 32, 5
     with program(f"tickets_{dtype}_{memory.value}", group) as p:
         out = p.write("out", dtype, group * groups)

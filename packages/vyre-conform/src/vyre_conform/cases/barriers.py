@@ -224,7 +224,7 @@ def _transpose(rng: Random) -> tuple[Launch, Expected]:
 
 
 def _alone() -> tuple[Launch, Expected]:
-    """A workgroup of one invocation, which finds zeros like any other, and meets nobody at its barriers."""
+    """A workgroup of one invocation, which finds zeros like any other, and passes its barriers at once."""
     with program("alone", 1) as p:
         out = p.write("out", u32, 5)
         cells, untouched = p.workgroup("cells", u32, 3), p.workgroup("untouched", u32, 2)

@@ -122,7 +122,7 @@ def _empty() -> tuple[Launch, Expected]:
 
 
 def _untouched(rng: Random) -> tuple[Launch, Expected]:
-    """What nobody writes is zero in a written buffer and kept in a read and written one."""
+    """Elements that are not written are zero in a written buffer and kept in a read and written one."""
     with program("untouched", 16) as p:
         stored, fresh = p.read_write("kept", u32), p.write("fresh", u32, like=p.read("x", u32))
         i = p.let(p.global_id(0))

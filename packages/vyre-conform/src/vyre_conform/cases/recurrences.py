@@ -149,7 +149,7 @@ def _total(op: str, home: str, end: str, dtype: DType, rng: Random) -> tuple[Lau
 
 @contextmanager
 def _near(p: ProgramBuilder, memory: Memory, there: RowCells, count: Value) -> Iterator[RowCells]:
-    """A row in a memory, filled from one in storage, and copied back there: `count` elements, as nobody can know."""
+    """A row in a memory, filled from storage and copied back: `count` elements, unknown before the launch."""
     match memory:
         case Memory.WORKGROUP:
             here = RowCells(

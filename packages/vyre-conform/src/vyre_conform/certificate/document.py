@@ -163,7 +163,7 @@ def contradictions(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def task_of(body: Mapping[str, Any]) -> Task:
-    """The task of a certificate; `ValueError` for one that nobody could judge again."""
+    """The task of a certificate; `ValueError` for one that cannot be judged again."""
     facts = dict(require(body.get("task"), dict, what="the task"))
     milliseconds = require(facts.pop("milliseconds", None), int, what="milliseconds")
     task = Task.from_json(facts | {"seconds": milliseconds / 1000})

@@ -228,7 +228,7 @@ def _interruptible(journal: Path | None) -> Iterator[None]:
 
 
 def _nothing(queries: tuple[str, ...]) -> BadQuery:
-    """No case is meant; random programs have addresses, but nobody lists them."""
+    """No case is meant; random programs have addresses, but are not listed."""
     fix = "`vyre-conform list` shows the cases; random programs come by --fuzz N, one of them as fuzz:everything:seed=1"
     return BadQuery(f"no case matches {', '.join(queries)}", fix=fix)
 

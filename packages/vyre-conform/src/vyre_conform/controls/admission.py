@@ -1,4 +1,4 @@
-"""Faults of admission: who asks hears something else than a dispatch, and ways in that ask nobody."""
+"""Faults of admission: a query answers differently than a dispatch, and entry points that skip it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ADMISSION = "vyre_driver.plan.admission"
 
 
 def _demands_unheard(right: Right) -> Right:
-    """Who asks is told of the program alone, whatever the configuration demands."""
+    """A query judges the program alone and ignores what the configuration demands."""
 
     def ask(backend: VyreBackend, program: Any, config: DispatchConfig = DEFAULT_CONFIG) -> Any:
         auto = Preference.AUTO

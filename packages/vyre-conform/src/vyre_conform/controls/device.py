@@ -58,7 +58,7 @@ def _transposed(right: Right) -> Right:
 
 
 def _few_groups(right: Right) -> Right:
-    """Workgroups beyond a limit that nobody stated do not run."""
+    """Workgroups beyond an undocumented limit do not run."""
 
     def launch(port: Any, module: Any, kernel: str, grid: Any, *rest: Any, **options: Any) -> Any:
         return right(port, module, kernel, (min(grid[0], 16), grid[1], grid[2]), *rest, **options)

@@ -201,7 +201,7 @@ FAULTS = (
            optimizes(in_expressions(_without_overflow)), "temptations:sums_wrap"),
     _fault("dead-stores", "of two stores to one buffer in a loop the first is left out",
            optimizes(in_statements(_dead_stores)), "temptations:stores_in_a_loop"),
-    _fault("dead-atomics", "atomics whose results nobody uses are left out",
+    _fault("dead-atomics", "atomics whose results are unused are left out",
            optimizes(in_statements(_dead_atomics)), "atomics:*"),
     _fault("hoisted-loads", "loads leave a loop that stores to the same buffer",
            optimizes(in_statements(_hoisted_loads)), "barriers:uniform_break barriers:*"),

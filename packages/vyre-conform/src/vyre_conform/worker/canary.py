@@ -1,4 +1,4 @@
-"""Canaries: bytes round a buffer that nobody may write to."""
+"""Canaries: bytes around a buffer that must not be written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GuardedBytes:
 
 
 def foul(data: bytearray) -> bytes:
-    """What a caller writes over memory that nobody should still read."""
+    """What a caller writes over memory that must no longer be read."""
     return bytes([CANARY]) * len(data)
 
 

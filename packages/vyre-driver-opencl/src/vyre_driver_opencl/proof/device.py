@@ -101,7 +101,7 @@ NEVER_COMPOSED = (*ESSENTIAL, "div", "sqrt", "fma")
 
 
 def _first_exact(examined: Mapping[SpellingCandidates[RowKey], tuple[str, ...]]) -> dict[RowKey, str]:
-    """The table's own choice for each row that has an exact candidate. Other words are nobody's first choice."""
+    """The table's own choice for each row that has an exact candidate. Other spellings are never the first choice."""
     shown: dict[RowKey, str] = {}
     for row, findings in examined.items():
         exact = [text for text, wrong in zip(row.candidates, findings, strict=False) if not wrong]

@@ -1,4 +1,4 @@
-"""Whether kernels may be given plain addresses of host memory, which nobody has announced to the runtime.
+"""Whether kernels may be given plain addresses of host memory that was not registered with the runtime.
 
 Runtimes for CPUs report it or not; some that do not take them all the same, and save the objects around the memory.
 """

@@ -61,4 +61,4 @@ C_ELEMENTARY = """
     exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh rsqrt cbrt
 """.split()
 """Elementary functions that C-like targets have of their own under the names of the dialect. Those of two operands are
-missing: nobody can try all of their arguments."""
+missing: their arguments are too many to try all."""

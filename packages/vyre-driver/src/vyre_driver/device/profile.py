@@ -1,7 +1,7 @@
 """What one device is: identity, capabilities, limits and speeds, found out by one probe.
 
 A capability is true only when the driver emits the mechanism and the device runs it: emulation leaves it false. A
-number that nobody knows is None, never 0, so that no planner mistakes ignorance for a limit.
+number that is unknown is None, never 0, so that no planner mistakes ignorance for a limit.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         return run
 
     def cancel(self, event: EventT) -> None:
-        """The dispatch that ends with the launch of `event` has failed, and nobody looks at what it writes.
+        """The dispatch that ends with the launch of `event` has failed, and what it writes is not read.
 
         A port may end the launch early; whatever it uses lives until it has ended. It may have ended. Never raises.
         """

@@ -178,8 +178,8 @@ class Segments:
 class RecordedSegment:
     """The launches of some steps that follow each other, from the step of the number `start` on.
 
-    A `recording` is of so many `iterations` that it is long enough to be worth a call, and of `recorded` launches. A
-    segment that is not all of its part is long enough: its recording has one iteration.
+    A `recording` holds `recorded` launches: those of as many `iterations` as make it long enough to be worth a call. A
+    segment that is only a part of the steps is long enough by itself: its recording holds one iteration.
     """
 
     start: int

@@ -311,7 +311,7 @@ class _Validation:
 
 
 def _is_deeper(nodes: tuple[Node, ...], levels: int) -> bool:
-    """Whether loops nest deeper than so many levels."""
+    """Whether loops nest deeper than `levels`."""
     bodies: list[tuple[Node, ...]] = [nodes]
     for _ in range(levels + 1):
         bodies = [node.body for body in bodies for node in body if isinstance(node, RepeatNode)]

@@ -54,7 +54,7 @@ class Uses:
 
 
 def dead_initialisations(program: Program) -> frozenset[Buffer]:
-    """The private and workgroup arrays whose first contents nobody sees."""
+    """The private and workgroup arrays whose first contents are never read."""
     arrays = [b for b in program.buffers if b.memory in (Memory.PRIVATE, Memory.WORKGROUP)]
     if not arrays:
         return frozenset()

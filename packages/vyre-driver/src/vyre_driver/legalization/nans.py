@@ -6,10 +6,11 @@ makes it so is not needed where the value is proven clean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Local, Select
+from vyre_foundation.ir.walk import solve
 
 _KEEP_NUMBERS = frozenset("neg abs sign copysign floor ceil trunc round".split())
 
@@ -31,18 +32,7 @@ class Purities:
 
     def of(self, root: Expr) -> Purity:
         """What is known about the float `root`. Only what its answer depends on is looked at."""
-        known = self._known
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            todo = [x for x in self._sources(node) if x not in known]
-            if todo and node not in known:
-                stack.extend(todo)
-                continue
-            if node not in known:
-                known[node] = self._conclude(node)
-            stack.pop()
-        return known[root]
+        return solve(root, self._known, self._sources, self._conclude)
 
     def _sources(self, node: Expr) -> tuple[Expr, ...]:
         """The floats whose answers decide that of `node`."""
@@ -60,8 +50,7 @@ class Purities:
             case _:
                 return ()
 
-    def _conclude(self, node: Expr) -> Purity:
-        answers = [self._known[x] for x in self._sources(node)]
+    def _conclude(self, node: Expr, answers: Sequence[Purity]) -> Purity:
         match node:
             case Literal():
                 return Purity.NUMBER if node.value == node.value else Purity.CANONICAL

@@ -41,7 +41,7 @@ def first_mismatch(
 ) -> Mismatch | str | None:
     """None where the outputs agree; words where they cannot be compared.
 
-    With a budget, floats may differ by so many units in the last place, NaN from NaN by nothing; all else is exact.
+    With a budget, floats may differ by that many units in the last place, NaN from NaN by nothing; all else is exact.
     """
     outputs = program.outputs
     if not len(got) == len(expected) == len(outputs):

@@ -44,7 +44,7 @@ _PROFILE = re.compile(r"shadow(?::([1-9]\d*))?")
 def acquire(id: str) -> VyreBackend:
     """A fresh backend, which belongs to the caller: `shutdown` it when done.
 
-    `UnknownBackend` if nobody registers the id, `BackendUnavailable` with the probe's reason if it cannot run here.
+    `UnknownBackend` if the id is not registered, `BackendUnavailable` with the probe's reason if it cannot run here.
     """
     return layered(registry.acquire(id))
 

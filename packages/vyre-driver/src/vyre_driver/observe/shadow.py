@@ -55,7 +55,7 @@ class DivergenceEvent:
 class ShadowPolicy:
     """Which dispatches are compared, and what becomes of a difference.
 
-    `every`: one dispatch in so many, beginning with the first; 0 compares none. `capsules` is the folder for capsules.
+    `every`: compare one dispatch in `every`, from the first on; 0 compares none. `capsules` is the folder for capsules.
     The last `max_events` events are kept.
     """
 

@@ -210,7 +210,7 @@ class ShadowedPending(PendingDispatch):
         return outputs
 
     def _take_judge(self) -> Callable[[Ended], None]:
-        """The judge for the first who asks, nobody for the others."""
+        """The judge for the first caller, None for the others."""
         judge, self._judge = self._judge, lambda ended: None
         return judge
 

@@ -9,7 +9,7 @@ from vyre_driver.pipeline.executable import ExecutableManifest
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """`source` is the emitted text, for people. `binary` is the port's: nobody else looks into it."""
+    """`source` is the emitted text, for people. `binary` is the port's alone."""
 
     executable: ExecutableManifest
     source: str

@@ -37,7 +37,7 @@ _WITH_HEAT = "FROM entry LEFT JOIN heat ON heat.key = entry.key"
 SAME_USE_S = 3600.0
 """Uses so soon after one that is written down need not be: a process that has no other leaves the file as it is."""
 MAX_WAITS = 3
-"""After so many waits in a row for the lock of another process, a process goes on without the store."""
+"""After this many waits in a row for the lock of another process, a process continues without the store."""
 MAX_RENEWALS = 3
 """So often a process puts a damaged file aside; then it goes on without the store."""
 

@@ -173,7 +173,7 @@ class BindingPlan:
 
 
 def role_of(buffer: Buffer) -> BindingRole | None:
-    """The role of a declaration; None for memory that nobody binds and no workgroup shares."""
+    """The role of a declaration; None for memory that is neither bound nor shared by a workgroup."""
     match buffer.memory, buffer.access:
         case Memory.WORKGROUP, _:
             return BindingRole.SHARED

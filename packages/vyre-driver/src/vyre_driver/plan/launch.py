@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 ROWS = 16
-"""So many rows of workgroups for each worker: nobody waits for long when the others are done."""
+"""Rows of workgroups for each worker: enough that none waits for long when the others are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class LaunchPlan:
         return -(-x // -(-x // longest)) if x else 1
 
     def coarsened_grid(self, row: int) -> Extent:
-        """The grid of a kernel that runs so many workgroups in a row."""
+        """The grid of a kernel of which each instance runs several workgroups in a row."""
         x, y, z = self.grid
         return (-(-x // row), y, z)
 

@@ -157,7 +157,7 @@ class ProvenDeterminism(EnforceGate):
 
 
 class MaxDeclaredBytes(EnforceGate):
-    """At most so many bytes of memory that the declarations fix (host buffers of open length are not counted)."""
+    """A limit for the bytes of memory that the declarations fix (host buffers of open length are not counted)."""
 
     def __init__(self, most: int) -> None:
         self._most = most

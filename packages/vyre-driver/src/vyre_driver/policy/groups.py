@@ -16,7 +16,7 @@ MANY_BARRIERS = 12
 5 times faster as work items, 48 in a prefix sum 3 times faster as loops, 63 in a sort 1.4 times."""
 
 MOSTLY = 16
-"""So many times the work of the rest. Measured for 2**20 values, in ms: 100 rounds of a generator of random numbers 3.1
+"""Times the work of the rest. Measured for 2**20 values, in ms: 100 rounds of a generator of random numbers 3.1
 as work items and 1.6 as loops, 8 rounds 0.09 and 0.21."""
 
 UNKNOWN_TRIP_COUNT = 64

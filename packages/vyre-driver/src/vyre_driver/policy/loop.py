@@ -24,7 +24,7 @@ class LoopVerdict:
 
 
 def choose_batches(groups: int | None) -> LoopVerdict:
-    """Choose for a loop whose iteration launches so many workgroups; None if it cannot be guarded by its flag."""
+    """Choose for a loop by the workgroups that an iteration launches; None if it cannot be guarded by its flag."""
     if groups is None:
         return LoopVerdict(False, "an iteration has a part that cannot be launched without effect")
     if groups > MOST_GROUPS:

@@ -1,7 +1,7 @@
 """Whether a device's own elementary function is taken in place of the exact composition.
 
 Never with a budget of 0. With another, only what was measured on this very device over all arguments, stays within the
-budget, and is faster: nobody gives bits away for nothing.
+budget, and is faster.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def registered_aot_emitters() -> tuple[AotEmitter, ...]:
 def emit_aot_target(target: str, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> bytes:
     """`program` for `target`, as the contents of a file.
 
-    `UnsupportedFeature` lists the targets when nobody emits this one; `KernelCompileFailed` if the emitter breaks.
+    `UnsupportedFeature` lists the targets when no emitter makes this one; `KernelCompileFailed` if the emitter breaks.
     """
     emitters = {emitter.target: emitter for emitter in registered_aot_emitters()}
     emitter = emitters.get(AotTargetId(target))

@@ -92,7 +92,7 @@ def availability(id: str) -> Availability:
 def acquire(id: str) -> VyreBackend:
     """A fresh backend, which belongs to the caller: `shutdown` it when done.
 
-    `UnknownBackend` if nobody registers the id, `BackendUnavailable` with the probe's reason if it cannot run here.
+    `UnknownBackend` if the id is not registered, `BackendUnavailable` with the probe's reason if it cannot run here.
     """
     return _acquire(registration_of(id))
 

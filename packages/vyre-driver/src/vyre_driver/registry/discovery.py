@@ -1,4 +1,4 @@
-"""Finding the installed backends: entry points in, registrations and problems out. A bad plugin harms nobody else."""
+"""Finding the installed backends: entry points in, registrations and problems out. A bad plugin harms itself alone."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ INSTALL_HINTS = MappingProxyType({
 
 
 def install_hint(backend: str, registered: tuple[str, ...]) -> str:
-    """What to do about a backend id that nobody registers."""
+    """What to do about a backend id that is not registered."""
     if backend in INSTALL_HINTS:
         return INSTALL_HINTS[backend]
     offers = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items() if id not in registered)

@@ -18,7 +18,7 @@ WORDS = {word.size: word for word in (u8, u16, u32, u64)}
 
 @cache
 def copy_all(size: int) -> Program:
-    """Copy a whole buffer of elements of so many bytes to another."""
+    """Copy a whole buffer to another; `size` is the bytes of an element."""
     word = WORDS[size]
     with program(f"copy_{word}", workgroup_size=WORKGROUP) as p:
         source = p.read("source", word)
@@ -67,7 +67,7 @@ def fill_range(size: int) -> Program:
 
 @cache
 def clear_unless(size: int) -> Program:
-    """Set the word of a loop to 0 if the element ``flag[at[0]]`` of so many bytes is 0."""
+    """Set the word of a loop to 0 if the element ``flag[at[0]]`` of `size` bytes is 0."""
     with program(f"clear_unless_{WORDS[size]}", workgroup_size=1) as p:
         flag, at = p.read("flag", WORDS[size]), p.uniform("at", u32, 1)
         go = p.read_write("go", u32, 1)
@@ -77,5 +77,5 @@ def clear_unless(size: int) -> Program:
 
 
 def grid_of(count: int) -> Extent:
-    """The grid of a move of so many elements."""
+    """The grid of a move of `count` elements."""
     return (-(-count // WORKGROUP), 1, 1)

@@ -19,7 +19,7 @@ from vyre_driver.policy.queue import at_best_ns, choose_queue, review_queue
 
 RUNS = 5
 """How many runs are measured after the first one, which also compiles and faults memory in. Their median counts: what a
-launch takes at best, while nobody else needs the processor, is not what it takes."""
+launch takes at best, on an idle processor, is not what it takes."""
 NS_PER_UNIT = 0.02
 SLOWEST, FASTEST = 2.0, 0.005
 """What one worker takes for a unit of the estimate, before anything was measured, and the ends of what is believed."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import replace
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.interrupt import visited
@@ -27,6 +27,8 @@ from vyre_foundation.ir.stmt import (
 if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
+T = TypeVar("T")
+
 
 def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr]:
     """Every expression under `roots` once, children before parents, in the order of first visit.
@@ -41,6 +43,33 @@ def postorder(roots: Iterable[Expr], done: set[Expr] | None = None) -> list[Expr
                 done.add(node)
                 order.append(node)
     return order
+
+
+def solve(
+    root: Expr,
+    known: MutableMapping[Expr, T],
+    sources: Callable[[Expr], Sequence[Expr]],
+    compute: Callable[[Expr, Sequence[T]], T],
+) -> T:
+    """Give `known[root]`, computed from the answers for its sources where it is missing; without recursion.
+
+    Args:
+        root: The expression to answer for.
+        known: The answers by now. Those that the answer for `root` depends on are added.
+        sources: The expressions on whose answers that of an expression depends. They form no cycle.
+        compute: The answer for an expression, from those for its sources.
+    """
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node not in known:
+            parts = sources(node)
+            if todo := [part for part in parts if part not in known]:
+                stack += todo
+                continue
+            known[node] = compute(node, [known[part] for part in parts])
+        stack.pop()
+    return known[root]
 
 
 def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:

@@ -32,9 +32,9 @@ i4 = DType("i4", Kind.SIGNED, 4, 0)
 _SMALLER = {u8: u4, i8: i4}
 
 MANY = 1 << 16
-"""So many cases at most where tables have the results: all values of two operands of 8 bits, or of four of 4."""
+"""The greatest number of cases where tables have the results: all values of two operands of 8 bits, or of four of 4."""
 SOME = 1 << 7
-"""So many special and so many random cases where each result is computed; with twice as many, all values are tried."""
+"""The number of special cases, and of random ones. Up to twice as many values are all tried."""
 
 Bits = Any
 """The bits of a value in every case: an array of Python integers, or of indices where there are few values."""

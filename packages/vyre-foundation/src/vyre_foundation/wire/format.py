@@ -83,7 +83,7 @@ IDS = MappingProxyType({
 })
 
 UNSIGNED = MappingProxyType({1: "B", 2: "H", 4: "I", 8: "Q"})
-"""The letter of `struct` for the bits of a literal of so many bytes."""
+"""The letter of `struct` for the bits of a literal, by its size in bytes."""
 
 # Statements. The comment says what fills the columns, and behind the arrow what they evaluate, in this order.
 END    = 0

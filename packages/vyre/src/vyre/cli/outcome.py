@@ -77,7 +77,7 @@ def coloured(diagnostic: Diagnostic) -> Text:
 
 
 MAX_UNBROKEN = 16
-"""Columns of at most so many characters are never broken."""
+"""Columns of at most this many characters are never broken."""
 
 
 class Answer:

@@ -1,10 +1,11 @@
-"""ExpressionReader of a kernel: what Python knows is computed, the rest becomes values of the program."""
+"""Expressions of a kernel: what Python knows is computed, the rest becomes values of the program."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeGuard
@@ -68,7 +69,7 @@ MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
 
-class ExpressionReader:
+class ExpressionReader(ABC):
     """Reads expressions, one method for each kind of node."""
 
     def __init__(self, builder: ProgramBuilder, frame: Frame, shape: tuple[int | Value, ...], known: Hints) -> None:
@@ -703,9 +704,9 @@ class ExpressionReader:
             self.refuse(node, "the condition of a comprehension is known only when the program runs", fix)
         return found
 
+    @abstractmethod
     def assign(self, target: ast.expr, x: Any) -> None:
         """Assign to a name, to several, or to an element."""
-        raise NotImplementedError
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -715,9 +716,9 @@ class ExpressionReader:
             self.refuse(node, "bounded(…) is the condition of a `while` loop", "write `while vy.bounded(…, limit):`")
         return self.call(callee, node)
 
+    @abstractmethod
     def call(self, callee: Any, node: ast.Call) -> object:
         """Call a function with the arguments of a node."""
-        raise NotImplementedError
 
     def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a call by position and by name."""

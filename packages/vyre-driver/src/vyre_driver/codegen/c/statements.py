@@ -233,7 +233,7 @@ class _Statements:
 
 
 def _is_short(loop: For) -> bool:
-    """Whether a loop does so little so few times that its text is better written out."""
+    """Whether a loop is small enough to be unrolled in the text."""
     if loop.trip_count is None:
         return False
     stmts = list(statements(loop.body))

@@ -152,7 +152,7 @@ class GridSplitter:
                 yield self._homes.take(name, self._types[name], mutable=name in self._mutable)
 
     def _declare_unread(self, segment: KernelSegment, taken: Names) -> Iterator[Stmt]:
-        """Mutable locals that the segment sets, and whose old values nobody needs."""
+        """Mutable locals that the segment sets, and whose old values are not needed."""
         for name in self._touches[segment.number].mentioned:
             if isinstance(name, str) and name in self._mutable and name not in taken:
                 yield Var(name, Literal(self._types[name], 0))

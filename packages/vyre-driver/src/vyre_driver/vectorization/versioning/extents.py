@@ -19,7 +19,7 @@ from vyre_foundation.ir.walk import postorder, rewrite
 from vyre_foundation.ops import OPS
 
 _FEW = 1 << 16
-"""A value of so few possibilities counts as bounded by its type or facts, whatever it is made of."""
+"""A value of at most this many possibilities counts as bounded by its type or facts."""
 _ROOT = 1 << 29
 """Factors below keep their product within a bound, and sums of a few of them."""
 _MOST_NEEDS = 16

@@ -144,7 +144,7 @@ class _Versioner:
         return (*lets, For(side.name, literal(u32, 0), literal(u32, 2), 1, both))
 
     def _affords(self, region: Body, most: int) -> bool:
-        """Whether a region has at most so many operations, and there is work left for two versions of it."""
+        """Whether a region is small enough to be written twice, within the work that is left."""
         if self._left <= 0:
             return False
         size = _operations(region)

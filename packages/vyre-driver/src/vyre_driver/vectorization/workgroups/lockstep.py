@@ -59,7 +59,7 @@ class _Masker:
         self.out: list[Stmt] = []
 
     def run(self, body: Sequence[Stmt], mask: Expr) -> Expr | None:
-        """Write `body` for those in `mask`: the mask of those that come to its end, None if nobody does."""
+        """Write `body` for those in `mask`: the mask of those that come to its end, None if none does."""
         for stmt in body:
             match stmt:
                 case Let() | Var():

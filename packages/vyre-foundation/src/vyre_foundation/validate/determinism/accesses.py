@@ -49,7 +49,7 @@ class MemoryAccess:
 
 
 class TooMuch(Exception):
-    """The program has so many expressions in so many statements that looking at all of them takes too long."""
+    """The program has too many expressions to look at all of them in every statement."""
 
 
 class Collector:

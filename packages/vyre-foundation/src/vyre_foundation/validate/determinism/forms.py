@@ -15,6 +15,7 @@ from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
+from vyre_foundation.ir.walk import solve
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.intervals import corners
 from vyre_foundation.validate.limits import MAX_AXIS_INVOCATIONS
@@ -117,18 +118,7 @@ class Polynomials:
 
     def of(self, root: Expr) -> Polynomial:
         """The form of an integer expression: equal to it modulo 2**bits of its type."""
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            sources = self._sources(node)
-            todo = [s for s in sources if s not in self._known]
-            if todo:
-                stack += todo
-                continue
-            stack.pop()
-            if node not in self._known:
-                self._known[node] = self._combined(node, [self._known[s] for s in sources])
-        return self._known[root]
+        return solve(root, self._known, self._sources, self._combined)
 
     def exact(self, root: Expr, bounds: Mapping[Expr, Interval]) -> tuple[Polynomial, Interval] | None:
         """The form that equals `root` over the integers, and its bounds, for leaves within `bounds`; None: may wrap."""
