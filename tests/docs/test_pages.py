@@ -56,7 +56,7 @@ def test_every_name_of_the_driver_layer_is_on_its_page_with_what_it_is(tables):
 def test_the_port_is_on_its_page_with_what_is_required(tables):
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", tables.tables()["port"], re.MULTILINE)
     methods = {name for name, value in vars(DevicePort).items() if callable(value) and not name.startswith("_")}
-    assert {method for method, *_ in rows} == methods | {"wait_limit"}
+    assert {method for method, *_ in rows} == methods | {"package", "wait_limit"}
     assert {method for method, _, default in rows if default == "**required**"} == DevicePort.__abstractmethods__
     assert "_generated/port.md" in (ROOT / "docs/backends.md").read_text("utf-8")
 

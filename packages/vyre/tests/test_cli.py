@@ -298,6 +298,28 @@ def test_run_reads_and_writes_arrays(xor: Path, arrays: tuple[Path, Path], tmp_p
     np.testing.assert_array_equal(np.load(out), np.arange(100, dtype=np.uint32) ^ 3)
 
 
+def test_run_writes_a_trace(xor: Path, arrays: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = arrays
+    file = tmp_path / "trace.json"
+    result = invoke("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--backend", "cpu", "--trace", file)
+    assert result.exit_code == 0, result.output
+    spans = {e["name"]: e for e in json.loads(file.read_text())["traceEvents"] if e["ph"] == "X"}
+    assert {"dispatch xor", "plan", "find code", "bind", "launch xor", "xor", "wait"} <= spans.keys()
+    assert spans["xor"]["args"]["grid"] == [2, 1, 1]
+
+
+def test_a_trace_is_written_after_a_failure_too(tmp_path: Path) -> None:
+    with vy.program("failing", workgroup_size=1) as p:
+        p.write("out", vy.u32, count=1)[0] = 1
+        p.trap(7, "always")
+    path, file = tmp_path / "failing.vyre", tmp_path / "trace.json"
+    path.write_text(vy.print_program(p.build()))
+    result = invoke("run", path, "--backend", "cpu", "--trace", file)
+    assert result.exit_code == 4
+    (call,) = [e for e in json.loads(file.read_text())["traceEvents"] if e["name"] == "dispatch failing"]
+    assert call["args"]["error"].startswith("Trapped: ")
+
+
 def test_run_writes_evidence(xor: Path, arrays: tuple[Path, Path], tmp_path: Path) -> None:
     a, b = arrays
     file = tmp_path / "evidence.json"
@@ -505,7 +527,7 @@ def test_races_are_for_the_reference(neighbour: tuple[Path, Path]) -> None:
     program, x = neighbour
     result = invoke("run", program, "--input", f"x={x}", "--races", "--backend", "opencl")
     assert result.exit_code == 2
-    assert "--races runs on the reference: leave --backend and --evidence out" in result.stderr
+    assert "--races runs on the reference: leave --backend, --evidence and --trace out" in result.stderr
 
 
 ROWS = """program rows workgroup(4, 2) {

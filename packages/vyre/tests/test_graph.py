@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import vyre as vy
 from vyre.cli import main
-from vyre_driver import GraphRecorder, Trapped, compile_graph
+from vyre_driver import GraphRecorder, Trace, Trapped, compile_graph, traced
 from vyre_driver.graph.nodes import Graph, RepeatNode
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_foundation.errors import BuildError
@@ -323,3 +323,34 @@ def test_findings_have_an_exit_code_of_their_own(tmp_path: Path) -> None:
     done = invoke("show", path)
     assert done.exit_code == 1
     assert "G008" in done.output
+
+
+def test_a_launch_of_a_graph_is_a_call_of_its_own(tmp_path: Path) -> None:
+    g = vy.graph("solver")
+    x = g.input("x", vy.u32, len(X))
+    g.output("y", g.dispatch(AFFINE, x=g.dispatch(AFFINE, x=x)["out"])["out"])
+    trace = Trace()
+    with g.compile(traced(vy.backend_for("cpu"), trace), fusion=False) as run:
+        np.testing.assert_array_equal(run.run(x=X)["y"], (X * 3 + 1) * 3 + 1)
+        run.launch(x=X).result()
+    spans = sorted(trace.spans(), key=lambda span: span.begin_ns)
+    launches = [span for span in spans if span.name == "launch solver"]
+    assert [span.facts["input_bytes"] for span in launches] == [4000, 4000]
+    assert launches[0].track != launches[1].track, "a launch that does not block has a thread of its own"
+    kernels = [span for span in spans if span.category == "kernel"]
+    assert [span.name for span in kernels] == ["affine"] * 4
+    for kernel, launch in zip(kernels, [launches[0]] * 2 + [launches[1]] * 2, strict=True):
+        assert launch.begin_ns <= kernel.begin_ns <= kernel.end_ns <= launch.end_ns
+        assert kernel.facts["clock"] == "device"
+
+
+def test_the_command_traces_a_graph(tmp_path: Path) -> None:
+    g = vy.graph("solver")
+    g.output("y", g.dispatch(AFFINE, x=g.input("x", vy.u32, len(X)))["out"])
+    file, x, out = tmp_path / "a.graph", tmp_path / "x.npy", tmp_path / "out.json"
+    file.write_bytes(g.build().encode())
+    np.save(x, X)
+    result = CliRunner().invoke(main, ["graph", "run", str(file), "--input", f"x={x}", "--trace", str(out)])
+    assert result.exit_code == 0, result.output
+    found = {event["name"] for event in json.loads(out.read_text())["traceEvents"]}
+    assert {"launch solver", "affine", "plan", "upload"} <= found

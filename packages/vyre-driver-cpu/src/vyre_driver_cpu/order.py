@@ -24,11 +24,11 @@ FEW = 64
 class Work:
     """A launch: a `job` of the threads, or None for one that the calling thread has done.
 
-    `uses` lives until it ends, within `longest` seconds after all before it. `elapsed` is how many nanoseconds it ran,
-    `cancel` asks its kernel to end.
+    `uses` lives until it ends, within `longest` seconds after all before it. `cancel` asks its
+    kernel to end.
     """
 
-    __slots__ = ("_cancel", "_elapsed", "_has_ended", "job", "longest", "pool", "uses")
+    __slots__ = ("_cancel", "_has_ended", "_times", "job", "longest", "pool", "uses")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Work:
         self.pool, self.job, self.uses, self.longest = pool, job, uses, longest
         self._has_ended = job is None
         self._cancel = cancel
-        self._elapsed = 0
+        self._times = 0, 0
 
     def has_ended(self) -> bool:
         """Whether it has."""
@@ -59,13 +59,13 @@ class Work:
             self.pool.cancel(self.job)
 
     @property
-    def elapsed(self) -> int:
-        """Nanoseconds from its begin to its end, which has come."""
-        return self._elapsed if self.job is None else self.job.ended - self.job.began
+    def times(self) -> tuple[int, int]:
+        """When it began and ended, which it has, in nanoseconds of a clock."""
+        return self._times if self.job is None else (self.job.began, self.job.ended)
 
-    @elapsed.setter
-    def elapsed(self, nanoseconds: int) -> None:
-        self._elapsed = nanoseconds
+    @times.setter
+    def times(self, nanoseconds: tuple[int, int]) -> None:
+        self._times = nanoseconds
 
 
 class Order(Ledger):

@@ -153,7 +153,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             work = Work()
             started = time.perf_counter_ns()
             module.kernels[kernel](arguments.address)
-            work.elapsed = time.perf_counter_ns() - started
+            work.times = started, time.perf_counter_ns()
             return work
         threads = pool()
         return self._order.submit(
@@ -249,7 +249,11 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         return self._order.finish(timeout)
 
     def elapsed(self, event: Work) -> int | None:
-        return event.elapsed
+        began, ended = event.times
+        return ended - began
+
+    def times(self, event: Work) -> tuple[int, int] | None:
+        return event.times
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

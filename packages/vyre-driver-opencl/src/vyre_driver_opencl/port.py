@@ -339,6 +339,11 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
             ended = event.known_event()
             return ended.profile.end - ended.profile.start
 
+    def times(self, event: Work) -> tuple[int, int] | None:
+        with translated(self._backend):
+            ended = event.known_event()
+            return ended.profile.start, ended.profile.end
+
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:

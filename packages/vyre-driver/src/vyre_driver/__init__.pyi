@@ -117,6 +117,7 @@ from .observe.live import (
     acquire_preferred_dispatch_backend as acquire_preferred_dispatch_backend,
     compile as compile,
     compile_many as compile_many,
+    traced as traced,
 )
 from .observe.provenance import (
     SourceProvenance as SourceProvenance,
@@ -136,6 +137,7 @@ from .observe.shadow import (
     ShadowPolicy as ShadowPolicy,
 )
 from .observe.shadowed import ShadowedBackend as ShadowedBackend, ShadowedPipeline as ShadowedPipeline
+from .observe.trace import KernelRun as KernelRun, Trace as Trace, TraceSpan as TraceSpan, Track as Track
 from .pipeline.ahead import CompiledProgram as CompiledProgram
 from .pipeline.disk import DiskPipelineCache as DiskPipelineCache
 from .pipeline.fingerprint import (

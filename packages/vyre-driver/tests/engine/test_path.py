@@ -28,7 +28,7 @@ from .conftest import over_arrays
 FOLDER = Path(vyre_driver.engine.__file__).parent
 ORDER = (
     *("artifact", "backend", "dispatcher", "sequence", "session", "launch_cache", "bind", "launch", "transfer"),
-    *("buffer_pool", "resident", "device", "code", "lowering", "port", "pending"),
+    *("buffer_pool", "resident", "device", "code", "lowering", "traced", "port", "pending"),
 )
 DATA = np.arange(6, dtype=np.uint32)
 CONFIG = DispatchConfig()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from vyre_driver.errors import DeviceLost
+from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.observe.prometheus import BackendMetrics
+from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.full import FullBackend
+from vyre_foundation import program, u32
 
 
 class Counting(FullBackend, contract=1):
@@ -55,3 +59,16 @@ def test_calls_are_timed(metrics, backend, doubling, words) -> None:
 
 def test_a_watched_backend_gives_the_same_answers(metrics, backend, doubling, words) -> None:
     assert metrics.watch(backend).dispatch(doubling, [words]) == backend.dispatch(doubling, [words])
+
+
+def test_launches_of_graphs_are_timed(metrics, backend) -> None:
+    with program("copying", workgroup_size=4) as p:  # the backend of these tests computes its double
+        a = p.read("a", u32)
+        out = p.write("out", u32, like=a)
+        out[p.global_id(0)] = a[p.global_id(0)]
+    g = GraphRecorder("twice")
+    g.output("y", g.dispatch(p.build(), a=g.input("x", u32, 6))["out"])
+    with compile_graph(g.build(), metrics.watch(backend)) as run:
+        for _ in range(2):
+            assert run.run(x=np.arange(6, dtype=np.uint32))["y"].tolist() == [0, 2, 4, 6, 8, 10]
+    assert samples(metrics)["vyre_driver_call_seconds_count", "full", "graph", "ok"] == 2

@@ -24,6 +24,7 @@ from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import ResidentBackend, Residents
 from vyre_driver.engine.sequence import Sequences
 from vyre_driver.engine.session import Session
+from vyre_driver.engine.traced import TracedCounters, TracedOpening
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.target import Target
 from vyre_driver.observe.live import by_profile
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
     from vyre_driver.engine.port import OpenPort, SourceUnit
+    from vyre_driver.observe.trace import Trace
     from vyre_driver.policy.native import Measured, NativeVerdict
     from vyre_driver.tune.candidate import TunedVariant
 
@@ -155,9 +157,11 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     Dispatches of several threads run one after the other. Nothing of a dispatch that failed stays on the device.
     """
 
-    def __init__(self, id: str, open_port: OpenPort, *, version: str = "unspecified") -> None:
-        self._id, self._version = id, version
-        self._counters = Counters()
+    def __init__(
+        self, id: str, open_port: OpenPort, *, version: str = "unspecified", counters: Counters | None = None
+    ) -> None:
+        self._id, self._version, self._open_port = id, version, open_port
+        self._counters = Counters() if counters is None else counters
         self._session = Session(id, open_port, self._counters)
         self._dispatcher = self._new_dispatcher()
         self._shadows: dict[str, VyreBackend] = {}
@@ -284,6 +288,15 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def session(self) -> AbstractContextManager[Device]:
         """Exclusive use of the open device. Not part of the contract: for the engine and its tools."""
         return self._session.locked()
+
+    def traced(self, trace: Trace) -> EngineBackend:
+        """A fresh backend of the same device, whose phases, transfers and kernels are spans of `trace`.
+
+        This one is left as it is; handles to resident memory belong to one of the two.
+        """
+        counters = TracedCounters(trace)
+        opening = TracedOpening(self._open_port, trace, counters)
+        return EngineBackend(self._id, opening, version=self._version, counters=counters)
 
     def spellings(self) -> tuple[TunedVariant, ...]:
         """The spellings of ops on the device, and their alternatives. Not part of the contract: for people."""

@@ -148,7 +148,7 @@ def bind(
         raise
     if persistent is not None:
         persistent.update(created)
-    device.counters.prepares += 1
+    device.counters.prepared(prepared)
     return prepared
 
 

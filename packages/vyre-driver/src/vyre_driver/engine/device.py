@@ -141,21 +141,27 @@ class Device:
     ) -> tuple[Lowered, SourceUnit]:
         """A validated program, optimized, lowered and printed for this device."""
         with self.counters.timing("lower_ns"):
-            lowered = engine.lowering.lowered_for(self.target_for(config), facts, deadline)
+            lowered = self._lowered(facts, config, deadline)
             while not self.port.show(lowered):
                 self._probe()
-                lowered = engine.lowering.lowered_for(self.target_for(config), facts, deadline)
+                lowered = engine.lowering.lowered_for(
+                    self.target_for(config), facts, deadline, stage=self.counters.stage
+                )
             return lowered, engine.lowering.emitted(self.port, lowered, deadline)
+
+    def _lowered(self, facts: Facts, config: DispatchConfig, deadline: Deadline | None) -> Lowered:
+        target = self.target_for(config)
+        return engine.lowering.lowered_for(target, facts, deadline, stage=self.counters.stage)
 
     def _emit_many(
         self, programs: Sequence[Facts], config: DispatchConfig, deadline: Deadline | None
     ) -> tuple[Sequence[Lowered], SourceUnit]:
         """Several programs, lowered and printed as one unit."""
         with self.counters.timing("lower_ns"):
-            parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
+            parts = [self._lowered(facts, config, deadline) for facts in programs]
             while not self.port.show(unit := joined(parts)):
                 self._probe()
-                parts = [engine.lowering.lowered_for(self.target_for(config), facts, deadline) for facts in programs]
+                parts = [self._lowered(facts, config, deadline) for facts in programs]
             return parts, engine.lowering.emitted(self.port, unit, deadline)
 
     def side_by_side(self, code: CompiledCode) -> int:
@@ -278,7 +284,7 @@ class Device:
 
 def _emitter(port: DevicePort[Any, Any, Any]) -> str:
     """What compiled code depends on besides the program, the target and the device."""
-    stamp = source_stamp("vyre_foundation", "vyre_driver", type(port).__module__.partition(".")[0])
+    stamp = source_stamp("vyre_foundation", "vyre_driver", port.package)
     return f"{port.emitter()} {stamp}".rstrip()
 
 

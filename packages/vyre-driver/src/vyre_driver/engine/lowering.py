@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -30,11 +32,17 @@ VERIFY = "VYRE_VERIFY"
 
 
 def lowered_for(
-    target: Target, facts: Facts, deadline: Deadline | None = None, *, watch: Watch[Any] = ignore
+    target: Target,
+    facts: Facts,
+    deadline: Deadline | None = None,
+    *,
+    watch: Watch[Any] = ignore,
+    stage: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Lowered:
     """A validated program as kernels that use only what `target` spells.
 
-    `watch` is called after each pass. Raises `DispatchTimeout` if `deadline` passes meanwhile.
+    `watch` is called after each pass, `stage` gives a context for each part of the work. Raises `DispatchTimeout` if
+    `deadline` passes meanwhile.
     """
     verifies = os.environ.get(VERIFY) == "1"
 
@@ -51,11 +59,13 @@ def lowered_for(
     _require_known(target)
     with interruptible(check):
         # Before the optimizer, so that it sees what calls are made of; those that the target has itself stay.
-        expanded = facts_after(facts, expand_calls(facts.program, target))
-        optimized = optimize(expanded, after, replaced(PASSES, target.replacements))
+        with stage("optimize"):
+            expanded = facts_after(facts, expand_calls(facts.program, target))
+            optimized = optimize(expanded, after, replaced(PASSES, target.replacements))
         assert binding_plans_share_layout(BindingPlan.of(facts.program), BindingPlan.of(optimized.program))
-        arrangement = arrange(optimized, target.groups)
-        lowered = legalize(optimized.program, optimized, target, arrangement, watch=after)
+        with stage("legalize"):
+            arrangement = arrange(optimized, target.groups)
+            lowered = legalize(optimized.program, optimized, target, arrangement, watch=after)
         check()
         return lowered
 

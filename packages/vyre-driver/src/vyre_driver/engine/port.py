@@ -95,6 +95,11 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     records: bool = False
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 
+    @property
+    def package(self) -> str:
+        """The package that `emit` comes from: its sources are a part of what compiled code depends on."""
+        return type(self).__module__.partition(".")[0]
+
     @cached_property
     def wait_limit(self) -> WaitLimit:
         """How long calls may wait now. The engine sets its `deadline`, and any thread its `stopped`."""
@@ -330,6 +335,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     @abstractmethod
     def elapsed(self, event: EventT) -> int | None:
         """Nanoseconds that the kernel alone ran on the device, or None. The launch was `timed` and has ended."""
+
+    def times(self, event: EventT) -> tuple[int, int] | None:
+        """When that kernel began and ended, in nanoseconds of a clock of the device; None if no such clock is known."""
+        return None
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -28,6 +28,8 @@ class CallKind(Enum):
     DISPATCH = "dispatch"
     UPLOAD = "upload"
     DOWNLOAD = "download"
+    GRAPH = "graph"
+    """A launch of a graph; what it uploads and dispatches are calls of their own."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +63,13 @@ class ObservedBackend(DelegatingBackend, contract=1):
     def __init__(self, inner: VyreBackend, observers: Sequence[Observer]) -> None:
         super().__init__(inner)
         self.observers = tuple(observers)
+
+    def watch_graph(self, name: str, input_bytes: int, run: Callable[[], Any]) -> Any:
+        """See `GraphWatcher`."""
+        call = CallRecord(
+            kind=CallKind.GRAPH, method="launch", backend=self.id(), program=name, input_bytes=input_bytes
+        )
+        return _watch(self.observers, call, run)
 
 
 class ObservedPipeline(DelegatingPipeline):
@@ -112,6 +121,8 @@ def _size(value: object) -> int:
             return len(value)
         case list() | tuple():
             return sum(map(_size, value))
+        case dict():
+            return sum(map(_size, value.values()))
         case TimedDispatchResult():
             return _size(value.outputs)
         case Program() | DispatchConfig() | str() | int() | None:

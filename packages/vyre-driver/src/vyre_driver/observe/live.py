@@ -1,6 +1,7 @@
 """Acquiring and compiling with everything that the environment asks for; the code that does it stays as it is.
 
-`VYRE_SHADOW` shadows every acquired backend, `VYRE_OBSERVE` logs its calls or makes spans of them. A configuration with
+`VYRE_TRACE` writes a trace of every acquired backend, `VYRE_SHADOW` shadows it, `VYRE_OBSERVE` logs its calls or makes
+spans of them. A configuration with
 the profile ``shadow``, or ``shadow:16`` for one dispatch in sixteen, shadows the pipeline that is compiled with it, and
 on backends of the engine every dispatch with it.
 """
@@ -11,16 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.delegate import DelegatingBackend
+from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import InvalidLaunch, InvalidSetting
 from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
 from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
 from vyre_driver.observe.shadowed import ShadowedBackend
+from vyre_driver.observe.trace import Trace, process_trace, trace_calls
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.plan.specialize import specialize
 from vyre_driver.registry import backends as registry
@@ -36,6 +38,7 @@ REFERENCE = "VYRE_SHADOW_REFERENCE"
 DIVERGENCE = "VYRE_SHADOW_DIVERGENCE"
 CAPSULES = "VYRE_SHADOW_CAPSULES"
 OBSERVE = "VYRE_OBSERVE"
+TRACE = "VYRE_TRACE"
 
 _EVERY = re.compile(r"off|always|1/(\d+)")
 _PROFILE = re.compile(r"shadow(?::([1-9]\d*))?")
@@ -98,10 +101,36 @@ def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
 
 def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> VyreBackend:
     """`backend` with what the environment's variables ask for; itself if they ask for nothing."""
+    path = environment.get(TRACE)
+    if path:
+        backend = traced(backend, process_trace(path))
     every = _every(environment.get(SHADOW) or "off")
     if every:
         backend = _shadowed(backend, every, environment)
     return _observed(backend, environment.get(OBSERVE) or "")
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A backend whose own work can be traced, not only the calls of it."""
+
+    def traced(self, trace: Trace) -> VyreBackend:
+        """A fresh backend of the same device that adds its spans to `trace`."""
+        ...
+
+
+def traced(backend: VyreBackend, trace: Trace) -> VyreBackend:
+    """A backend of the same device whose work is a trace; the given one is left as it is.
+
+    Args:
+        backend: Any backend. Of one that is not made by the engine only the calls are traced.
+        trace: Where the spans go.
+
+    Returns:
+        A backend that belongs to the caller. It has a device, caches and resident memory of its own.
+    """
+    inner = innermost(backend)
+    return observed(inner.traced(trace) if isinstance(inner, Traceable) else inner, trace_calls(trace))
 
 
 def _every(text: str) -> int:

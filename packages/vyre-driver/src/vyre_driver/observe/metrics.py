@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -60,6 +61,14 @@ class Counters:
         finally:
             took = time.perf_counter_ns() - started - (self._phases_ns() - before)
             setattr(self, phase, getattr(self, phase) + took)
+
+    def stage(self, name: str) -> AbstractContextManager[object]:
+        """A context around a part of a phase. It counts nothing: a subclass may."""
+        return nullcontext()
+
+    def prepared(self, launch: Any) -> None:
+        """Count a launch that was prepared. A subclass may look at it."""
+        self.prepares += 1
 
     def _phases_ns(self) -> int:
         return self.plan_ns + self.lower_ns + self.compile_ns + self.bind_ns

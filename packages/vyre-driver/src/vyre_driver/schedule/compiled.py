@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
 
 
+@runtime_checkable
+class GraphWatcher(Protocol):
+    """A backend that is told of each launch of a graph."""
+
+    def watch_graph(self, name: str, input_bytes: int, run: Callable[[], Any]) -> Any:
+        """What `run` gives, which is one launch of the graph with this name."""
+        ...
+
+
 class CompiledGraph:
     """A graph that is admitted by one backend and has its memory. Made by `compile_graph`.
 
@@ -40,6 +49,7 @@ class CompiledGraph:
 
     def __init__(self, graph: Graph, backend: VyreBackend, executor: GraphExecutor) -> None:
         self.graph, self.backend, self._executor = graph, backend, executor
+        self._run = self._watched(backend) if isinstance(backend, GraphWatcher) else executor.run
         self._lock = threading.Lock()
         self._thread = LaunchThread(f"vyre graph {graph.name}")
         self._pending: weakref.WeakSet[PendingGraph] = weakref.WeakSet()
@@ -92,11 +102,11 @@ class CompiledGraph:
         """
         given, handles = self._checked({**({} if inputs is None else inputs), **arrays})
         pending = PendingGraph(self.backend.id())
-        executor, lock = self._executor, self._lock
+        execute, lock = self._run, self._lock
 
         def run() -> dict[str, Array]:
             with lock:
-                return executor.run(given, handles)
+                return execute(given, handles)
 
         self._pending.add(pending)
         self._thread.submit(pending, run)
@@ -116,7 +126,7 @@ class CompiledGraph:
             return self.launch(inputs, **arrays).result()
         given, handles = self._checked({**({} if inputs is None else inputs), **arrays})
         with self._lock:
-            return self._executor.run(given, handles)
+            return self._run(given, handles)
 
     def close(self) -> None:
         """Wait for launches that have begun, and give back the device memory. Calling it again does nothing."""
@@ -132,6 +142,19 @@ class CompiledGraph:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _watched(
+        self, watcher: GraphWatcher
+    ) -> Callable[[Mapping[str, Bytes], Mapping[str, Resource]], dict[str, Array]]:
+        """The executor's `run`, of which the backend is told."""
+        name, run = self.graph.name, self._executor.run
+
+        def watched(arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
+            size = sum(array.nbytes for array in arrays.values())
+            outputs: dict[str, Array] = watcher.watch_graph(name, size, lambda: run(arrays, handles))
+            return outputs
+
+        return watched
 
     # ── what a launch is given ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
-from vyre.cli.source import named_paths, read_array, read_bytes, require_distinct, write_array
+from vyre.cli.source import named_paths, read_array, read_bytes, require_distinct, require_writable, write_array
+from vyre.cli.trace import TRACE, tracing
 from vyre.execution import backend_for
 from vyre_driver.graph.nodes import BufferKind, Graph
 from vyre_driver.graph.wire import decode_graph
@@ -51,9 +52,16 @@ def show(file: Path, as_json: bool) -> None:
     "--backend", default="auto", show_default=True, help="Id of a backend; auto is the most preferred one available."
 )
 @click.option("--no-fusion", is_flag=True, help="Leave every dispatch as it was recorded.")
+@TRACE
 @JSON
 def run(
-    file: Path, inputs: tuple[str, ...], outputs: tuple[str, ...], backend: str, no_fusion: bool, as_json: bool
+    file: Path,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    backend: str,
+    no_fusion: bool,
+    trace: Path | None,
+    as_json: bool,
 ) -> None:
     """Run a graph over files."""
     answer = Answer(as_json)
@@ -69,7 +77,12 @@ def run(
                 choices = ", ".join(known) or "none"
                 raise click.BadParameter(f"there is no output {name!r}, only {choices}. Fix: name one of them")
         require_distinct(targets, "--output")
-        with compile_graph(found, backend_for(backend), fusion=not no_fusion) as compiled:
+        if trace is not None:
+            require_writable(trace, "--trace")
+        with (
+            tracing(backend_for(backend), trace) as watched,
+            compile_graph(found, watched, fusion=not no_fusion) as compiled,
+        ):
             started = time.perf_counter()
             results = compiled.run(arrays)
             seconds = time.perf_counter() - started

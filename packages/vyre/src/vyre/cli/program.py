@@ -22,6 +22,7 @@ from vyre.cli.source import (
     specialized,
     write_array,
 )
+from vyre.cli.trace import TRACE, tracing
 from vyre.execution import backend_for, launch_of
 from vyre_driver import (
     DispatchConfig,
@@ -149,6 +150,7 @@ def show(
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a record of the run: device, sources, and digests of inputs and outputs.")  # fmt: skip
+@TRACE
 @JSON
 def run(
     file: Path,
@@ -161,12 +163,13 @@ def run(
     races: bool,
     timeout: float | None,
     evidence: Path | None,
+    trace: Path | None,
     as_json: bool,
 ) -> None:
     """Run a program, or an artifact of `vyre compile`, over files."""
     answer = Answer(as_json)
-    if races and (backend != "auto" or evidence is not None):
-        raise click.UsageError("--races runs on the reference: leave --backend and --evidence out")
+    if races and (backend != "auto" or evidence is not None or trace is not None):
+        raise click.UsageError("--races runs on the reference: leave --backend, --evidence and --trace out")
     with answer.failures():
         compiled = read_compiled(file)
         program = read_program(file, answer) if compiled is None else compiled.program
@@ -178,6 +181,8 @@ def run(
         require_distinct(targets, "--output")
         if evidence is not None:
             require_writable(evidence, "--evidence")
+        if trace is not None:
+            require_writable(trace, "--trace")
         budget = 0 if compiled is None else compiled.ulp_budget
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
         _, config = launch_of(program, arrays, {}, config, _numbers(invocations))
@@ -187,13 +192,14 @@ def run(
             _finish(answer, "reference-scalar", started, results, targets)
             return
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
-        if compiled is not None:
-            load(device, compiled)
-        started = time.perf_counter()
-        if evidence is None:
-            results = device.dispatch_arrays(program, arrays, config)
-        else:
-            results = _dispatch_with_evidence(device, program, arrays, config, evidence)
+        with tracing(device, trace) as watched:
+            if compiled is not None:
+                load(watched, compiled)
+            started = time.perf_counter()
+            if evidence is None:
+                results = watched.dispatch_arrays(program, arrays, config)
+            else:
+                results = _dispatch_with_evidence(watched, program, arrays, config, evidence)
         _finish(answer, device.id(), started, results, targets)
 
 

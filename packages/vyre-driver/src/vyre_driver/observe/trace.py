@@ -1,0 +1,224 @@
+"""Traces: what ran when, on each thread of the host and on each queue of a device, for trace viewers.
+
+A trace is a list of spans. `Trace.write` makes the trace-event JSON that Perfetto (ui.perfetto.dev) and
+``chrome://tracing`` open. Host times are those of `time.perf_counter_ns`; the times of kernels are moved to that clock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vyre_driver.observe.calls import CallRecord
+
+if TYPE_CHECKING:
+    from vyre_driver.device.profile import Extent
+    from vyre_driver.plan.launch import LaunchPlan
+
+MAX_SPANS = 1_000_000
+"""Spans that a trace keeps. Later ones are counted and dropped: viewers open no larger files."""
+HOST = "host"
+"""The process of a trace whose tracks are the threads of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One row of a trace: a thread of the host, or a queue of a device. `number` keeps rows of one name apart."""
+
+    process: str
+    thread: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSpan:
+    """Something that took time on a track. Spans of one track are nested or disjoint.
+
+    `facts` are shown beside it. Spans with the same `flow` are joined by an arrow, from the host to the device.
+    """
+
+    name: str
+    category: str
+    track: Track
+    begin_ns: int
+    end_ns: int
+    facts: Mapping[str, object] = field(default_factory=dict)
+    flow: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRun:
+    """One launch of a kernel that has ended.
+
+    `device_ns` is what it took on the device's clock, None if the device has none; then `begin_ns` and `end_ns` are
+    those of the host, from the launch to the end of the wait for it. `plan` is None for a kernel that the engine did
+    not bind, such as one of a proof.
+    """
+
+    program: str
+    kernel: str
+    device: str
+    queue: str
+    grid: Extent
+    workgroup_size: Extent
+    begin_ns: int
+    end_ns: int
+    device_ns: int | None
+    plan: LaunchPlan | None
+
+
+class Trace:
+    """Collects spans from any thread."""
+
+    def __init__(self, most: int = MAX_SPANS) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._spans: list[TraceSpan] = []
+        self._flows = itertools.count(1)
+        self.began_ns = time.perf_counter_ns()
+        """The zero of the times in the file."""
+        self.kernels: list[KernelRun] = []
+        """The launches of kernels that have ended, in the order of their ends."""
+        self.dropped = 0
+        """Spans that came after the trace was full."""
+
+    def __repr__(self) -> str:
+        dropped = f", {self.dropped} dropped" if self.dropped else ""
+        return f"<Trace: {len(self._spans)} spans, {len(self.kernels)} kernels{dropped}>"
+
+    @contextmanager
+    def span(self, name: str, category: str, **facts: object) -> Iterator[dict[str, object]]:
+        """A span of this thread, around the context.
+
+        Args:
+            name: What the viewer shows.
+            category: What it belongs to, such as "engine" or "call".
+            **facts: What is shown beside it.
+
+        Returns:
+            The facts; more can be added before the end of the context.
+        """
+        begin = time.perf_counter_ns()
+        try:
+            yield facts
+        except BaseException as error:
+            facts["error"] = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            self.add(TraceSpan(name, category, host_track(), begin, time.perf_counter_ns(), facts))
+
+    def add(self, span: TraceSpan) -> None:
+        """Add a span that has ended."""
+        with self._lock:
+            if len(self._spans) < self._most:
+                self._spans.append(span)
+            else:
+                self.dropped += 1
+
+    def add_kernel(self, run: KernelRun) -> None:
+        """Add a launch of a kernel that has ended."""
+        with self._lock:
+            if len(self.kernels) < self._most:
+                self.kernels.append(run)
+
+    def next_flow(self) -> int:
+        """A number for spans to be joined by an arrow."""
+        return next(self._flows)
+
+    def spans(self) -> tuple[TraceSpan, ...]:
+        """All spans that have ended, in no certain order."""
+        with self._lock:
+            return tuple(self._spans)
+
+    def to_json(self) -> dict[str, Any]:
+        """The trace as a document of the trace-event format: times are microseconds."""
+        spans = sorted(self.spans(), key=lambda span: (span.begin_ns, -span.end_ns))
+        tracks = sorted({span.track for span in spans}, key=lambda t: (t.process != HOST, t.process, t.number))
+        processes = {name: number for number, name in enumerate(dict.fromkeys(t.process for t in tracks), start=1)}
+        threads = {track: number for number, track in enumerate(tracks, start=1)}
+        events: list[dict[str, Any]] = []
+        for name, pid in processes.items():
+            shown = f"{name} (process {os.getpid()})" if name == HOST else name
+            events.append(_metadata("process_name", pid, 0, {"name": shown}))
+            events.append(_metadata("process_sort_index", pid, 0, {"sort_index": pid}))
+        for track, tid in threads.items():
+            events.append(_metadata("thread_name", processes[track.process], tid, {"name": track.thread}))
+            events.append(_metadata("thread_sort_index", processes[track.process], tid, {"sort_index": tid}))
+        for span in spans:
+            place = {"pid": processes[span.track.process], "tid": threads[span.track]}
+            ts = (span.begin_ns - self.began_ns) / 1e3
+            complete = {"ph": "X", "name": span.name, "cat": span.category, "ts": ts, **place}
+            events.append({**complete, "dur": (span.end_ns - span.begin_ns) / 1e3, "args": dict(span.facts)})
+            if span.flow is not None:
+                arrow = {"name": "launch", "cat": "launch", "id": span.flow, "ts": ts, **place}
+                events.append({"ph": "s", **arrow} if span.track.process == HOST else {"ph": "f", "bp": "e", **arrow})
+        about = {"producer": "vyre", "dropped_spans": str(self.dropped)}
+        return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file, as JSON.
+
+        Args:
+            path: The file. ``{pid}`` in its name becomes the id of this process.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        text = json.dumps(self.to_json(), default=str)
+        Path(str(path).replace("{pid}", str(os.getpid()))).write_text(text + "\n", "utf-8")
+
+
+def host_track() -> Track:
+    """The track of the calling thread."""
+    thread = threading.current_thread()
+    return Track(HOST, thread.name, thread.ident or 0)
+
+
+def trace_calls(trace: Trace) -> Callable[[CallRecord], Any]:
+    """An observer of calls (see `observe.calls`) that adds a span for each.
+
+    Args:
+        trace: Where the spans go.
+    """
+
+    @contextmanager
+    def observe(call: CallRecord) -> Iterator[None]:
+        name = f"{call.method} {call.program}".rstrip()
+        known: dict[str, object] = {"backend": call.backend, "input_bytes": call.input_bytes}
+        if call.label:
+            known["label"] = call.label
+        with trace.span(name, "call", **known) as facts:
+            yield
+            facts["output_bytes"] = call.output_bytes
+
+    return observe
+
+
+@cache
+def process_trace(path: str) -> Trace:
+    """The trace of this process for a file, which is written when the interpreter ends.
+
+    Args:
+        path: As for `Trace.write`.
+    """
+    trace, process = Trace(), os.getpid()
+
+    def write() -> None:
+        if os.getpid() == process:  # a forked child has the spans of its parent
+            trace.write(path)
+
+    atexit.register(write)
+    return trace
+
+
+def _metadata(name: str, pid: int, tid: int, args: Mapping[str, object]) -> dict[str, Any]:
+    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}

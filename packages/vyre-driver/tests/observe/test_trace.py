@@ -1,0 +1,130 @@
+"""The file of a trace follows the rules of the trace-event format, which this module checks by itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vyre_driver.observe.live import layered, traced
+from vyre_driver.observe.trace import HOST, Trace, TraceSpan, Track
+
+KNOWN = {"X", "M", "s", "f"}
+
+
+def require_trace_events(document: dict[str, Any]) -> None:
+    """Check a document against the trace-event format: fields and types by phase, nesting by thread, pairs of flows."""
+    assert document["displayTimeUnit"] in ("ms", "ns")
+    rows: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    named: set[tuple[int, int]] = set()
+    flows: dict[int, set[str]] = defaultdict(set)
+    for event in document["traceEvents"]:
+        assert event["ph"] in KNOWN
+        assert isinstance(event["name"], str)
+        assert event["name"]
+        assert type(event["pid"]) is int
+        assert type(event["tid"]) is int
+        assert isinstance(event["ts"], (int, float))
+        if event["ph"] == "X":
+            assert isinstance(event["dur"], (int, float))
+            assert event["dur"] >= 0
+            assert isinstance(event["args"], dict)
+            begin = round(event["ts"] * 1000)
+            rows[event["pid"], event["tid"]].append((begin, begin + round(event["dur"] * 1000)))
+        elif event["ph"] == "M":
+            if event["name"] == "thread_name":
+                named.add((event["pid"], event["tid"]))
+                assert isinstance(event["args"]["name"], str)
+        else:
+            assert event["cat"]
+            flows[event["id"]].add(event["ph"])
+            assert event["ph"] == "s" or event["bp"] == "e"
+    assert rows.keys() <= named
+    assert all("s" in phases for phases in flows.values())
+    for spans in rows.values():
+        open_ends: list[int] = []
+        for begin, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+            while open_ends and open_ends[-1] <= begin:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1], "spans of a thread overlap without being nested"
+            open_ends.append(end)
+
+
+def test_calls_of_any_backend_are_traced(backend, doubling, words, tmp_path: Path) -> None:
+    trace = Trace()
+    watched = traced(backend, trace)
+    watched.dispatch(doubling, [words])
+    watched.dispatch(doubling, [words])
+    trace.write(tmp_path / "out.json")
+    document = json.loads((tmp_path / "out.json").read_text())
+    require_trace_events(document)
+    calls = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    assert [event["name"] for event in calls] == ["dispatch doubling"] * 2
+    assert calls[0]["args"] == {"backend": "full", "input_bytes": 24, "output_bytes": 24}
+    assert calls[0]["ts"] + calls[0]["dur"] <= calls[1]["ts"]
+
+
+def test_threads_and_queues_are_tracks() -> None:
+    trace = Trace()
+    queue = Track("cpu: a device", "threads", 1)
+
+    def work() -> None:
+        with trace.span("aside", "call"):
+            pass
+
+    with trace.span("outer", "call"), trace.span("inner", "engine"):
+        thread = threading.Thread(target=work, name="helper")
+        thread.start()
+        thread.join()
+    trace.add(TraceSpan("launch k", "launch", Track(HOST, "MainThread", 0), trace.began_ns, trace.began_ns + 5, {}, 7))
+    trace.add(TraceSpan("k", "kernel", queue, trace.began_ns + 3, trace.began_ns + 9, {}, 7))
+    document = trace.to_json()
+    require_trace_events(document)
+    events = document["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert sorted(names.values()) == ["MainThread", "MainThread", "helper", "threads"]
+    assert {e["args"]["name"].partition(" (")[0] for e in events if e["name"] == "process_name"} == {
+        "host",
+        "cpu: a device",
+    }
+    (kernel,) = [e for e in events if e["ph"] == "X" and e["name"] == "k"]
+    assert (kernel["ts"], kernel["dur"]) == (0.003, 0.006)
+    assert [(e["ph"], e["id"]) for e in events if e["cat" if "cat" in e else "ph"] == "launch" and e["ph"] != "X"] == [
+        ("s", 7),
+        ("f", 7),
+    ]
+
+
+def test_an_error_is_a_fact_of_its_span() -> None:
+    trace = Trace()
+    with pytest.raises(ValueError, match="odd"), trace.span("x", "call"):
+        raise ValueError("odd")
+    (span,) = trace.spans()
+    assert span.facts == {"error": "ValueError: odd"}
+
+
+def test_the_variable_traces_what_is_acquired(backend, doubling, words, tmp_path: Path) -> None:
+    assert layered(backend, {}) is backend
+    code = (
+        "from vyre_driver import acquire\n"
+        "from vyre_foundation import program, u32\n"
+        "with program('triple', workgroup_size=4) as p:\n"
+        "    out = p.write('out', u32, count=4)\n"
+        "    out[p.global_id(0)] = p.global_id(0) * 3\n"
+        "acquire('reference').dispatch(p.build(), [])\n"
+    )
+    variable = {"VYRE_TRACE": str(tmp_path / "trace-{pid}.json"), "VYRE_CACHE": "off"}
+    result = subprocess.run([sys.executable, "-c", code], env=variable, capture_output=True, text=True, check=False)
+    if "UnknownBackend" in result.stderr:
+        pytest.skip("the reference is not installed beside this layer")
+    assert result.returncode == 0, result.stderr
+    (file,) = tmp_path.glob("trace-*.json")
+    document = json.loads(file.read_text())
+    require_trace_events(document)
+    assert [e["name"] for e in document["traceEvents"] if e["ph"] == "X"] == ["dispatch triple"]
