@@ -29,6 +29,7 @@ from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import ARRAYS, BYTES, OutputViews, Targets
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.plan.lengths import bind_inputs
+from vyre_foundation.dtype import bf16
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ def _typed(program: Program, arrays: Mapping[str, object]) -> tuple[Sequence[Any
         if (
             type(array) is not np.ndarray
             or array.dtype is not buffer.dtype.numpy
+            or buffer.dtype is bf16  # the type is not NumPy's, and such arrays do not export the buffer protocol
             or not array.nbytes
             or not array.flags.c_contiguous
         ):
