@@ -115,6 +115,7 @@ from .observe.graphs import check_graph as check_graph
 from .observe.live import (
     acquire as acquire,
     acquire_preferred_dispatch_backend as acquire_preferred_dispatch_backend,
+    backend_for as backend_for,
     compile as compile,
     compile_many as compile_many,
     traced as traced,

@@ -10,8 +10,7 @@ import vyre_reference
 from vyre_driver import (
     DispatchConfig,
     VyreBackend,
-    acquire,
-    acquire_preferred_dispatch_backend,
+    backend_for as backend_for,
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
 from vyre_driver.backend.config import DEFAULT_CONFIG
@@ -25,35 +24,8 @@ from vyre_foundation.ir.expr import Id, IdKind
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_open: dict[str | None, VyreBackend] = {}
 _shadowed: dict[tuple[VyreBackend, str], VyreBackend] = {}
 _lock = threading.Lock()
-
-
-def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
-    """Open the backend with an id, once per process.
-
-    Args:
-        backend: An id that `vyre backends` lists; None or "auto" for the most preferred available one, which is never
-            the reference; a backend is returned as it is.
-
-    Returns:
-        The backend; later calls with the same id return the same object.
-
-    Raises:
-        UnknownBackend: No installed package registers the id.
-        BackendUnavailable: The backend cannot be opened on this machine.
-        InvalidLaunch: The argument is neither an id nor a backend.
-    """
-    if isinstance(backend, VyreBackend):
-        return backend
-    if backend is not None:
-        _require(backend, str, "backend", "pass an id that `vyre backends` lists, or a backend")
-    key = None if backend == "auto" else backend
-    with _lock:
-        if key not in _open:
-            _open[key] = acquire_preferred_dispatch_backend() if key is None else acquire(key)
-        return _open[key]
 
 
 def run(

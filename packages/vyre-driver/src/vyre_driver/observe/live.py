@@ -9,6 +9,7 @@ on backends of the engine every dispatch with it.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from os import environ
 from pathlib import Path
@@ -43,6 +44,9 @@ TRACE = "VYRE_TRACE"
 _EVERY = re.compile(r"off|always|1/(\d+)")
 _PROFILE = re.compile(r"shadow(?::([1-9]\d*))?")
 
+_open: dict[str | None, VyreBackend] = {}
+_lock = threading.Lock()
+
 
 def acquire(id: str) -> VyreBackend:
     """A fresh backend, which belongs to the caller: `shutdown` it when done.
@@ -59,6 +63,38 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
     `BackendUnavailable` lists everything that was tried.
     """
     return layered(registry.acquire_preferred_dispatch_backend())
+
+
+def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
+    """Open the backend with an id, once per process.
+
+    Args:
+        backend: An id that `vyre backends` lists; None or "auto" for the most preferred available one, which is never
+            the reference; a backend is returned as it is.
+
+    Returns:
+        The backend; later calls with the same id return the same object.
+
+    Raises:
+        UnknownBackend: No installed package registers the id.
+        BackendUnavailable: The backend cannot be opened on this machine.
+        InvalidLaunch: The argument is neither an id nor a backend.
+    """
+    if isinstance(backend, VyreBackend):
+        return backend
+    if backend is not None:
+        _require_id(backend)
+    key = None if backend == "auto" else backend
+    with _lock:
+        if key not in _open:
+            _open[key] = acquire_preferred_dispatch_backend() if key is None else acquire(key)
+        return _open[key]
+
+
+def _require_id(given: object) -> None:
+    if not isinstance(given, str):
+        fix = "pass an id that `vyre backends` lists, or a backend"
+        raise InvalidLaunch("backend", needed="a string", got=type(given).__name__, fix=fix)
 
 
 def compile(
