@@ -29,6 +29,7 @@ VIOLATIONS = [
     ("vyre-driver-opencl/src/vyre_driver_opencl/planted.py", "import vyre_reference",               LAYERS),
     ("vyre-driver-cuda/src/vyre_driver_cuda/planted.py",     "import vyre_driver_opencl",           LAYERS),
     ("vyre-driver-cpu/src/vyre_driver_cpu/planted.py",       "import vyre_driver_opencl",           LAYERS),
+    ("vyre-algorithms/src/vyre_algorithms/planted.py",       "import vyre_reference",               LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre",                         LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre_driver_opencl",           NEUTRAL),
     ("vyre/src/vyre/planted.py",                             "import vyre_driver_opencl",           NEUTRAL),

@@ -19,12 +19,15 @@ SIBLINGS = {
     "vyre-foundation":    set(),
     "vyre-math":          {"vyre-foundation"},
     "vyre-driver":        {"vyre-foundation"},
+    "vyre-algorithms":    {"vyre-foundation", "vyre-driver"},
     "vyre-reference":     {"vyre-foundation", "vyre-driver"},
     "vyre-driver-cpu":    {"vyre-foundation", "vyre-driver"},
     "vyre-driver-opencl": {"vyre-foundation", "vyre-driver"},
     "vyre-driver-cuda":   {"vyre-foundation", "vyre-driver"},
     "vyre-conform":       {"vyre-foundation", "vyre-driver", "vyre-reference"},
-    "vyre":               {"vyre-foundation", "vyre-math", "vyre-driver", "vyre-driver-cpu", "vyre-reference"},
+    "vyre":               {
+        "vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-driver-cpu", "vyre-reference",
+    },
 }
 # fmt: on
 

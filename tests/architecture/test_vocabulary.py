@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-SHARED = ["vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-conform"]
+SHARED = ["vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-reference", "vyre-conform"]
 DATA = {".css", ".html", ".j2", ".json", ".svg", ".toml", ".txt", ".vyre"}
 ALLOWED = {"vyre-driver/src/vyre_driver/registry/known.py"}
 

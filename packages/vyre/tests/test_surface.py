@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import vyre
+import vyre_algorithms
 import vyre_foundation
 from vyre_math.dialect import FUNCTIONS
 
@@ -34,6 +35,15 @@ def test_every_name_says_what_it_is(name: str) -> None:
     assert summary.endswith((".", ":")), summary
     if inspect.isfunction(value) and inspect.signature(value).parameters:
         assert "Args:\n" in text or any(f"`{name}`" in text for name in inspect.signature(value).parameters), text
+
+
+def test_algorithms_are_at_the_front_door_unless_the_language_has_their_names() -> None:
+    language = {*vyre_foundation.__all__, *vyre_foundation.functions.__all__, *FUNCTIONS, "dot"}
+    assert vyre.dot is not vyre_algorithms.dot
+    for name in vyre_algorithms.__all__:
+        if name not in language:
+            assert getattr(vyre, name) is getattr(vyre_algorithms, name)
+        assert getattr(vyre.algorithms, name) is getattr(vyre_algorithms, name)
 
 
 def test_elementary_functions_say_what_the_table_of_the_dialect_says() -> None:

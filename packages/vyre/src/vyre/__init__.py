@@ -59,23 +59,33 @@ _kernels = {
     "kernels.kernel": ["KernelFunction", "kernel"],
 }
 
-_lazy = [*_running, *(name for names in _kernels.values() for name in names)]
+_modules = ["algorithms"]
+# Those of `vyre_algorithms` that the language has no other meaning for.
+_algorithms = ["all", "any", "argmax", "argmin", "prod", "segmented_reduce", "sum"]
 
-__all__ = [*_lazy, *_language, *_functions, *_elementary]
+_lazy = [*_running, *_algorithms, *(name for names in _kernels.values() for name in names)]
+
+__all__ = [*_modules, *_lazy, *_language, *_functions, *_elementary]
 
 # The names that run programs are imported on first use: neither recording a program nor `vyre --help` needs them.
 _load, _, _ = lazy_loader.attach(
     __name__,
-    submod_attrs={"execution": [name for name in _running if name != "graph"], "graphs": ["graph"], **_kernels},
+    submodules=_modules,
+    submod_attrs={
+        "algorithms": _algorithms,
+        "execution": [name for name in _running if name != "graph"],
+        "graphs": ["graph"],
+        **_kernels,
+    },
 )
 
 
 def __getattr__(name: str) -> object:
-    if name in _lazy:
+    if name in _lazy or name in _modules:
         return _load(name)
     # With both arguments, Python names the attribute that the caller may have meant.
     raise AttributeError(f"module 'vyre' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_lazy})
+    return sorted({*globals(), *_modules, *_lazy})

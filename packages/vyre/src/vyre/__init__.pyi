@@ -9,7 +9,17 @@ checks shapes.
 from collections.abc import Callable, Iterator
 from typing import Annotated as Array, Annotated as InOut, Annotated as Out, Any, Self, TypeVar
 
+import vyre_algorithms as algorithms
 import vyre_math
+from vyre_algorithms import (
+    all as all,
+    any as any,
+    argmax as argmax,
+    argmin as argmin,
+    prod as prod,
+    segmented_reduce as segmented_reduce,
+    sum as sum,
+)
 from vyre_driver import (
     DispatchConfig as DispatchConfig,
     VyreBackend as VyreBackend,
@@ -111,7 +121,12 @@ __all__ = [
     "VyreBackend",
     "VyreError",
     "WireError",
+    "algorithms",
+    "all",
+    "any",
     "apply",
+    "argmax",
+    "argmin",
     "backend_for",
     "barrier",
     "bf16",
@@ -144,13 +159,16 @@ __all__ = [
     "parse",
     "print_program",
     "private",
+    "prod",
     "program",
     "registered_backends_by_precedence",
     "run",
+    "segmented_reduce",
     "select",
     "struct",
     "subgroup",
     "subgroup_lane",
+    "sum",
     "trap",
     "u8",
     "u16",

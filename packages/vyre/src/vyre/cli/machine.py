@@ -22,7 +22,7 @@ from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.store import shared_store
 
 DISTRIBUTIONS = (
-    *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-conform"),
+    *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-reference", "vyre-conform"),
     *("vyre-driver-cpu", "vyre-driver-opencl", "vyre-driver-cuda", "numpy", "blake3", "ml_dtypes"),
     "llvmlite",
     *("pyopencl", "pocl-binary-distribution", "intel-opencl-rt"),

@@ -1,0 +1,15 @@
+"""Algorithms over arrays whose results are the same bits on every backend.
+
+    from vyre_algorithms import sort, sum
+
+    total = sum(x)  # the order of the additions is part of the definition
+    ascending = sort(x)
+
+The stub beside this file lists the public names. Each is imported on its first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+__version__ = "0.1.0"

@@ -1,0 +1,133 @@
+"""What callers pass, checked: errors name the argument and end in a remedy."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vyre_driver import VyreBackend
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import BuildError, DType
+from vyre_foundation.build.arguments import dtype_of
+
+Array: TypeAlias = npt.NDArray[Any]
+Backend: TypeAlias = str | VyreBackend | None
+Axes: TypeAlias = int | Sequence[int] | None
+
+MOST = 1 << 31
+"""Elements of an array: indices, and their sums with the size of a block, fit u32."""
+
+
+def array_of(value: object, name: str = "x") -> Array:
+    """An array of the host from what a caller passes, without a copy where its exporter allows it."""
+    if type(value) is np.ndarray:
+        array = value
+    elif isinstance(value, np.ma.MaskedArray) or not (
+        isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
+    ):
+        fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
+        raise InvalidInput(name, needed="an array", got=f"a {type(value).__name__}", fix=fix)
+    else:
+        array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)  # type: ignore[arg-type]
+    if array.size >= MOST:
+        fix = "split the array"
+        raise InvalidInput(name, needed=f"fewer than {MOST} elements", got=str(array.size), fix=fix)
+    return array
+
+
+def type_of(array: Array, name: str = "x") -> DType:
+    """The type of the language that an array has."""
+    return as_dtype(array.dtype, name)
+
+
+def as_dtype(given: object, name: str = "dtype") -> DType:
+    """The type of the language that `given` names."""
+    try:
+        return dtype_of(given)
+    except BuildError as error:
+        raise InvalidInput(name, needed="a type of the language", got=str(given), fix=error.fix) from None
+
+
+def of_kind(array: Array, kinds: str, needed: str, name: str = "x") -> DType:
+    """The type of an array whose NumPy kind is one of `kinds`; bfloat16 counts as "f"."""
+    dtype = type_of(array, name)
+    kind = "f" if dtype.is_float else array.dtype.kind
+    if kind not in kinds:
+        fix = "convert the array with .astype(…)"
+        raise InvalidInput(name, needed=f"an array of {needed}", got=f"one of {dtype}", fix=fix)
+    return dtype
+
+
+def vector(value: object, name: str = "x") -> Array:
+    """An array with one axis, contiguous."""
+    array = array_of(value, name)
+    if array.ndim != 1:
+        fix = "pass .reshape(-1), or one row at a time"
+        raise InvalidInput(name, needed="an array with one axis", got=f"the shape {array.shape}", fix=fix)
+    return np.ascontiguousarray(array)
+
+
+def axis_of(given: object, ndim: int, name: str = "axis") -> int:
+    """The number of an axis, counted from the front."""
+    try:
+        axis = operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidInput(name, needed="an integer", got=type(given).__name__, fix="pass an integer") from None
+    if not -ndim <= axis < ndim:
+        needed = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis, as the array has none"
+        raise InvalidInput(name, needed=needed, got=str(axis), fix="count the axes of the array")
+    return axis % ndim
+
+
+def axes_of(given: Axes, ndim: int) -> tuple[int, ...]:
+    """The axes that a caller names, ascending; all of them for None."""
+    if given is None:
+        return tuple(range(ndim))
+    named = tuple(given) if isinstance(given, Sequence) else (given,)
+    axes = tuple(sorted(axis_of(axis, ndim) for axis in named))
+    if len(set(axes)) != len(axes):
+        raise InvalidInput("axis", needed="each axis once", got=str(named), fix="name no axis twice")
+    return axes
+
+
+def axis_last(array: Array, axis: int) -> Array:
+    """The array with one axis moved to the end, contiguous."""
+    return np.ascontiguousarray(np.moveaxis(array, axis, -1))
+
+
+def count(given: object, name: str, most: int = MOST) -> int:
+    """A number from 0 to `most`."""
+    try:
+        number = operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidInput(name, needed="an integer", got=type(given).__name__, fix="pass an integer") from None
+    if not 0 <= number <= most:
+        raise InvalidInput(name, needed=f"0 … {most}", got=str(number), fix="pass a number in that range")
+    return number
+
+
+def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[np.int64]:
+    """The starts of segments with the end of the last behind them: integers that ascend from 0 to `length`."""
+    starts = vector(given, name)
+    of_kind(starts, "iu", "integers", name)
+    found = starts.astype(np.int64)
+    if not found.size or found[0] != 0 or found[-1] != length or (np.diff(found) < 0).any():
+        fix = "pass the first element of each segment, and the length of the array last"
+        raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got="others", fix=fix)
+    return found
+
+
+def delivered(result: Array, out: object) -> Array:
+    """The result, or `out` with the result in it."""
+    if out is None:
+        return result if result.ndim else result[()]
+    if not isinstance(out, np.ndarray) or out.shape != result.shape or out.dtype != result.dtype:
+        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else f"a {type(out).__name__}"
+        fix = "pass an array of that type and shape"
+        raise InvalidInput("out", needed=f"an array of {result.dtype} {result.shape}", got=got, fix=fix)
+    np.copyto(out, result)
+    return out

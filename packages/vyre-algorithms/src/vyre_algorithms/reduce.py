@@ -1,0 +1,417 @@
+"""Reductions: sums, products, extremes, tests and dot products, whole or along axes, and of segments.
+
+Elements are combined in the order of the fixed tree (`vyre_algorithms.tree`), which depends on the length of the
+sequence alone: not on the device, the backend or its workgroups. Along an axis each row is a sequence of its own; along
+several, they are one sequence in row-major order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vyre_algorithms.arguments import (
+    Array,
+    Axes,
+    Backend,
+    array_of,
+    as_dtype,
+    axes_of,
+    delivered,
+    of_kind,
+    starts_of,
+    type_of,
+    vector,
+)
+from vyre_algorithms.tree import Reduction, State, reduce_segments, reduce_sequence
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import DType, Value, constant, functions as f, select
+from vyre_foundation.dtype import bool_, f32, i64, u32, u64
+
+
+def sum(
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    dtype: object = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Add the elements in the order of the fixed tree.
+
+    Args:
+        x: An array of any type. Integers wrap.
+        axis: An axis, several, or None for all elements as one sequence.
+        dtype: The type of the result, in which elements are added. By default i64 for bools and signed integers, u64
+            for unsigned ones, and the array's own for floats; f16 and bf16 are added in f32 and rounded once.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array, or a scalar of NumPy if no axis is left. The sum of no elements is 0.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("sum", x, axis, _sum_type(x, dtype), keepdims, out, backend)
+
+
+def prod(
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    dtype: object = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Multiply the elements in the order of the fixed tree.
+
+    Args:
+        x: An array of any type. Integers wrap.
+        axis: As for `sum`.
+        dtype: As for `sum`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        As `sum`. The product of no elements is 1.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("prod", x, axis, _sum_type(x, dtype), keepdims, out, backend)
+
+
+def min(
+    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Find the least element.
+
+    Args:
+        x: An array of any type. A NaN is less than all, and −0 is less than +0.
+        axis: As for `sum`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of the type of `x`, or a scalar of NumPy if no axis is left.
+
+    Raises:
+        InvalidInput: There are no elements, or an argument is of another kind.
+    """
+    return _reduced("min", x, axis, None, keepdims, out, backend)
+
+
+def max(
+    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Find the greatest element.
+
+    Args:
+        x: An array of any type. A NaN is greater than all, and +0 is greater than −0.
+        axis: As for `sum`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of the type of `x`, or a scalar of NumPy if no axis is left.
+
+    Raises:
+        InvalidInput: There are no elements, or an argument is of another kind.
+    """
+    return _reduced("max", x, axis, None, keepdims, out, backend)
+
+
+def any(
+    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Test whether an element is not 0.
+
+    Args:
+        x: An array of any type. A NaN is not 0.
+        axis: As for `sum`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of bool, or a scalar of NumPy if no axis is left. Without elements it is False.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("any", x, axis, bool_, keepdims, out, backend)
+
+
+def all(
+    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Test whether no element is 0.
+
+    Args:
+        x: An array of any type. A NaN is not 0.
+        axis: As for `sum`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of bool, or a scalar of NumPy if no axis is left. Without elements it is True.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("all", x, axis, bool_, keepdims, out, backend)
+
+
+def argmin(
+    x: object, /, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Find the index of the least element, the first of several.
+
+    Args:
+        x: An array of any type. A NaN is less than all; −0 and +0 are equal.
+        axis: One axis, or None for all elements as one sequence.
+        keepdims: Whether the axis stays, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of int64, or a scalar of NumPy if no axis is left.
+
+    Raises:
+        InvalidInput: There are no elements, or an argument is of another kind.
+    """
+    return _reduced("argmin", x, axis, None, keepdims, out, backend)
+
+
+def argmax(
+    x: object, /, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Find the index of the greatest element, the first of several.
+
+    Args:
+        x: An array of any type. A NaN is greater than all; −0 and +0 are equal.
+        axis: One axis, or None for all elements as one sequence.
+        keepdims: Whether the axis stays, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of int64, or a scalar of NumPy if no axis is left.
+
+    Raises:
+        InvalidInput: There are no elements, or an argument is of another kind.
+    """
+    return _reduced("argmax", x, axis, None, keepdims, out, backend)
+
+
+def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
+    """Multiply two vectors element by element, and add the products in the order of the fixed tree.
+
+    Args:
+        x: An array with one axis, of integers or floats.
+        y: An array of the same type and length.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        A scalar of NumPy, of the type of `x`. Integers wrap. Each product of floats is rounded before it is added;
+        products of f16 and bf16 are formed and added in f32, and the sum is rounded once.
+
+    Raises:
+        InvalidInput: The vectors do not fit each other, or an argument is of another kind.
+    """
+    left, right = vector(x), vector(y, "y")
+    dtype = of_kind(left, "iuf", "integers or floats")
+    if right.dtype != left.dtype or right.size != left.size:
+        needed, got = f"{left.size} elements of {left.dtype}", f"{right.size} of {right.dtype}"
+        raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
+    if not left.size:
+        return delivered(np.zeros((), left.dtype), out)
+    (found,) = reduce_sequence(_reduction("dot", dtype, dtype), [left, right], backend)
+    return delivered(found.astype(left.dtype).reshape(()), out)
+
+
+def segmented_reduce(
+    x: object, starts: object, /, operation: str = "sum", *, dtype: object = None, backend: Backend = None
+) -> Array:
+    """Reduce each segment of a vector: the result of a segment is that of a vector of its elements.
+
+    Args:
+        x: An array with one axis.
+        starts: The index of the first element of each segment, and the length of `x` last: integers that ascend from 0.
+        operation: "sum", "prod", "min", "max", "any", "all", "argmin" or "argmax"; the last two give indices in the
+            segment.
+        dtype: As for `sum`, for sums and products.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array with an element for each segment.
+
+    Raises:
+        InvalidInput: A segment without elements has no least or greatest one; or an argument is of another kind.
+    """
+    array = vector(x)
+    if operation not in _OPERATIONS:
+        needed = f"one of {', '.join(_OPERATIONS)}"
+        raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
+    result: DType | None = bool_ if operation in ("any", "all") else None
+    if operation in ("sum", "prod"):
+        result = _sum_type(array, dtype)
+    return _of_segments(operation, array, starts_of(starts, array.size), result, backend)
+
+
+def _reduced(
+    operation: str, x: object, axis: Axes, result: DType | None, keepdims: bool, out: Array | None, backend: Backend
+) -> Array:
+    array = array_of(x)
+    axes = axes_of(axis, array.ndim)
+    if len(axes) == array.ndim or array.ndim == 1:
+        sequence = np.ascontiguousarray(array).reshape(-1)
+        if sequence.size:
+            kind = _reduction(operation, type_of(array), result)
+            found = _finished(operation, reduce_sequence(kind, [sequence], backend), array, result)
+        else:
+            found = _of_nothing(operation, array, result, 1)
+        shape: tuple[int, ...] = ()
+    else:
+        left = [n for n in range(array.ndim) if n not in axes]
+        shape = tuple(array.shape[n] for n in left)
+        rows = np.ascontiguousarray(array.transpose(*left, *axes))
+        length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
+        starts = np.arange(number + 1, dtype=np.int64) * length
+        found = _of_segments(operation, rows.reshape(-1), starts, result, backend)
+    if keepdims:
+        shape = tuple(1 if n in axes else size for n, size in enumerate(array.shape))
+    return delivered(found.reshape(shape), out)
+
+
+def _of_segments(
+    operation: str, array: Array, starts: npt.NDArray[np.int64], result: DType | None, backend: Backend
+) -> Array:
+    if starts.size == 1:
+        return _of_nothing("any" if operation in _EXTREMES else operation, array, result, 0).astype(
+            _result_type(operation, array, result)
+        )
+    empty = np.diff(starts) == 0
+    if empty.all():
+        return _of_nothing(operation, array, result, empty.size)
+    states = reduce_segments(_reduction(operation, type_of(array), result), [array], starts, backend)
+    if operation in ("argmin", "argmax"):
+        states[1] = states[1] - starts[:-1]
+    found = _finished(operation, states, array, result)
+    if empty.any():
+        found[empty] = _of_nothing(operation, array, result, 1)
+    return found
+
+
+_OPERATIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")
+_EXTREMES = ("min", "max", "argmin", "argmax")
+
+
+def _of_nothing(operation: str, array: Array, result: DType | None, number: int) -> Array:
+    if operation in _EXTREMES:
+        needed = f"at least one element for {operation}"
+        raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
+    return np.full(number, operation in ("prod", "all"), _result_type(operation, array, result))
+
+
+def _result_type(operation: str, array: Array, result: DType | None) -> np.dtype[Any]:
+    if operation in ("argmin", "argmax"):
+        return np.dtype(np.int64)
+    return array.dtype if result is None else result.numpy
+
+
+def _finished(operation: str, states: Sequence[Array], array: Array, result: DType | None) -> Array:
+    chosen = states[1] if operation in ("argmin", "argmax") else states[0]
+    return chosen.astype(_result_type(operation, array, result))
+
+
+def _sum_type(x: object, dtype: object) -> DType:
+    if dtype is not None:
+        result = as_dtype(dtype)
+        if result is bool_:
+            raise InvalidInput("dtype", needed="a type of numbers", got="bool", fix="use any or all")
+        return result
+    own = type_of(array_of(x))
+    if own.is_float:
+        return own
+    return u64 if own.is_integer and not own.is_signed else i64
+
+
+@lru_cache(maxsize=1024)
+def _reduction(operation: str, dtype: DType, result: DType | None) -> Reduction:
+    """What is combined for an operation over elements of `dtype`."""
+    if operation in ("argmin", "argmax"):
+        return _extreme_index(operation, dtype)
+    if operation in ("min", "max"):
+        first = _first_of(operation, dtype)
+        return _simple(operation, dtype, dtype, _last_of(operation, dtype), first)
+    if operation in ("any", "all"):
+        return _simple(operation, dtype, bool_, operation == "all", f.and_ if operation == "all" else f.or_)
+    assert result is not None
+    state = f32 if result.is_float and result.bits == 16 else result
+    if operation == "prod":
+        return _simple(operation, dtype, state, 1, f.mul)
+    zero = -0.0 if state.is_float else 0  # −0 + x is x for every x; 0 + (−0) is not
+    if operation == "sum":
+        return _simple(operation, dtype, state, zero, f.add)
+    products = lambda values, _: (values[0].cast(state) * values[1].cast(state),)
+    added = _simple(operation, dtype, state, zero, f.add)
+    return Reduction(operation, (dtype, dtype), (state,), added.identity, products, added.combine)
+
+
+def _simple(
+    operation: str, dtype: DType, state: DType, identity: float, combine: Callable[[Value, Value], Value]
+) -> Reduction:
+    cast = lambda values, _: (values[0] if state is dtype else values[0].cast(state),)
+    one: State = (constant(state, identity),)
+    return Reduction(operation, (dtype,), (state,), one, cast, lambda a, b: (combine(a[0], b[0]),))
+
+
+def _last_of(operation: str, dtype: DType) -> float:
+    """The value that loses against every other."""
+    if dtype.is_float:
+        return math.inf if operation.endswith("min") else -math.inf
+    return dtype.highest if operation.endswith("min") else dtype.lowest
+
+
+def _first_of(operation: str, dtype: DType) -> Callable[[Value, Value], Value]:
+    """The lesser or greater of two values, where a NaN wins."""
+    if dtype is bool_:
+        return f.and_ if operation == "min" else f.or_
+    choose = f.min if operation == "min" else f.max
+    if not dtype.is_float:
+        return choose
+    return lambda a, b: select(f.is_nan(a), a, select(f.is_nan(b), b, choose(a, b)))
+
+
+def _extreme_index(operation: str, dtype: DType) -> Reduction:
+    """Pairs of a value and its index: the value that wins, and of equal ones the lower index."""
+    state = u32 if dtype is bool_ else dtype
+    identity: State = (constant(state, _last_of(operation, state)), constant(u32, 0xFFFF_FFFF))
+    beats = f.lt if operation.endswith("min") else f.gt
+
+    def combine(a: State, b: State) -> State:
+        better = beats(b[0], a[0]) | (f.eq(b[0], a[0]) & f.lt(b[1], a[1]))
+        if state.is_float:
+            nan_a, nan_b = f.is_nan(a[0]), f.is_nan(b[0])
+            better = select(nan_a, nan_b & f.lt(b[1], a[1]), nan_b | better)
+        return select(better, b[0], a[0]), select(better, b[1], a[1])
+
+    cast = lambda values, index: (values[0] if state is dtype else values[0].cast(state), index)
+    return Reduction(operation, (dtype,), (state, u32), identity, cast, combine)

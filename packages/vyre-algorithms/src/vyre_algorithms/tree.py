@@ -1,0 +1,143 @@
+"""The fixed tree: the order in which elements are combined, for any associative operation or one that rounds.
+
+A sequence is cut into blocks of 4096 elements, the last of which may be shorter. Lane ``l`` of the 64 lanes of a block
+combines the elements ``l``, ``l + 64``, ``l + 128``, … in this order. Then the lanes are combined by halves: lane ``l``
+with lane ``l + 32`` for all ``l < 32``, with lane ``l + 16`` for all ``l < 16``, and so on to lane 0, which has the
+result of the block. A lane without elements has the identity, which changes no bit. The results of the blocks are a
+sequence that is combined in the same way, until one is left.
+
+So the order depends on the length of the sequence alone. A workgroup combines a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vyre_algorithms.arguments import Array, Backend
+from vyre_algorithms.launches import launch
+from vyre_foundation import DType, LengthOf, Mutable, Program, ProgramBuilder, Value, program, select, u32
+
+LANES, STEPS = 64, 64
+BLOCK = LANES * STEPS
+
+State: TypeAlias = tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """What is combined: states of one or more values, made from the elements of one or more arrays.
+
+    `leaf` makes a state from the elements at an index, and the index. `combine` keeps the first operand's bits where
+    the second is the `identity`, and the other way around.
+    """
+
+    name: str
+    inputs: tuple[DType, ...]
+    state: tuple[DType, ...]
+    identity: State
+    leaf: Callable[[Sequence[Value], Value], State]
+    combine: Callable[[State, State], State]
+
+    @cached_property
+    def of_states(self) -> Reduction:
+        """The same over arrays of states."""
+        return replace(self, inputs=self.state, leaf=lambda values, _: tuple(values))
+
+
+def reduce_sequence(reduction: Reduction, arrays: Sequence[Array], backend: Backend) -> list[Array]:
+    """The state of one sequence, which is not empty, as arrays of one element."""
+    found = list(arrays)
+    while True:
+        blocks = -(-found[0].size // BLOCK)
+        given = {f"x{n}": array for n, array in enumerate(found)}
+        outputs = launch(block_program(reduction), given, blocks, backend)
+        found = [outputs[f"s{n}"] for n in range(len(reduction.state))]
+        if blocks == 1:
+            return found
+        reduction = reduction.of_states
+
+
+def reduce_segments(
+    reduction: Reduction, arrays: Sequence[Array], starts: npt.NDArray[np.int64], backend: Backend
+) -> list[Array]:
+    """The state of each segment, an array for each value of the state; empty segments have the identity."""
+    found = list(arrays)
+    while True:
+        lengths = np.diff(starts)
+        blocks = np.maximum(1, -(-lengths // BLOCK))
+        after = np.cumsum(blocks)
+        number = np.arange(after[-1]) - np.repeat(after - blocks, blocks)
+        first = np.repeat(starts[:-1], blocks) + BLOCK * number
+        last = np.minimum(first + BLOCK, np.repeat(starts[1:], blocks))
+        given = {f"x{n}": array for n, array in enumerate(found)}
+        given |= {"first": first.astype(np.uint32), "last": last.astype(np.uint32)}
+        outputs = launch(block_program(reduction, is_segmented=True), given, first.size, backend)
+        found = [outputs[f"s{n}"] for n in range(len(reduction.state))]
+        if first.size == lengths.size:
+            return found
+        starts, reduction = np.concatenate([[0], after]), reduction.of_states
+
+
+@lru_cache(maxsize=1024)
+def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Program:
+    """The states ``s0``, ``s1``, … of blocks of ``x0``, ``x1``, …: of all, or of those from `first` to `last`."""
+    with program(f"reduce_{reduction.name}", LANES) as p:
+        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        block, lane = p.workgroup_id(0), p.local_id(0)
+        if is_segmented:
+            firsts, lasts = p.read("first", u32), p.read("last", u32)
+            results = [p.write(f"s{n}", dtype, like=firsts) for n, dtype in enumerate(reduction.state)]
+            first, last = p.let(firsts[block]), p.let(lasts[block])
+        else:
+            length = LengthOf("x0", over=BLOCK)
+            results = [p.write(f"s{n}", dtype, length) for n, dtype in enumerate(reduction.state)]
+            first, last = p.let(block * BLOCK), sources[0].length
+
+        def leaf(index: Value) -> State:
+            return reduction.leaf([source[index] for source in sources], index)
+
+        own = [p.var(value) for value in reduction.identity]
+        with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
+            combined = reduction.combine(_values(own), leaf(first + step * LANES + lane))
+            _assign(p, own, combined)
+        with p.else_(), p.range(first, last, LANES) as row:
+            index = p.let(row + lane)
+            combined = reduction.combine(_values(own), leaf(index))
+            _assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, _values(own), strict=True)))
+        for result, value in zip(results, by_halves(p, reduction, _values(own)), strict=True):
+            with p.if_(lane == 0):
+                result[block] = value
+    return p.build()
+
+
+def by_halves(p: ProgramBuilder, reduction: Reduction, own: State) -> State:
+    """The states of all lanes of a workgroup, combined by halves; the result is that of lane 0."""
+    lane = p.local_id(0)
+    shared = [p.workgroup(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
+    for memory, value in zip(shared, own, strict=True):
+        memory[lane] = value
+    half = LANES // 2
+    while half:
+        p.barrier()
+        with p.if_(lane < half):
+            pairs = [tuple(memory[lane + offset] for memory in shared) for offset in (0, half)]
+            for memory, value in zip(shared, reduction.combine(*pairs), strict=True):
+                memory[lane] = value
+        half //= 2
+    return tuple(memory[0] for memory in shared)
+
+
+def _values(variables: Sequence[Mutable]) -> State:
+    return tuple(variable.get() for variable in variables)
+
+
+def _assign(p: ProgramBuilder, variables: Sequence[Mutable], values: State) -> None:
+    """All variables at once: each value is computed from the old ones."""
+    for variable, value in zip(variables, [p.let(value) for value in values], strict=True):
+        variable.set(value)

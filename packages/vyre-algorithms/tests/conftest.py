@@ -1,0 +1,16 @@
+"""The backends that tests compare: the reference, and all that can be opened here."""
+
+from __future__ import annotations
+
+from vyre_driver import availability, registered_backends
+
+BACKENDS = [
+    registration.id
+    for registration in registered_backends()
+    if registration.id != "reference-scalar" and availability(registration.id).is_available
+]
+
+
+def pytest_generate_tests(metafunc):
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", BACKENDS)

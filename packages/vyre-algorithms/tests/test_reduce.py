@@ -1,0 +1,189 @@
+"""Reductions against NumPy, and against the fixed tree in ten lines of it."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8"]
+HARD = [0.0, -0.0, 1.0, -1.0, 1e-45, -1e-45, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-3, 7.0]
+LENGTHS = [1, 2, 63, 64, 65, 4095, 4096, 4097, 70_000]
+
+
+def tree(x, combine=np.add, identity=-0.0):
+    """The definition: blocks of 4096, 64 lanes in steps, lanes by halves; and blocks of blocks."""
+    while True:
+        blocks = -(-x.size // 4096)
+        padded = np.full(blocks * 4096, identity, x.dtype)
+        padded[: x.size] = x
+        steps = padded.reshape(blocks, 64, 64).swapaxes(0, 1)
+        lanes = np.full((blocks, 64), identity, x.dtype)
+        for step in steps:
+            lanes = combine(lanes, step)
+        while lanes.shape[1] > 1:
+            lanes = combine(lanes[:, : lanes.shape[1] // 2], lanes[:, lanes.shape[1] // 2 :])
+        x = lanes[:, 0]
+        if blocks == 1:
+            return x[0]
+
+
+def data(dtype, shape, seed=1):
+    random = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return random.random(shape) < 0.5
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return random.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def same(found, wanted):
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_and_products_are_those_of_the_tree(backend, dtype, length):
+    x = data(dtype, length)
+    same(va.sum(x, backend=backend), tree(x))
+    near_one = (1 + x / 1000).astype(dtype)
+    same(va.prod(near_one, backend=backend), tree(near_one, np.multiply, 1))
+    same(va.dot(x, near_one, backend=backend), tree(x * near_one))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_type(backend, dtype):
+    x = data(dtype, (5, 67))
+    is_small_float = x.dtype.name in ("float16", "bfloat16")
+    exact = x.astype("f4") if is_small_float else x
+    with np.errstate(all="ignore"):
+        if x.dtype.kind == "f" or is_small_float:
+            wide = np.array([tree(row) for row in exact])
+            same(va.sum(x, 1, backend=backend), wide.astype(x.dtype))
+            same(va.prod(x[:, :5], 1, backend=backend).shape, (5,))
+        else:
+            same(va.sum(x, 1, backend=backend), x.sum(1))
+            same(va.prod(x, 1, backend=backend), x.prod(1))
+        same(va.min(x, 1, backend=backend), exact.min(1).astype(x.dtype))
+        same(va.max(x, 1, backend=backend), exact.max(1).astype(x.dtype))
+        same(va.argmin(x, 1, backend=backend), exact.argmin(1))
+        same(va.argmax(x, 1, backend=backend), exact.argmax(1))
+        same(va.any(x, 1, backend=backend), (x != 0).any(1))
+        same(va.all(x, 1, backend=backend), (x != 0).all(1))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (1, 2), (0, 1, 2), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_axes(axis, keepdims):
+    x = data("i4", (3, 40, 5))
+    same(va.sum(x, axis, keepdims=keepdims, backend="reference"), x.sum(axis, keepdims=keepdims))
+    if axis is None or isinstance(axis, int):
+        same(va.argmax(x, axis, keepdims=keepdims, backend="reference"), x.argmax(axis, keepdims=keepdims))
+
+
+def test_rows_longer_than_a_block(backend):
+    x = data("f4", (3, 9000))
+    same(va.sum(x, 1, backend=backend), np.array([tree(row) for row in x]))
+    same(va.argmin(x, 1, backend=backend), x.argmin(1))
+    columns = np.asfortranarray(x)
+    same(va.sum(columns, 0, backend=backend), np.array([tree(column) for column in x.T]))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(HARD), min_size=1, max_size=200))
+def test_hard_floats(values):
+    x = np.array(values, "f4")
+    with np.errstate(all="ignore"):
+        found = va.sum(x, backend="cpu"), va.prod(x, backend="cpu")
+        for result, wanted in zip(found, (tree(x), tree(x, np.multiply, 1)), strict=True):
+            same(np.isnan(result), np.isnan(wanted))
+            assert np.isnan(wanted) or result.tobytes() == wanted.tobytes()
+    assert va.argmin(x, backend="cpu") == x.argmin()
+    assert va.argmax(x, backend="cpu") == x.argmax()
+    least, greatest = va.min(x, backend="cpu"), va.max(x, backend="cpu")
+    np.testing.assert_equal(least, x.min())
+    np.testing.assert_equal(greatest, x.max())
+    if least == 0:
+        assert np.signbit(least) == any(np.signbit(v) for v in x[x == 0])
+    if greatest == 0:
+        assert np.signbit(greatest) == all(np.signbit(v) for v in x[x == 0])
+
+
+@pytest.mark.parametrize("x", [np.full(5000, 3.0), np.arange(5000.0), np.full(5000, np.nan), np.zeros(1)])
+def test_equal_and_sorted_elements(backend, x):
+    assert va.argmin(x, backend=backend) == 0
+    assert va.argmax(x[::-1].copy(), backend=backend) == 0
+
+
+def test_nothing():
+    empty = np.zeros((0, 3), "f4")
+    same(va.sum(empty), np.float32(0))
+    same(va.prod(empty), np.float32(1))
+    same(va.sum(empty, 0), np.zeros(3, "f4"))
+    same(va.sum(empty, 1), np.zeros(0, "f4"))
+    same(va.max(empty, 1), np.zeros(0, "f4"))
+    same(va.any(empty), np.bool_(False))
+    same(va.all(empty), np.bool_(True))
+    same(va.dot(empty.ravel(), empty.ravel()), np.float32(0))
+    with pytest.raises(InvalidInput, match=r"expected at least one element for argmax\. Fix: leave empty"):
+        va.argmax(empty)
+    with pytest.raises(InvalidInput, match="at least one element for min"):
+        va.min(empty, 0)
+
+
+def test_segments(backend):
+    x = data("f4", 20_000)
+    starts = np.array([0, 0, 3, 3, 70, 9000, 9001, 20_000])
+    parts = np.split(x, starts[1:-1])
+    wanted = np.array([tree(part) if part.size else np.float32(0) for part in parts])
+    same(va.segmented_reduce(x, starts, backend=backend), wanted)
+    full = np.unique(starts)
+    parts = np.split(x, full[1:-1])
+    same(va.segmented_reduce(x, full, "max", backend=backend), np.array([part.max() for part in parts]))
+    same(va.segmented_reduce(x, full, "argmin", backend=backend), np.array([part.argmin() for part in parts]))
+    same(va.segmented_reduce(x > 0, full, "sum", backend=backend), np.array([(part > 0).sum() for part in parts]))
+    same(va.segmented_reduce(x[:0], np.array([0]), backend=backend), np.zeros(0, "f4"))
+
+
+def test_out_and_dtype():
+    x = data("f4", (4, 100))
+    out = np.empty(4, "f4")
+    assert va.sum(x, 1, out=out) is out
+    same(out, np.array([tree(row) for row in x]))
+    same(va.sum(x[0], dtype=np.float64), tree(x[0].astype("f8")))
+    same(va.sum(np.full(300, 255, "u1"), dtype=np.uint8), np.uint8(300 * 255 % 256))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.sum([1, 2]), r"got a list, expected an array\. Fix: pass a NumPy array"),
+        (lambda x: va.sum(np.ma.array(x)), "got a MaskedArray"),
+        (lambda x: va.sum(x.astype(complex)), r"got complex128, expected a type of the language\. Fix: use one of"),
+        (lambda x: va.sum(x.astype(">f4")), "got >f4"),
+        (lambda x: va.sum(x, 2), "got 2, expected an axis from -2 to 1"),
+        (lambda x: va.sum(x, (0, 0)), "each axis once"),
+        (lambda x: va.sum(x, "x"), "got str, expected an integer"),
+        (lambda x: va.sum(x, dtype=bool), r"Python's type bool|expected a type"),
+        (lambda x: va.sum(x, dtype=np.bool_), r"got bool, expected a type of numbers\. Fix: use any or all"),
+        (lambda x: va.sum(x, out=np.zeros(3)), r"got float64 \(3,\), expected an array of float32 \(\)"),
+        (lambda x: va.dot(x[0], x[0, 1:]), "got 2 of float32, expected 3 elements of float32"),
+        (lambda x: va.dot(x, x), r"got the shape \(2, 3\), expected an array with one axis"),
+        (lambda x: va.dot(x[0] > 0, x[0] > 0), "expected an array of integers or floats"),
+        (lambda x: va.segmented_reduce(x[0], np.array([0, 2])), "ascending integers from 0 to 3"),
+        (lambda x: va.segmented_reduce(x[0], np.array([0, 3]), "mean"), "expected one of sum, prod"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        call(np.ones((2, 3), "f4"))
+    assert "Fix: " in str(caught.value)
