@@ -66,19 +66,10 @@ program = p.build()
 go = lambda: vy.run(program, x=x, backend="opencl")["out"]
 """,
     "PyOpenCL": '''
-import os, struct
 import pyopencl as cl
 imported = time.perf_counter()
 (platform,) = [platform for platform in cl.get_platforms() if "PoCL" in platform.version]
 device = next(device for device in platform.get_devices() if device.name.startswith("pthread"))
-if CPU:  # the embedded compiler refuses every kernel on a CPU that it does not know, so it gets a name for it
-    memory = os.open("/proc/self/mem", os.O_RDWR)
-    for (address,) in struct.iter_unpack("=Q", os.pread(memory, 1024, device.int_ptr)):
-        try:
-            if os.pread(memory, 8, address) == b"generic\\0":
-                os.pwrite(memory, CPU.ljust(8, b"\\0"), address)
-        except (OSError, OverflowError):
-            pass
 context = cl.Context([device])
 queue = cl.CommandQueue(context)
 opened = time.perf_counter()
@@ -231,18 +222,9 @@ def _list() -> dict[str, Trial]:
     return {"`registered_backends()`": Trial(run=lambda: child(LIST)["list"], facts={"note": note})}
 
 
-def _cpu() -> bytes:
-    """The name of the CPU for a runtime that does not know it, else none: found here, so that the peer imports nothing
-    of ours."""
-    from vyre_driver_opencl.devices import candidates
-    from vyre_driver_opencl.quirks.host_cpu import assumed_cpu
-
-    return assumed_cpu(candidates("opencl")[0].device).encode()
-
-
 def _dispatch(peer: str, *, is_warm: bool) -> dict[str, Trial]:
     """One process gives five figures: the first trial of a turn starts it, the others read what it said."""
-    script = "".join((START, f"CPU = {_cpu()}\n" if peer == "PyOpenCL" else "", DISPATCH[peer], END))
+    script = "".join((START, DISPATCH[peer], END))
     warm = tempfile.TemporaryDirectory(prefix="bench-cache-")
     if is_warm:
         child(script, warm.name)

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from vyre_driver.registry.backends import availability
-
 DIRECTORY = Path(__file__).parent
 
 
@@ -29,14 +27,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if DIRECTORY in item.path.parents:
             item.add_marker(pytest.mark.attack)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The second OpenCL runtime is a large download, and not everywhere."""
-    if isinstance(item, pytest.Function) and getattr(item, "callspec", None) is not None:
-        second = "opencl-intel"
-        if item.callspec.params.get("backend") == second and not (found := availability(second)).is_available:
-            pytest.skip(found.reason)
 
 
 class Attacks:

@@ -233,7 +233,8 @@ assert set(folders) == {{("0o700", True)}}, folders
 """
 
 
-def test_nobody_else_enters_the_folder_of_a_guarded_compiler(
+@pytest.mark.backend("opencl")
+def test_no_other_user_enters_the_folder_of_a_guarded_compiler(
     bounded: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     """Order and answer are pickles, and the mask of the process for new files may allow everything."""

@@ -29,6 +29,7 @@ from vyre_driver import (
 )
 from vyre_driver_opencl import aside
 
+pytestmark = pytest.mark.backend("opencl")
 STATUSES = {"out of resources": -5, "out of memory": -4, "lost": -36}
 SITES = [
     *((cl, name) for name in ("Buffer", "SVM", "CommandQueue", "Context", "Program", "Kernel")),

@@ -21,7 +21,7 @@ from vyre_driver import acquire
 from vyre_driver.registry.backends import availability
 from vyre_math.dialect import FUNCTIONS
 
-BACKENDS = ("reference", "opencl", "opencl-intel")
+BACKENDS = ("reference", "cpu", "opencl", "opencl-intel")
 
 
 @pytest.fixture(scope="module")

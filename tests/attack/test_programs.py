@@ -99,7 +99,7 @@ def outcomes(bounded: Any, backend: str, names: Sequence[str], seconds: float, l
 
 
 @pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu", "opencl"])
 def test_right_or_refused(bounded: Callable[..., subprocess.CompletedProcess[str]], backend: str, part: int) -> None:
     names = QUICK[part::4]
     found = outcomes(bounded, backend, names, 60.0, 300.0)
@@ -112,7 +112,7 @@ def test_right_or_refused(bounded: Callable[..., subprocess.CompletedProcess[str
             assert text == "right", (name, text)
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu", "opencl"])
 def test_right_or_given_up_in_time(
     attacks: Any, bounded: Callable[..., subprocess.CompletedProcess[str]], backend: str
 ) -> None:

@@ -69,7 +69,7 @@ def dispatches(backend: Any, rng: Random, times: int) -> None:
 
 
 def test_one_backend_serves_all_threads(attacks) -> None:
-    backend, times = acquire("opencl"), attacks.count(20)
+    backend, times = acquire("cpu"), attacks.count(20)
     together(*[lambda n=n: dispatches(backend, Random(attacks.seed + n), times) for n in range(THREADS)])
     backend.flush()
     backend.shutdown()
@@ -81,7 +81,7 @@ def test_one_backend_serves_all_threads(attacks) -> None:
 def test_each_thread_has_a_backend(attacks) -> None:
     def work(seed: int) -> None:
         for _ in range(attacks.count(2)):
-            backend = acquire("opencl")
+            backend = acquire("cpu")
             dispatches(backend, Random(seed), 5)
             if seed % 2:
                 backend.shutdown()
@@ -97,7 +97,7 @@ def test_what_is_in_use_ends(attacks, ending: str) -> None:
 
 
 def use_until_it_ends(ending: str, rng: Random) -> None:
-    backend, program = acquire("opencl"), scaling()
+    backend, program = acquire("cpu"), scaling()
     pipeline = compile(backend, program)
 
     def work(use: Callable[[], Any]) -> None:
@@ -127,8 +127,8 @@ def use_until_it_ends(ending: str, rng: Random) -> None:
 
 def test_a_kernel_without_an_end_holds_up_no_thread(attacks) -> None:
     """Deadlines are met in every thread, the device can be closed while all wait, and another one be opened."""
-    long = Long("opencl", 30.0)
-    backend = acquire("opencl")
+    long = Long("cpu", 30.0)
+    backend = acquire("cpu")
     refused: list[BackendError] = []
 
     def waits(config: DispatchConfig) -> None:
@@ -145,5 +145,5 @@ def test_a_kernel_without_an_end_holds_up_no_thread(attacks) -> None:
     together(*[lambda: waits(config)] * 6, *[lambda: waits(DispatchConfig())] * 6, closes, seconds=10.0)
     assert len(refused) == 12
     assert sum(isinstance(error, DispatchTimeout) for error in refused) >= 6
-    (out,) = acquire("opencl").dispatch(scaling(), [GIVEN])
+    (out,) = acquire("cpu").dispatch(scaling(), [GIVEN])
     assert bytes(out) == EXPECTED

@@ -6,6 +6,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,12 @@ os.environ.setdefault("VYRE_OPENCL_DEVICE", "pocl")
 BACKEND = os.environ.get("VYRE_TEST_BACKEND", "opencl")
 
 Agree = Callable[..., Outcome]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.backend(BACKEND))
 
 
 @pytest.fixture(scope="session")

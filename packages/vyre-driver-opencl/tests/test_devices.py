@@ -1,21 +1,23 @@
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyopencl as cl
 import pytest
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_driver_opencl import devices, icd
-from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, matches, ranked, require_linker
+from vyre_driver_opencl import devices, icd, opened
+from vyre_driver_opencl.devices import VARIABLE, Candidate, candidates, fallbacks, matches, ranked, require_compiler
 
 
 def fake(platform: str, version: str, name: str, kind: str, position: int = 0) -> Candidate:
     info = {cl.platform_info.NAME: platform, cl.platform_info.VENDOR: "somebody", cl.platform_info.VERSION: version}
     theirs = SimpleNamespace(name=platform, version=version, vendor="somebody", get_info=info.__getitem__)
-    own = SimpleNamespace(name=name, type=devices.KINDS[kind], platform=theirs)
+    own = SimpleNamespace(name=name, type=devices.KINDS[kind], platform=theirs, version=version)
     return Candidate(own, position)  # type: ignore[arg-type]
 
 
 POCL_3 = fake("Portable Computing Language", "OpenCL 3.0 PoCL 3.0-rc2", "pthread-EPYC", "cpu")
+POCL_OLD = fake("Portable Computing Language", "OpenCL 3.0 PoCL HSTR: pthread-x86_64-generic", "pthread", "cpu")
 POCL_7 = fake("Portable Computing Language", "OpenCL 3.0 PoCL 7.1", "cpu-EPYC", "cpu")
 OTHER = fake("Acme OpenCL", "OpenCL 2.0", "Acme CPU", "cpu")
 GPU = fake("Acme OpenCL", "OpenCL 3.0", "Rocket 9000", "gpu", 1)
@@ -67,9 +69,38 @@ def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pocl_without_a_linker_is_refused_before_it_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BackendUnavailable, match=r"needs a linker.*Fix: install binutils"):
-        require_linker("opencl", POCL_3)
-    require_linker("opencl", GPU)
-    require_linker("opencl", OTHER)
+        require_compiler("opencl", POCL_3)
+    require_compiler("opencl", GPU)
+    require_compiler("opencl", OTHER)
+
+
+def test_pocl_that_does_not_know_the_cpu_is_refused() -> None:
+    with pytest.raises(BackendUnavailable, match=r"does not know this CPU.*Fix: use the backend 'cpu'"):
+        require_compiler("opencl", POCL_OLD)
+
+
+def test_where_no_candidate_can_be_used_the_second_runtime_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`VYRE_OPENCL_DEVICE` and the other backends are left with what they name."""
+    monkeypatch.setattr(icd, "locate", lambda runtime: Path("libintelocl.so"))
+    monkeypatch.setattr(devices, "_intel", lambda backend: [OTHER])
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert fallbacks("opencl") == [OTHER]
+    assert fallbacks("opencl-gpu") == fallbacks("opencl-intel") == []
+    monkeypatch.setenv(VARIABLE, "pocl")
+    assert fallbacks("opencl") == []
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr(icd, "locate", lambda runtime: None)
+    assert fallbacks("opencl") == []
+
+
+def test_a_device_that_cannot_compile_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(backend: str, candidate: Candidate) -> None:
+        raise BackendUnavailable(backend, "it compiles nothing", fix="install another")
+
+    monkeypatch.setattr(opened, "require_compiler", refuse)
+    monkeypatch.setattr(devices, "fallbacks", lambda backend: [])
+    with pytest.raises(BackendUnavailable, match=r"no device can be used \(.*it compiles nothing.*Fix: install anoth"):
+        opened.open_device("opencl")
 
 
 def test_pocl_without_a_folder_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

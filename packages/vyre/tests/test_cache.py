@@ -89,6 +89,7 @@ def test_doctor_has_devices_prove_again(monkeypatch: pytest.MonkeyPatch) -> None
     assert all(entry["key"] != "f" for entry in facts)
 
 
+@pytest.mark.backend("opencl")
 def test_spellings_are_shown_with_their_times() -> None:
     """What `doctor --prove` has measured and stored, for people and for programs."""
     before = CliRunner().invoke(main, ["devices", "--spellings"], env={"VYRE_CACHE": "rw"})

@@ -64,7 +64,7 @@ def test_backends_are_listed_by_rank() -> None:
     assert isinstance(listed, list)
     ranks = [b["precedence"] for b in listed]
     assert ranks == sorted(ranks)
-    assert {"opencl", "reference"} <= {b["id"] for b in listed}
+    assert {"cpu", "reference"} <= {b["id"] for b in listed}
     assert invoke("backends").exit_code == 0
 
 
@@ -107,7 +107,7 @@ def test_doctor_runs_every_available_backend() -> None:
 
 def test_devices_tells_the_profile() -> None:
     document = answer("devices")
-    assert document["devices"]["opencl"]["profile"]["device"]  # type: ignore[index]
+    assert document["devices"]["cpu"]["profile"]["device"]  # type: ignore[index]
 
 
 def test_validate_prints_facts(xor: Path) -> None:
@@ -243,9 +243,9 @@ def test_show_prints_what_each_pass_did(wasteful: Path) -> None:
 
 
 def test_show_prints_every_step_to_the_source_of_a_target(wasteful: Path) -> None:
-    text = invoke("show", wasteful, "--passes", "--target", "opencl").stdout
-    assert text.index("// branches: ") < text.index("// workgroups-as-loops: ") < text.index("// source for opencl\n")
-    assert text.endswith(invoke("show", wasteful, "--target", "opencl").stdout)
+    text = invoke("show", wasteful, "--passes", "--target", "cpu").stdout
+    assert text.index("// branches: ") < text.index("// workgroups-as-loops: ") < text.index("// source for cpu\n")
+    assert text.endswith(invoke("show", wasteful, "--target", "cpu").stdout)
 
 
 def test_show_prints_one_pass_alone(wasteful: Path) -> None:
@@ -256,7 +256,7 @@ def test_show_prints_one_pass_alone(wasteful: Path) -> None:
     again = wasteful.with_name("again.vyre")
     again.write_text(alone)
     assert invoke("show", again, "--pass", "branches").stdout == alone
-    lowered = invoke("show", wasteful, "--pass", "workgroups-as-loops", "--target", "opencl")
+    lowered = invoke("show", wasteful, "--pass", "workgroups-as-loops", "--target", "cpu")
     assert "for " in lowered.stdout, lowered.output
 
 
@@ -274,6 +274,7 @@ def test_a_pass_that_there_is_not(wasteful: Path, options: tuple[str, ...], mess
     assert message in " ".join(result.output.split())
 
 
+@pytest.mark.backend("opencl")
 def test_show_prints_the_source_for_a_target(xor: Path) -> None:
     result = invoke("show", xor, "--target", "opencl")
     assert result.exit_code == 0
@@ -287,7 +288,7 @@ def test_show_says_that_the_reference_emits_nothing(xor: Path) -> None:
     assert "Fix: " in result.stderr
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl", "auto"])
+@pytest.mark.parametrize("backend", ["reference", "cpu", "auto"])
 def test_run_reads_and_writes_arrays(xor: Path, arrays: tuple[Path, Path], tmp_path: Path, backend: str) -> None:
     a, b = arrays
     out = tmp_path / "out.npy"
@@ -525,7 +526,7 @@ def test_a_run_without_races_gives_its_outputs(neighbour: tuple[Path, Path], tmp
 
 def test_races_are_for_the_reference(neighbour: tuple[Path, Path]) -> None:
     program, x = neighbour
-    result = invoke("run", program, "--input", f"x={x}", "--races", "--backend", "opencl")
+    result = invoke("run", program, "--input", f"x={x}", "--races", "--backend", "cpu")
     assert result.exit_code == 2
     assert "--races runs on the reference: leave --backend, --evidence and --trace out" in result.stderr
 

@@ -13,7 +13,7 @@ from vyre.demo import histogram, mandelbrot, scan, sha256
 from vyre.demo.corpus import Corpus, standard_library
 from vyre.demo.measure import measure
 
-BACKENDS = ("reference", "opencl")
+BACKENDS = ("reference", "cpu")
 
 
 def corpus_of(*contents: bytes) -> Corpus:

@@ -26,7 +26,7 @@ def costs(backend: vy.VyreBackend, before: dict[str, int]) -> dict[str, int]:
     return {name: after[name] - before[name] for name in names if after[name] != before[name]}
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 @pytest.mark.parametrize("seed", range(25))
 def test_random_graphs_give_what_numpy_gives(seed: int, backend: str) -> None:
     made = random_graph(1000 + seed, steps=16)
@@ -44,7 +44,7 @@ def test_a_hundred_dependent_steps_are_two_calls_and_one_wait() -> None:
     for _ in range(100):
         part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
     g.output("y", part)
-    run = g.compile("opencl", fusion=False)
+    run = g.compile("cpu", fusion=False)
     for _ in range(3):
         before = run.backend.backend_metric_snapshot()
         np.testing.assert_array_equal(run.run(x=X)["y"], expected)
@@ -53,7 +53,7 @@ def test_a_hundred_dependent_steps_are_two_calls_and_one_wait() -> None:
 
 def test_the_first_launch_compiles_nothing() -> None:
     made = random_graph(14)
-    run = compile_graph(made.graph, vy.backend_for("opencl"))
+    run = compile_graph(made.graph, vy.backend_for("cpu"))
     before = run.backend.backend_metric_snapshot()
     run.run(made.inputs)
     assert "compiles" not in costs(run.backend, before)
@@ -65,7 +65,7 @@ def test_a_fused_chain_is_one_launch() -> None:
     for _ in range(100):
         part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
     g.output("y", part)
-    run = g.compile("opencl")
+    run = g.compile("cpu")
     assert run.dispatches == ("+".join(node.name for node in g.build().nodes[:-1]),)
     for _ in range(2):
         before = run.backend.backend_metric_snapshot()
@@ -79,7 +79,7 @@ def test_a_loop_with_a_flag() -> None:
     with g.repeat(1000, until_zero=left):
         g.dispatch(DOWN, left=left)
     g.output("left", left)
-    run = g.compile("opencl")
+    run = g.compile("cpu")
     for start in (3, 5, 3):
         before = run.backend.backend_metric_snapshot()
         assert run.run(left=np.array([start], np.uint32))["left"] == [0]
@@ -93,7 +93,7 @@ def test_types_of_outputs() -> None:
         t = g.temporary(dtype, 3)
         g.fill(t, 1)
         g.output(dtype.name, t[1:])
-    for backend in ("reference", "opencl"):
+    for backend in ("reference", "cpu"):
         outputs = g.compile(backend).run()
         assert {name: (array.dtype.name, array.tolist()) for name, array in outputs.items()} == {
             "f16": ("float16", [1, 1]),
@@ -104,7 +104,7 @@ def test_types_of_outputs() -> None:
         }
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_copies_keep_every_bit(backend: str) -> None:
     """Also of NaNs, which a store of a float would make canonical."""
     g = vy.graph("bits")
@@ -120,7 +120,7 @@ def test_copies_keep_every_bit(backend: str) -> None:
     assert outputs["part"].tobytes() == bits[1:3].tobytes()
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_a_grid_that_an_earlier_node_writes(backend: str) -> None:
     with vy.program("choose", workgroup_size=1) as p:
         n, grid = p.read("n", vy.u32, 1), p.write("grid", vy.u32, 3)
@@ -140,7 +140,7 @@ def test_a_grid_that_an_earlier_node_writes(backend: str) -> None:
         assert run.run(n=np.array([groups], np.uint32))["marked"].sum() == 4 * groups
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_grids_that_the_device_reads_cost_no_waits(backend: str) -> None:
     """Each level halves how many workgroups the next one has; the host waits once, at the end."""
     with vy.program("level", workgroup_size=4) as p:
@@ -170,7 +170,7 @@ def test_grids_that_the_device_reads_cost_no_waits(backend: str) -> None:
         before = run.backend.backend_metric_snapshot()
         outputs = run.run(counts=start, grid=np.array([16, 1, 1], np.uint32))
         np.testing.assert_array_equal(outputs["counts"], expected)
-    if backend == "opencl":
+    if backend == "cpu":
         assert costs(run.backend, before)["waits"] == 1
     with pytest.raises(Trapped, match=r"node 'level' .* trapped with 'largest_grid', code 17"):
         run.run(counts=start, grid=np.array([17, 1, 1], np.uint32))
@@ -182,7 +182,7 @@ def test_a_largest_grid_needs_a_grid_in_a_buffer() -> None:
         g.dispatch(AFFINE, x=g.input("x", vy.u32, 4), largest_grid=(1, 1, 1))
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_empty_ranges(backend: str) -> None:
     g = vy.graph("empty")
     x = g.input("x", vy.u32, 0)
@@ -194,7 +194,7 @@ def test_empty_ranges(backend: str) -> None:
     assert g.compile(backend).run(x=np.empty(0, np.uint32))["t"].size == 0
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_a_trap_names_its_node(backend: str) -> None:
     with vy.program("check", workgroup_size=64) as p:
         x = p.read("x", vy.u32)
@@ -231,7 +231,7 @@ def test_options_of_a_node_that_sequences_do_not_have() -> None:
     expected = X
     for _ in range(3):
         expected = expected ^ (expected >> np.uint32(3))
-    for backend in ("reference", "opencl"):
+    for backend in ("reference", "cpu"):
         np.testing.assert_array_equal(g.compile(backend).run(x=X)["x"], expected)
 
 
@@ -242,7 +242,7 @@ def test_the_recorder_of_the_driver_is_the_same() -> None:
     assert origin.file == __file__
 
 
-@pytest.mark.parametrize("backend", ["reference", "opencl"])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_what_a_conditional_store_leaves_is_zero_where_it_might_be_fused(backend: str) -> None:
     """The range of an output that is only written begins as zeros, also where the dispatch before has used it."""
     split, odd = programs()["split"], np.arange(len(X)) % 2 == 1

@@ -18,6 +18,7 @@ from vyre_driver.policy.native import ALL_ARGUMENTS, Measured
 from vyre_driver.tune.native import measure_native, values
 from vyre_foundation.dtype import f32
 
+pytestmark = pytest.mark.backend("opencl")
 STRIDE = 65537
 
 

@@ -10,8 +10,11 @@ from vyre_driver.backend.registration import Availability, BackendRegistration
 from vyre_driver_opencl._version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vyre_driver.backend.config import DispatchConfig
     from vyre_driver.backend.contract import VyreBackend
+    from vyre_driver_opencl.devices import Candidate
     from vyre_foundation.ir.program import Program
 
 __all__ = ["__version__", "registration", "registration_gpu", "registration_intel"]
@@ -25,11 +28,13 @@ def _backend(id: str) -> VyreBackend:
 
 def _availability(id: str) -> Availability:
     """Whether there is a device: found, not yet proven, because proofs take a compiler."""
-    from vyre_driver_opencl.devices import candidates, require_linker
+    from vyre_driver_opencl.devices import first_usable, require_compiler
 
-    best = candidates(id)[0]
-    require_linker(id, best)
-    return Availability.available(str(best))
+    def attempt(candidate: Candidate, found: Sequence[Candidate]) -> str:
+        require_compiler(id, candidate)
+        return str(candidate)
+
+    return Availability.available(first_usable(id, attempt))
 
 
 def _gpu_availability() -> Availability:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import pyopencl as cl
 
-from vyre_driver.errors import BackendUnavailable
+from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver_opencl import about, icd, vendors
+
+T = TypeVar("T")
 
 VARIABLE = "VYRE_OPENCL_DEVICE"
 GPU_ONLY = "opencl-gpu"
@@ -86,9 +88,48 @@ def siblings(best: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
     return sorted(same, key=lambda candidate: candidate.device.max_compute_units)
 
 
-def require_linker(backend: str, candidate: Candidate) -> None:
-    """PoCL links each kernel with a linker of the system, and ends the process where there is none: refuse before."""
-    if candidate.is_pocl and about.is_cpu(candidate.device) and not any(map(_is_installed, LINKERS)):
+def first_usable(backend: str, attempt: Callable[[Candidate, Sequence[Candidate]], T]) -> T:
+    """What `attempt` gives for the best device of this backend for which it does not fail.
+
+    Args:
+        backend: The id of the backend.
+        attempt: Called with a candidate, and all candidates of its group.
+
+    Raises:
+        BackendUnavailable: It fails for all, with the reason of each.
+    """
+    reasons = []
+    for group in (candidates, fallbacks):
+        found = group(backend)
+        for candidate in found:
+            try:
+                return attempt(candidate, found)
+            except BackendError as error:
+                reasons.append((f"{candidate}: {error.message}", error.fix))
+    refused = "; ".join(reason for reason, _ in reasons)
+    raise BackendUnavailable(backend, f"no device can be used ({refused})", fix=reasons[0][1])
+
+
+def fallbacks(backend: str) -> list[Candidate]:
+    """What `opencl` opens where no candidate can be used: the embedded Intel runtime, if it is installed."""
+    if backend != "opencl" or os.environ.get(VARIABLE, "").strip() or icd.locate(icd.INTEL) is None:
+        return []
+    return _intel(backend)
+
+
+def require_compiler(backend: str, candidate: Candidate) -> None:
+    """Raise `BackendUnavailable` for a CPU of PoCL that could compile nothing.
+
+    PoCL passes the name of the CPU to its compiler, which refuses "generic", the name of CPUs that are newer than its
+    LLVM. It links each kernel with a linker of the system, and ends the process where there is none.
+    """
+    if not (candidate.is_pocl and about.is_cpu(candidate.device)):
+        return
+    if candidate.device.version.endswith("-generic"):
+        reason = f"the compiler of {candidate.device.platform.version.strip()} does not know this CPU"
+        fix = "use the backend 'cpu', install a newer PoCL, or pip install vyre-driver-opencl[intel]"
+        raise BackendUnavailable(backend, reason, fix=fix)
+    if not any(map(_is_installed, LINKERS)):
         reason = f"{candidate} needs a linker, and the search path has none of {', '.join(LINKERS)}"
         fix = "install binutils (Debian: apt install binutils), or pip install vyre-driver-opencl[intel]"
         raise BackendUnavailable(backend, reason, fix=fix)

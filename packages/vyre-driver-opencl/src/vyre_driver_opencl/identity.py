@@ -7,7 +7,6 @@ import os
 import pyopencl as cl
 
 from vyre_driver_opencl.quirks.compiler_options import withheld
-from vyre_driver_opencl.quirks.host_cpu import assumed_cpu
 
 _SETTINGS = ("POCL_", "CL_CONFIG_")
 _HARMLESS = (
@@ -19,7 +18,7 @@ _HARMLESS = (
 
 def device_identity(backend: str, device: cl.Device) -> tuple[str, str, str, str, str]:
     """Backend, device, vendor, driver and compiler, as in `DeviceProfile.identity`."""
-    known = (device.platform.version.strip(), assumed_cpu(device), *withheld(device))
+    known = (device.platform.version.strip(), *withheld(device))
     compiler = " ".join(filter(None, (*known, *_settings())))
     asked = (cl.device_info.VENDOR, cl.device_info.VERSION, cl.device_info.DRIVER_VERSION)
     vendor, version, driver = (str(device.get_info(one)).strip() for one in asked)

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 import pyopencl as cl
 
 from vyre_driver.codegen.dialect import CDialect
-from vyre_driver.errors import BackendError, BackendUnavailable
 from vyre_driver_opencl import proof
-from vyre_driver_opencl.devices import Candidate, candidates, require_linker, siblings
+from vyre_driver_opencl.devices import Candidate, first_usable, require_compiler, siblings
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.needs import Group, Need
 from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.quirks.compiler_options import withholding
-from vyre_driver_opencl.quirks.host_cpu import name_host_cpu
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32
 
@@ -69,25 +67,15 @@ class OpenedDevice:
 
 def open_device(backend: str) -> OpenedDevice:
     """The best device of this backend that works, or `BackendUnavailable` with the reason for each that does not."""
-    reasons = []
-    found = candidates(backend)
-    for candidate in found:
-        try:
-            return _open(backend, candidate, siblings(candidate, found))
-        except BackendError as error:
-            reasons.append((f"{candidate}: {error.message}", error.fix))
-    refused = "; ".join(reason for reason, _ in reasons)
-    raise BackendUnavailable(backend, f"no device can be used ({refused})", fix=reasons[0][1])
+    return first_usable(backend, lambda candidate, found: _open(backend, candidate, siblings(candidate, found)))
 
 
 def _open(backend: str, candidate: Candidate, siblings: Sequence[Candidate]) -> OpenedDevice:
     """Open `siblings`, in which `candidate` is. One compiler makes the code of all, so the first proves for all."""
-    require_linker(backend, candidate)
+    require_compiler(backend, candidate)
     queues = tuple(sibling.device for sibling in siblings)
     device = queues[-1]
     with translated(backend), _lock:
-        for one in queues:
-            name_host_cpu(one)
         with withholding(device):
             context = cl.Context(list(queues))
         reported = report(device)
