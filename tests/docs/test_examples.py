@@ -16,7 +16,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("driver", 11, "reference"),
         ("graphs", 7, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
         ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
-        ("profiling", 1, ""),
+        ("profiling", 3, "'accesses': 4"),
         ("programs", 12, "trapped with 'not a digit', code 12"),
     ],
 )

@@ -371,16 +371,16 @@ def test_a_kernel_is_compiled_once_for_many_threads() -> None:
 
 
 def test_a_kernel_explains_itself() -> None:
-    lines = saxpy.explain(2.0, np.zeros(100, np.float32), np.zeros(100, np.float32)).splitlines()
-    assert lines[:7] == [
-        "kernel         saxpy",
-        f"fingerprint    {saxpy.program.fingerprint()}",
-        "shape          n",
-        "workgroup      64 × 1 × 1",
-        "deterministic  proven",
-        "grid           2 × 1 × 1",
-        "result         out of the shape (100,)",
+    found = saxpy.explain(2.0, np.zeros(100, np.float32), np.zeros(100, np.float32))
+    assert found.fingerprint == saxpy.program.fingerprint()
+    assert [str(found[subject]) for subject in ("kernel", "shape", "result", "grid")] == [
+        "saxpy",
+        "n",
+        "out: of the shape (100,)",
+        "2 × 1 × 1: 128 invocations for 100 elements",
     ]
+    assert [verdict.subject for verdict in saxpy.explain().verdicts] == ["kernel", "shape", "workgroup", "determinism"]
+    assert str(vy.print_program(saxpy.program)) in str(saxpy.explain())
     with pytest.raises(vy.VyreError) as error:
         saxpy.source("reference")
     assert str(error.value) == (

@@ -18,7 +18,7 @@ from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.binary import from_bytes, to_bytes
-from vyre_driver_cpu.compiler import CompileFailed, compile_text
+from vyre_driver_cpu.compiler import CompileFailed, assembly, compile_text
 from vyre_driver_cpu.cpu import Cpu, host
 from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.emit import emit
@@ -27,6 +27,7 @@ from vyre_driver_cpu.memory import HostBytes, HostMemory, allocate, in_place, wr
 from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, THREADS, profile
 from vyre_driver_cpu.recording import Recording
+from vyre_driver_cpu.report import vector_reports
 from vyre_driver_cpu.runtime import native, pool
 from vyre_driver_cpu.spelling import spellings
 
@@ -83,6 +84,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         if isinstance(made, CompileFailed):
             raise KernelCompileFailed("cpu", str(made), source=unit.text) from made
         return bytes(made)
+
+    def describe(self, unit: SourceUnit) -> tuple[str, ...]:
+        return tuple(map(str, vector_reports(assembly(unit.text, self._cpu))))
 
     def binary(self, module: Module) -> bytes | None:
         return to_bytes(module.code, module.names, self._cpu)

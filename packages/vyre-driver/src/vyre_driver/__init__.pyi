@@ -225,6 +225,15 @@ from .policy.enforce import (
     MaxDeclaredBytes as MaxDeclaredBytes,
     ProvenDeterminism as ProvenDeterminism,
 )
+from .profiling.explain import explain as explain, explain_graph as explain_graph
+from .profiling.profile import (
+    DispatchProfile as DispatchProfile,
+    KernelProfile as KernelProfile,
+    profile as profile,
+    profile_graph as profile_graph,
+)
+from .profiling.roofs import Roofs as Roofs, roofs_of as roofs_of
+from .profiling.verdicts import DispatchExplanation as DispatchExplanation, DispatchVerdict as DispatchVerdict
 from .registry.aot import (
     AotEmitter as AotEmitter,
     AotTargetId as AotTargetId,

@@ -29,8 +29,10 @@ _running = [
     "VyreBackend",
     "backend_for",
     "check",
+    "explain",
     "graph",
     "grid_for",
+    "profile",
     "registered_backends_by_precedence",
     "run",
 ]
@@ -73,8 +75,9 @@ _load, _, _ = lazy_loader.attach(
     submodules=_modules,
     submod_attrs={
         "algorithms": _algorithms,
-        "execution": [name for name in _running if name != "graph"],
+        "execution": [name for name in _running if name not in ("explain", "graph", "profile")],
         "graphs": ["graph"],
+        "profiles": ["explain", "profile"],
         **_kernels,
     },
 )

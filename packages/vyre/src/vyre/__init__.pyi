@@ -88,6 +88,7 @@ from .kernels.intrinsics import (
     workgroup_id as workgroup_id,
 )
 from .kernels.kernel import KernelFunction as KernelFunction, kernel as kernel
+from .profiles import explain as explain, profile as profile
 
 __all__ = [
     "OPS",
@@ -138,6 +139,7 @@ __all__ = [
     "decode",
     "dot",
     "encode",
+    "explain",
     "f16",
     "f32",
     "f64",
@@ -160,6 +162,7 @@ __all__ = [
     "print_program",
     "private",
     "prod",
+    "profile",
     "program",
     "registered_backends_by_precedence",
     "run",

@@ -7,7 +7,7 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
+    from vyre_driver.engine.launch_cache import CachedLaunch
     from vyre_driver.engine.port import OpenPort, SourceUnit
     from vyre_driver.observe.trace import Trace
     from vyre_driver.policy.native import Measured, NativeVerdict
@@ -288,6 +289,16 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
     def session(self) -> AbstractContextManager[Device]:
         """Exclusive use of the open device. Not part of the contract: for the engine and its tools."""
         return self._session.locked()
+
+    def find_launch(
+        self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> tuple[Device, CachedLaunch]:
+        """The device, and the launch that a dispatch of these contiguous inputs would run, prepared if it is not yet.
+
+        Not part of the contract: for people. Both are valid until the next call of the backend.
+        """
+        with self._session.locked() as device:
+            return device, self._dispatcher.launch_cache.find(device, program, inputs, config, None)
 
     def traced(self, trace: Trace) -> EngineBackend:
         """A fresh backend of the same device, whose phases, transfers and kernels are spans of `trace`.

@@ -63,7 +63,7 @@ class Device:
         self.generation = next_generation()
         self._known = known = DeviceSignatureTable(store)
         self._probe()
-        self.rate = Rate.of(known, self.profile.identity)
+        self.rate = Rate.of(known, self.profile.identity, keeps=not port.is_traced)
         self.code = CodeCache(port, counters, DiskPipelineCache(store), open_port)
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, weakref.proxy(self))
@@ -82,6 +82,11 @@ class Device:
         """Have the device prove all capabilities. Afterwards `profile` and `target` have proven ones only."""
         if not self.port.show_everything():
             self._probe()
+
+    @property
+    def known(self) -> DeviceSignatureTable:
+        """What the device has shown in this process and in earlier ones."""
+        return self._known
 
     def cost(self, plan: LaunchPlan) -> Cost | None:
         """The work of a launch; None if the device has no queues to choose from."""

@@ -92,6 +92,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     shares_host_memory: bool = False
     """Whether `in_place` works: the device computes in host memory, wherever it lies."""
 
+    is_traced: bool = False
+    """Whether launches are watched: what they take is then nothing to learn from."""
+
     records: bool = False
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 
@@ -165,6 +168,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
         Raises `KernelCompileFailed` with the compiler's log, the source and the line that the log names.
         """
+
+    def describe(self, unit: SourceUnit) -> tuple[str, ...]:
+        """What the compiler makes of each kernel, such as the width of its vectors, a line for each. For people.
+
+        It may compile the unit again. Empty where the runtime does not tell.
+        """
+        return ()
 
     def binary(self, module: ModuleT) -> bytes | None:
         """The bytes from which `load` makes this module in a later process; None if the runtime has no such bytes.

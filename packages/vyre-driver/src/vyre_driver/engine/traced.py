@@ -120,6 +120,7 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
     """Hands every call on to `inner`: those that take time are spans of their thread, kernels are spans of a queue."""
 
     emitter_version = ""
+    is_traced = True
 
     def __init__(self, inner: DevicePort[Any, Any, Any], trace: Trace, counters: TracedCounters) -> None:
         self._inner, self._trace, self._counters = inner, trace, counters
@@ -178,6 +179,9 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
     def compile(self, unit: SourceUnit, queue: int = 0) -> TracedModule:
         with self._trace.span("compile", "device", language=unit.language, characters=len(unit.text)):
             return TracedModule(self._inner.compile(unit, queue), queue)
+
+    def describe(self, unit: SourceUnit) -> tuple[str, ...]:
+        return self._inner.describe(unit)
 
     def binary(self, module: TracedModule) -> bytes | None:
         with self._trace.span("store code", "device"):

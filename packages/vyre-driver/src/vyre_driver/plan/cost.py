@@ -9,15 +9,15 @@ that it has measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u64
-from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Subgroup
-from vyre_foundation.ir.walk import expressions, postorder
+from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.intervals import apply
 from vyre_foundation.validate.ranges import counted
@@ -56,19 +56,68 @@ class Cost:
     is_certain: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WorkCount:
+    """What a launch computes and moves at most, all its repeats.
+
+    `operations` are operations of the language, each 1 whatever its type; addresses and conditions count too.
+    `accessed_bytes` are those of all loads, stores and atomics of memory that the host sees. `moved_bytes` are the
+    least that must come from memory and go there: each buffer once for reading and once for writing, and no more than
+    is accessed. `is_certain` as for `Cost`.
+    """
+
+    operations: float
+    accessed_bytes: float
+    moved_bytes: float
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What is added up over a program: for expressions and accesses by what they are, for the rest a number each."""
+
+    expression: Callable[[Expr], float]
+    access: Callable[[Buffer], float]
+    atomic: Callable[[Buffer], float]
+    subgroup: float
+    barrier: float
+    round: float
+
+
 def estimate(plan: LaunchPlan) -> Cost:
     """The work of one dispatch of `plan`."""
-    count = _Count(plan)
+    count = _Count(plan, UNITS)
     per_invocation = count.body(plan.program.body)
     invocations = plan.num_workgroups * plan.program.workgroup_volume
     return Cost(per_invocation * invocations * plan.repeats, plan.num_workgroups, count.is_certain)
 
 
+def work(plan: LaunchPlan) -> WorkCount:
+    """The operations and bytes of one dispatch of `plan`."""
+    times = plan.num_workgroups * plan.program.workgroup_volume * plan.repeats
+    operations, accesses = _Count(plan, OPERATIONS), _Count(plan, ACCESSED)
+    accessed = accesses.body(plan.program.body) * times
+    moved = min(accessed, float(_touched_bytes(plan) * plan.repeats))
+    return WorkCount(operations.body(plan.program.body) * times, accessed, moved, operations.is_certain)
+
+
+def _touched_bytes(plan: LaunchPlan) -> int:
+    """The bytes of the buffers that the program reads, and of those that it writes."""
+    read = {node.buffer for node in plan.program.code.of(Load)}
+    written: set[Buffer] = set()
+    for stmt in statements(plan.program.body):
+        if isinstance(stmt, (Store, Atomic)):
+            written.add(stmt.buffer)
+        if isinstance(stmt, Atomic):
+            read.add(stmt.buffer)
+    return sum(plan.byte_length(b.name) for buffers in (read, written) for b in buffers if b.memory.is_bound)
+
+
 class _Count:
     """Adds up one program. An expression costs where it is first evaluated, and again in a sibling block."""
 
-    def __init__(self, plan: LaunchPlan) -> None:
-        self._plan = plan
+    def __init__(self, plan: LaunchPlan, weights: Weights) -> None:
+        self._plan, self._weights = plan, weights
         self._known: dict[Expr, Interval] = {}
         self._locals: dict[str, Interval] = {}
         self._evaluated: set[Expr] = set()
@@ -76,11 +125,11 @@ class _Count:
 
     def body(self, body: Body) -> float:
         evaluated: list[Expr] = []
-        total = 0.0
+        total, weigh = 0.0, self._weights.expression
         for stmt in body:
             for node in postorder(expressions(stmt), self._evaluated):
                 evaluated.append(node)
-                total += _of_expression(node)
+                total += weigh(node)
             total += self._of_statement(stmt)
         self._evaluated.difference_update(evaluated)
         return total
@@ -90,13 +139,13 @@ class _Count:
             case Let(name, value) if value.dtype.is_integer:
                 self._locals[name] = self._bounds(value)
             case Store(buffer):
-                return _access(buffer.dtype)
+                return self._weights.access(buffer)
             case Atomic(buffer=buffer):
-                return ATOMIC if buffer.memory is Memory.STORAGE else _access(buffer.dtype)
+                return self._weights.atomic(buffer) if buffer.memory is Memory.STORAGE else self._weights.access(buffer)
             case Subgroup():
-                return SUBGROUP
+                return self._weights.subgroup
             case Barrier():
-                return BARRIER
+                return self._weights.barrier
             case If(_, then, orelse):
                 return max(self.body(then), self.body(orelse))
             case Region(_, body):
@@ -111,7 +160,7 @@ class _Count:
         most = max(0, math.ceil((stop.high - start.low) / loop.step))
         least = max(0, math.ceil((stop.low - start.high) / loop.step))
         self.is_certain &= most <= 2 * least + 1
-        return most * (self.body(loop.body) + ROUND)
+        return most * (self.body(loop.body) + self._weights.round)
 
     def _bounds(self, root: Expr) -> Interval:
         """What an integer can be in this launch."""
@@ -149,7 +198,7 @@ class _Count:
 def _of_expression(node: Expr) -> float:
     match node:
         case Load(buffer):
-            return _access(buffer.dtype)
+            return _access(buffer)
         case Apply(op, args):
             operand = args[0].dtype
             weight = FLOAT_DIVISION if op.id == "div" and operand.is_float else OPS.get(op.id, 1)
@@ -162,8 +211,25 @@ def _of_expression(node: Expr) -> float:
             return 0.0
 
 
-def _access(dtype: DType) -> float:
-    return ACCESS + dtype.size / BYTES
+def _access(buffer: Buffer) -> float:
+    return ACCESS + buffer.dtype.size / BYTES
+
+
+def _operation(node: Expr) -> float:
+    return 1.0 if isinstance(node, (Apply, Select, Cast, Call)) else 0.0
+
+
+def _loaded_bytes(node: Expr) -> float:
+    return _accessed_bytes(node.buffer) if isinstance(node, Load) else 0.0
+
+
+def _accessed_bytes(buffer: Buffer) -> float:
+    return float(buffer.dtype.size) if buffer.memory.is_bound else 0.0
+
+
+UNITS = Weights(_of_expression, _access, lambda buffer: ATOMIC, SUBGROUP, BARRIER, ROUND)
+OPERATIONS = Weights(_operation, lambda buffer: 0.0, lambda buffer: 1.0, 1.0, 0.0, 0.0)
+ACCESSED = Weights(_loaded_bytes, _accessed_bytes, lambda buffer: 2.0 * buffer.dtype.size, 0.0, 0.0, 0.0)
 
 
 def _fits(dtype: DType, bounds: Iterable[int]) -> bool:

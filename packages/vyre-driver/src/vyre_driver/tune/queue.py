@@ -48,11 +48,11 @@ class Rate:
         self._cached = self.ns_per_unit
 
     @classmethod
-    def of(cls, known: DeviceSignatureTable, device: tuple[str, ...]) -> Rate:
-        """The rate that earlier processes have learned on this device, and that later ones begin with."""
+    def of(cls, known: DeviceSignatureTable, device: tuple[str, ...], *, keeps: bool = True) -> Rate:
+        """The rate that earlier processes have learned on this device, and that later ones begin with if it `keeps`."""
         signature = DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}")
         ns_per_unit = known.get(signature, _believable) or NS_PER_UNIT
-        return cls(ns_per_unit, lambda learned: known.put(signature, repr(learned).encode()))
+        return cls(ns_per_unit, (lambda learned: known.put(signature, repr(learned).encode())) if keeps else _forget)
 
     def learn(self, cost: Cost, work_ns: float) -> None:
         """Enter a launch that took `work_ns` of one worker."""
@@ -62,6 +62,10 @@ class Rate:
             if not 1 / MOVED < self.ns_per_unit / self._cached < MOVED:
                 self._cached = self.ns_per_unit
                 self.keep(self.ns_per_unit)
+
+
+def _forget(ns_per_unit: float) -> None:
+    """Keep nothing."""
 
 
 def _believable(cached: bytes) -> float:

@@ -32,7 +32,7 @@ def show_plan(answer: Answer, program: Program, lengths: Iterable[str], target: 
     # The grid of an indirect dispatch is in the bytes of an input, which are not here.
     grid = None if find_indirect_dispatch(program) is None else (1, 1, 1)
     config = DispatchConfig(grid_override=grid)
-    plan = plan_launch(program, _byte_lengths(program, _counts(lengths)), config)
+    plan = plan_launch(program, byte_lengths(program, counted(lengths)), config)
     document = _described(plan)
     if target is not None:
         document |= _on(target, plan, config)
@@ -42,7 +42,7 @@ def show_plan(answer: Answer, program: Program, lengths: Iterable[str], target: 
     _print(answer, document)
 
 
-def _counts(pairs: Iterable[str]) -> dict[str, int]:
+def counted(pairs: Iterable[str]) -> dict[str, int]:
     """``name=count`` options as a mapping."""
     found = {}
     for pair in pairs:
@@ -55,7 +55,7 @@ def _counts(pairs: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _byte_lengths(program: Program, counts: dict[str, int]) -> list[int]:
+def byte_lengths(program: Program, counts: dict[str, int]) -> list[int]:
     """Bytes of each input: as declared, else as given; inputs that follow others must be given too."""
     known = {b.name: counts.get(b.name, b.count if isinstance(b.count, int) else None) for b in program.inputs}
     unknown = sorted(counts.keys() - known.keys())

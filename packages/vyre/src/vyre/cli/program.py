@@ -48,6 +48,8 @@ from vyre_foundation.validate.facts import Facts
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 SPEC = click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
                     help="Replace a uniform of one element by a constant. Repeatable.")  # fmt: skip
+INVOCATIONS = click.option("--invocations", metavar="X[,Y[,Z]]",
+                           help="Minimum number of invocations, such as 640,480 for an image.")  # fmt: skip
 
 
 @click.command()
@@ -144,7 +146,7 @@ def show(
     "--backend", default="auto", show_default=True, help="Id of a backend; auto is the most preferred one available."
 )
 @SPEC
-@click.option("--invocations", metavar="X[,Y[,Z]]", help="Minimum number of invocations, such as 640,480 for an image.")
+@INVOCATIONS
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")
 @click.option("--races", is_flag=True, help="Run on the reference and detect data races; exit code 1 if there is one.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
@@ -185,7 +187,7 @@ def run(
             require_writable(trace, "--trace")
         budget = 0 if compiled is None else compiled.ulp_budget
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
-        _, config = launch_of(program, arrays, {}, config, _numbers(invocations))
+        _, config = launch_of(program, arrays, {}, config, numbers(invocations))
         if races:
             started = time.perf_counter()
             results = _without_races(answer, program, arrays, config)
@@ -203,7 +205,7 @@ def run(
         _finish(answer, device.id(), started, results, targets)
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
+def numbers(text: str | None) -> tuple[int, ...] | None:
     """``640,480`` as numbers."""
     if text is None:
         return None

@@ -21,6 +21,9 @@ from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature, VyreB
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.profiling.explain import determinism, explain
+from vyre_driver.profiling.profile import DispatchProfile, profile
+from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict
 from vyre_foundation import Program, print_program
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
@@ -80,6 +83,27 @@ class KernelLauncher:
         """Launch the kernel, as `KernelFunction.__call__` does."""
         return self.launch(*arrays, **named)
 
+    def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
+        """Launch the kernel many times over arrays, as `KernelFunction.profile` does."""
+        inputs, launch = self._launch_over(self._bind(arrays, named)[0])
+        return profile(self._program, inputs, self._backend, launch.config)
+
+    def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
+        """Say everything that is decided about a launch over arrays, as `KernelFunction.explain` does."""
+        inputs, launch = self._launch_over(self._bind(arrays, named)[0])
+        found = explain(self._program, inputs, self._backend, launch.config)
+        shapes = tuple([DispatchVerdict("result", name, f"of the shape {shape}") for name, shape in launch.results])
+        verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
+        return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
+
+    def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], ShapedLaunch]:
+        """The inputs of a launch by name, and how it is launched."""
+        shapes = self._shapes(given)
+        known = self._prepared.get(shapes) or self._prepare(shapes)
+        inputs = dict(zip(self._names, given, strict=True))
+        self._add(known, inputs)
+        return inputs, known
+
     def _fast_launch(self) -> Callable[..., Any]:
         """The function of a call. What is the same for all calls is in its closure: a launch takes microseconds."""
         names, count, prepared = self._names, self._count, self._prepared
@@ -112,10 +136,7 @@ class KernelLauncher:
     def _launch_named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> object:
         """A launch with arguments by name, or with arrays that receive results."""
         given, targets = self._bind(arrays, named)
-        shapes = self._shapes(given)
-        known = self._prepared.get(shapes) or self._prepare(shapes)
-        inputs = dict(zip(self._names, given, strict=True))
-        self._add(known, inputs)
+        inputs, known = self._launch_over(given)
         return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
 
     def _add(self, launch: ShapedLaunch, inputs: dict[str, Any]) -> None:
@@ -404,41 +425,49 @@ class KernelFunction:
             raise UnsupportedFeature("printing source: it emits none", backend=opened.id(), fix=fix)
         return opened.emitted_source(self.program).text
 
-    def explain(self, *arrays: Any, **named: Any) -> str:
-        """Describe the kernel: its program and what is proven of it, and for arrays its launch.
+    def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
+        """Launch the kernel many times over arrays, and say what it takes beside what the device can do.
+
+        Args:
+            *arrays: The inputs of a launch.
+            **named: Inputs by name.
+
+        Returns:
+            The profile, as `vyre.profile` gives it. For another backend, ``kernel.on(backend).profile(…)``.
+        """
+        return self._launcher_for(arrays, named).profile(*arrays, **named)
+
+    def _launcher_for(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> KernelLauncher:
+        chosen = self if not self._variables else self[self._dtypes(arrays, named)]
+        return chosen.on(self._backend)
+
+    def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
+        """Describe the kernel: its program and what is proven of it, and for arrays every verdict about their launch.
 
         Args:
             *arrays: The inputs of a launch, or none.
             **named: Inputs by name.
 
         Returns:
-            The description as text.
+            The description: ``print`` shows it, ``to_json()`` gives data. For another backend,
+            ``kernel.on(backend).explain(…)``.
         """
-        compiled = self.compiled if not self._variables else self[self._dtypes(arrays, named)].compiled
-        facts = compiled.program.validate()
-        is_proven = facts.determinism.is_deterministic
-        lines = [
-            f"kernel         {compiled.name}",
-            f"fingerprint    {compiled.program.fingerprint()}",
-            f"shape          {', '.join(map(str, compiled.shape)) or 'none'}",
-            f"workgroup      {' × '.join(map(str, compiled.program.workgroup_size))}",
-            f"deterministic  {'proven' if is_proven else 'not proven'}",
-        ]
-        lines += [f"               {reason}" for reason in facts.determinism.reasons]
         if arrays or named:
-            launcher = KernelLauncher(compiled, "reference", DEFAULT_CONFIG, None)
-            inputs, _ = launcher._bind(arrays, named)
-            launch = launcher._prepare(launcher._shapes(inputs))
-            grid = launch.config.grid_override
-            if grid is None:
-                most = max((math.prod(shape) for _, shape in launch.results), default=1)
-                grid = grid_for(compiled.program, max(most, 1))
-            lines.append(f"grid           {' × '.join(map(str, grid))}")
-            lines += [f"result         {name} of the shape {shape}" for name, shape in launch.results]
-        return "\n".join([*lines, "", print_program(compiled.program)])
+            return self._launcher_for(arrays, named).explain(*arrays, **named)
+        compiled = self.compiled
+        program = compiled.program
+        size = " × ".join(map(str, program.workgroup_size))
+        verdicts = (*_of_kernel(compiled), DispatchVerdict("workgroup", size), determinism(program))
+        return DispatchExplanation(compiled.name, program.fingerprint(), verdicts, print_program(program))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.compiled,)
+
+
+def _of_kernel(compiled: CompiledKernel) -> tuple[DispatchVerdict, ...]:
+    """What a kernel says about its launches."""
+    shape = ", ".join(map(str, compiled.shape)) or "none"
+    return DispatchVerdict("kernel", compiled.name), DispatchVerdict("shape", shape)
 
 
 def _restored(compiled: CompiledKernel) -> KernelFunction:

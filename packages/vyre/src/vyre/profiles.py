@@ -1,0 +1,111 @@
+"""Profiling and explaining programs and graphs in one call: arrays by name, the backend by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from vyre.execution import backend_for, launch_of
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.registration import Selection
+from vyre_driver.graph.nodes import Graph
+from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.profiling.explain import explain as explain_dispatch, explain_graph
+from vyre_driver.profiling.profile import SECONDS, DispatchProfile, profile as profile_dispatch, profile_graph
+from vyre_driver.profiling.verdicts import DispatchExplanation
+from vyre_driver.registry.backends import availability, registered_backends_by_precedence
+from vyre_driver.schedule.compiled import compile_graph
+from vyre_foundation import Program
+
+
+def profile(
+    what: Program | Graph | GraphRecorder,
+    inputs: Mapping[str, object] | None = None,
+    /,
+    *,
+    backend: str | VyreBackend | None = None,
+    config: DispatchConfig | None = None,
+    invocations: int | Sequence[int] | None = None,
+    seconds: float = SECONDS,
+    **arrays: object,
+) -> DispatchProfile:
+    """Run a program or a graph many times, and say what its kernels take beside what the device can do.
+
+    The device is opened a second time for it, with a clock around each kernel.
+
+    Args:
+        what: A program, a graph, or the recorder of one.
+        inputs: The inputs by name, for names that keywords cannot have.
+        backend: As for `backend_for`.
+        config: The options of the dispatches of a program.
+        invocations: As for `run`.
+        seconds: How long to run after the first runs; the first profile on a device takes about a second more.
+        **arrays: The inputs by name.
+
+    Returns:
+        The profile: ``print`` shows tables, ``to_json()`` gives data, a notebook shows bars and the roofline.
+
+    Raises:
+        UnsupportedFeature: The backend evaluates programs and has no kernels, as the reference does.
+        VyreError: What `run` raises.
+    """
+    opened = backend_for(backend)
+    if isinstance(what, (Graph, GraphRecorder)):
+        return profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
+    given, options = launch_of(what, inputs, arrays, config, invocations)
+    return profile_dispatch(what, given, opened, options, seconds=seconds)
+
+
+def explain(
+    what: Program | Graph | GraphRecorder,
+    inputs: Mapping[str, object] | None = None,
+    /,
+    *,
+    backend: str | VyreBackend | None = None,
+    config: DispatchConfig | None = None,
+    invocations: int | Sequence[int] | None = None,
+    **arrays: object,
+) -> DispatchExplanation:
+    """Say everything that is decided about running a program or a graph, and why. Nothing runs.
+
+    Args:
+        what: A program, a graph, or the recorder of one. Programs are compiled if they are not yet.
+        inputs: The inputs by name, for names that keywords cannot have. Those of a graph are not needed.
+        backend: As for `backend_for`.
+        config: The options of the dispatch of a program.
+        invocations: As for `run`.
+        **arrays: The inputs by name.
+
+    Returns:
+        The verdicts in the order in which they are taken: ``print`` shows them, ``to_json()`` gives data.
+
+    Raises:
+        VyreError: What `run` raises before it runs.
+    """
+    opened = backend_for(backend)
+    if isinstance(what, (Graph, GraphRecorder)):
+        with compile_graph(_graph(what), opened) as run:
+            return explain_graph(run)
+    given, options = launch_of(what, inputs, arrays, config, invocations)
+    return explain_dispatch(what, given, opened, options, chosen=why_chosen(backend, opened))
+
+
+def why_chosen(asked: str | VyreBackend | None, found: VyreBackend) -> str:
+    """Why a backend is the one: who named it, or which more preferred ones are not available."""
+    if asked not in (None, "auto"):
+        return "the caller names it"
+    passed = "; ".join(_passed_over(found.id()))
+    return "the most preferred one that is available" + (f" ({passed})" if passed else "")
+
+
+def _passed_over(chosen: str) -> Iterator[str]:
+    for registration in registered_backends_by_precedence():
+        if registration.id == chosen:
+            return
+        state = availability(registration.id)
+        if registration.selection is Selection.AUTOMATIC and not state.is_available:
+            yield f"{registration.id}: {state.reason}"
+
+
+def _graph(what: Graph | GraphRecorder) -> Graph:
+    return what.build() if isinstance(what, GraphRecorder) else what

@@ -1,0 +1,120 @@
+"""`vy.profile` and `vy.explain`, and their commands, on the devices of this machine."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import vyre as vy
+from vyre.cli import main
+from vyre_driver import Trace, traced
+from vyre_driver.testing.graphs import programs
+
+X = np.linspace(0, 1, 4096, dtype=np.float32)
+AFFINE = programs()["affine"]
+
+
+@vy.kernel
+def scaled(x: vy.Array[vy.f32, "n"], factor: vy.f32) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] * factor
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "scaled.vyre"
+    path.write_text(vy.print_program(scaled.program))
+    return path
+
+
+@pytest.mark.parametrize("backend", ["cpu", "opencl"])
+def test_a_kernel_has_a_profile(backend: str) -> None:
+    found = scaled.on(backend).profile(X, 2.0)
+    (kernel,) = found.kernels
+    assert (kernel.launches, kernel.operations) == (1, 4096 * kernel.operations / 4096)
+    assert kernel.moved_bytes == 2 * 4 * 4096 + 4
+    assert kernel.ns is not None
+    assert kernel.ns > 0
+    assert found.wall_ns >= kernel.ns
+    assert found.roofs is not None
+    assert kernel.memory_share == pytest.approx(kernel.moved_bytes / kernel.ns * 1e9 / found.roofs.bytes_per_second)
+
+
+def test_the_times_of_a_trace_are_those_of_the_device() -> None:
+    """A chain of dependent operations takes the device longer than one of a tenth of the length."""
+    trace = Trace()
+    watched = traced(vy.backend_for("cpu"), trace)
+    for rounds in (2_000, 200_000):
+        with vy.program("chain", workgroup_size=1) as p:
+            x = p.read("x", vy.u32, 1)
+            v = p.var(x[0])
+            with p.range(rounds):
+                v.set(v * 1664525 + 1013904223)
+            p.write("out", vy.u32, 1)[0] = v
+        outputs = watched.dispatch_arrays(p.build(), {"x": np.ones(1, np.uint32)})
+        expected = 1
+        for _ in range(rounds):
+            expected = (expected * 1664525 + 1013904223) % 2**32
+        assert outputs["out"].tolist() == [expected]
+    short, long = (run.device_ns or 0 for run in trace.kernels)
+    assert 0 < short < long
+
+
+def test_a_graph_is_taken_as_recorded() -> None:
+    g = vy.graph("twice")
+    x = g.input("x", vy.u32, 64)
+    g.output("y", g.dispatch(AFFINE, x=g.dispatch(AFFINE, x=x)["out"])["out"])
+    found = vy.profile(g, x=np.zeros(64, np.uint32), backend="cpu", seconds=0)
+    assert sum(kernel.launches for kernel in found.kernels) == 1, "the two are fused"
+    assert vy.explain(g, backend="cpu")["fusion"].choice.startswith("2 dispatches as 1")
+
+
+def test_the_chosen_backend_has_its_reason() -> None:
+    assert vy.explain(scaled.program, x=X, factor=2.0, backend="cpu")["backend"].reason == "the caller names it"
+    reason = vy.explain(scaled.program, x=X, factor=2.0)["backend"].reason
+    assert reason.startswith("the most preferred one that is available")
+
+
+def test_the_command_prints_tables_or_data(file: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    given = ("--input", f"x={tmp_path / 'x.npy'}", "--length", "factor=1", "--backend", "cpu")
+    result = invoke("profile", file, *given, "--seconds", "0")
+    assert result.exit_code == 0, result.output
+    assert "roofs: " in result.stdout
+    document = json.loads(invoke("profile", file, *given, "--seconds", "0", "--json").stdout)
+    assert document["backend"] == "cpu"
+    assert [kernel["program"] for kernel in document["kernels"]] == ["scaled"]
+
+
+def test_the_command_profiles_and_explains_graphs(tmp_path: Path) -> None:
+    g = vy.graph("once")
+    g.output("y", g.dispatch(AFFINE, x=g.input("x", vy.u32, 64))["out"])
+    path = tmp_path / "once.graph"
+    path.write_bytes(g.build().encode())
+    assert "affine" in invoke("profile", path, "--backend", "cpu", "--seconds", "0").stdout
+    assert json.loads(invoke("explain", path, "--backend", "cpu", "--json").stdout)["verdicts"][1] == {
+        "subject": "executor",
+        "choice": "queue",
+        "reason": "the backend keeps memory on its device",
+    }
+    assert "its lengths are fixed. Fix: " in invoke("profile", path, "--length", "x=3").stderr
+
+
+def test_the_command_explains_programs(file: Path) -> None:
+    result = invoke("explain", file, "--length", "x=100", "--length", "factor=1", "--backend", "cpu")
+    assert result.exit_code == 0, result.output
+    assert "grid          2 × 1 × 1: 128 invocations for 100 elements" in result.stdout
+    missing = invoke("explain", file)
+    assert missing.exit_code == 2
+    assert "Fix: add --length x=COUNT" in missing.stderr
+
+
+def test_a_backend_without_kernels_says_so(file: Path) -> None:
+    result = invoke("profile", file, "--length", "x=100", "--length", "factor=1", "--backend", "reference")
+    assert result.exit_code == 4
+    assert "Fix: name a backend that compiles" in result.stderr
