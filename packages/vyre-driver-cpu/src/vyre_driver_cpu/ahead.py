@@ -61,6 +61,6 @@ def compiled_ahead(target: str, name: str, program: Program, config: DispatchCon
 def _emitted(cpu: Cpu, program: Program, config: DispatchConfig) -> tuple[Program, Lowered, SourceUnit]:
     """The program as it is launched, its kernels, and their text."""
     facts = validated(with_workgroup_size(program, config.workgroup_override))
-    words = spellings(has_half=cpu.converts_half)
+    words = spellings(has_half=cpu.converts_half, vector_bits=cpu.vector_bits)
     lowered = lowered_for(target_of("cpu", words), facts)
     return facts.program, lowered, emit(lowered, words)

@@ -52,6 +52,11 @@ class Cpu:
         """Whether it converts between f16 and f32 in one instruction: LLVM calls a library otherwise."""
         return self.has("f16c") if self.is_x86 else self.triple.startswith(("aarch64", "arm64"))
 
+    @property
+    def vector_bits(self) -> int:
+        """The size of a register for vectors."""
+        return 512 if self.has("avx512bw") else 256 if self.has("avx2") else 128
+
     def lacks(self, other: Cpu) -> tuple[str, ...]:
         """What code for `other` needs that this CPU does not have: architecture and system, or features."""
         if _kind(self.triple) != _kind(other.triple):

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.target import Groups, Target
+from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import Spellings
 from vyre_foundation.dtype import bool_
+from vyre_foundation.passes import Pass
+
+PASSES: tuple[Pass[Context], ...] = (
+    Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
+)
 
 
 def target_of(name: str, spellings: Spellings) -> Target:
@@ -21,4 +28,6 @@ def target_of(name: str, spellings: Spellings) -> Target:
         wide_indices=True,
         loop_versioning=True,
         functions=True,
+        masks=True,
+        passes=PASSES,
     )

@@ -41,13 +41,13 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     A launch runs in the calling thread, or on the pool of threads, as the engine's choice of a queue says.
     """
 
-    emitter_version = "cpu-1"
+    emitter_version = "cpu-2"
     shares_host_memory = True
     records = True
 
     def __init__(self) -> None:
         self._cpu = host()
-        self._spellings = spellings(has_half=self._cpu.converts_half)
+        self._spellings = spellings(has_half=self._cpu.converts_half, vector_bits=self._cpu.vector_bits)
         self._order = Order(self.wait_limit)
         self._last_code: tuple[str, bytes] | None = None
         self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue

@@ -16,37 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from vyre_driver.codegen.placement import Life, place
 from vyre_driver.legalization.dead_initialisation import dead_initialisations
-from vyre_driver.legalization.lowered import RARE, Kernel, Lowered, LoweredFunction
+from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
-from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
-from vyre_driver_cpu.values import OperandValues
-from vyre_foundation.dtype import DType, f16, f32, f64, u32
+from vyre_driver_cpu.spelling import TYPES, Spellings
+from vyre_driver_cpu.statements import ROLLED, UNROLLED, StatementPrinter, ask
+from vyre_driver_cpu.vectors import print_vectors
+from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal, Local
-from vyre_foundation.ir.interrupt import visited
-from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import (
-    Assign,
-    Atomic,
-    AtomicOp,
-    Body,
-    Break,
-    Continue,
-    For,
-    If,
-    Let,
-    Region,
-    Return,
-    Stmt,
-    Store,
-    Var,
-)  # fmt: skip
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal
 
 LINE = 64
 """Bytes of a line of the cache, to which private arrays are aligned."""
@@ -55,8 +35,6 @@ SLOT = 8
 STOP = 3
 """The place of the word in the grid that cancels a launch."""
 AXES = "xyz"
-ROLLED, UNROLLED = "!0", "!3"
-"""The advice for loops that are not worth much of the compiler's time, and for loops that are written out."""
 _WHOLE = """\
 define void @{name}_whole(ptr %launch) nounwind {{
   %args = load ptr, ptr %launch
@@ -109,7 +87,7 @@ def _function(name: str, function: LoweredFunction, spellings: Spellings) -> Ite
     """What rare calls call. It is not inlined: then no vector computes it for lanes that do not take it."""
     out = FunctionText()
     symbols: dict[Expr, str] = {p: f"%x{n}" for n, p in enumerate(function.parameters)}
-    statements = _Statements(out, function.program, spellings, {}, symbols, {})
+    statements = StatementPrinter(out, function.program, spellings, {}, symbols, {})
     statements.body(function.program.body)
     result = function.result
     out.add(f"ret {TYPES[result.dtype]} {symbols[result]}")
@@ -172,7 +150,9 @@ class _KernelPrinter:
             if self._volume > 1:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
-        _Statements(out, program, self._spellings, arrays, symbols, self._functions, asks=True).body(program.body)
+        StatementPrinter(
+            out, program, self._spellings, arrays, symbols, self._functions, asks=True, vectorize=print_vectors
+        ).body(program.body)
         out.jump("done")
         out.open("done")
         out.add("ret void")
@@ -213,13 +193,6 @@ class _KernelPrinter:
         yield "}"
 
 
-def ask(out: FunctionText, otherwise: str) -> None:
-    """End the function if the launch is cancelled, and go on at `otherwise`."""
-    flag = out.value("load atomic i32, ptr %stop monotonic, align 4")
-    out.branch(out.value(f"icmp eq i32 {flag}, 0"), otherwise, "done")
-    out.open(otherwise)
-
-
 class _Loop:
     """``for counter in [first, end)``, around what is printed in it; the counter is its value."""
 
@@ -255,175 +228,3 @@ def _own_array(out: FunctionText, buffer: Buffer, *, is_zero: bool) -> str:
         size = count * buffer.dtype.size
         out.add(f"call void @llvm.memset.p0.i64(ptr align {LINE} {address}, i8 0, i64 {size}, i1 false)")
     return address
-
-
-class _Statements:
-    """Prints the statements of one function; `symbols` gets its immutable locals.
-
-    One that `asks` ends where the word at ``%stop`` is not 0.
-    """
-
-    def __init__(
-        self,
-        out: FunctionText,
-        program: Program,
-        spellings: Spellings,
-        arrays: Mapping[str, str],
-        symbols: dict[Expr, str],
-        functions: Mapping[CallForm, str],
-        *,
-        asks: bool = False,
-    ) -> None:
-        self._out, self._symbols, self._spellings, self._asks = out, symbols, spellings, asks
-        self._variables: dict[str, str] = {}
-        placement = place(program)
-        lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
-        self._early = placement.early
-        self._number = 0
-        self._rare = 0
-        self._loops: list[tuple[str, str]] = []
-        """The latch and the end of each loop around the present place."""
-        self._values = OperandValues(out, spellings, placement, arrays, symbols, self._variables, lets, functions)
-
-    def body(self, body: Body) -> None:
-        for position, stmt in enumerate(body):
-            visited()
-            for node in self._early.get(self._number, ()):
-                self._values.operand(node)
-            self._number += 1
-            self._stmt(stmt)
-            if isinstance(stmt, (Break, Continue, Return)):  # nothing behind it is reached
-                self._number += sum(1 for _ in statements(body[position + 1 :]))
-                return
-
-    def _stmt(self, stmt: Stmt) -> None:
-        match stmt:
-            case Let(name, value):
-                self._symbols[Local(name, value.dtype)] = self._values.operand(value)
-            case Var(name, value):
-                self._variables[name] = self._out.reserve(TYPES[value.dtype])
-                self._assign(name, value)
-            case Assign(name, value):
-                self._assign(name, value)
-                self._values.forget(Life.UNTIL_ASSIGN)
-            case Store(buffer, index, value):
-                given = self._values.operand(value)
-                address = self._values.address(buffer, index)
-                self._out.add(f"store {TYPES[buffer.dtype]} {given}, ptr {address}, align {buffer.dtype.size}")
-                self._values.forget(Life.UNTIL_WRITE)
-            case Atomic():
-                self._atomic(stmt)
-            case If():
-                self._if(stmt)
-            case For():
-                self._for(stmt)
-            case Region(label, body):
-                self._rare += label == RARE
-                self.body(body)
-                self._rare -= label == RARE
-            case Break():
-                self._out.jump(self._loops[-1][1])
-            case Continue():
-                self._out.jump(self._loops[-1][0])
-            case Return():
-                self._out.jump("done")
-            case _:
-                raise AssertionError(f"legalization leaves no {type(stmt).__name__} for this target")
-
-    def _assign(self, name: str, value: Expr) -> None:
-        given = self._values.operand(value)
-        self._out.add(f"store {TYPES[value.dtype]} {given}, ptr {self._variables[name]}")
-
-    def _atomic(self, stmt: Atomic) -> None:
-        dtype = stmt.buffer.dtype
-        operands = [self._values.operand(x) for x in (stmt.value, stmt.expected) if x is not None]
-        address = self._values.address(stmt.buffer, stmt.index)
-        if stmt.op is AtomicOp.EXCHANGE and stmt.result is None:
-            store = ATOMIC_STORE.format(type=TYPES[dtype], value=operands[0], address=address, size=dtype.size)
-            self._out.add(store)
-        else:
-            old = self._out.spelled(self._spellings.atomics[stmt.op, dtype], (address, *operands))
-            if stmt.result is not None:
-                self._symbols[Local(stmt.result, dtype)] = old
-        self._values.forget(Life.UNTIL_WRITE)
-
-    def _if(self, stmt: If) -> None:
-        out = self._out
-        then, orelse, behind = out.name("then"), out.name("else"), out.name("behind")
-        out.branch(self._values.operand(stmt.condition), then, orelse if stmt.orelse else behind)
-        out.open(then)
-        self._block(stmt.then)
-        if stmt.orelse:
-            if out.is_open:
-                out.jump(behind)
-            out.open(orelse)
-            self._block(stmt.orelse)
-        out.open(behind)
-
-    def _for(self, stmt: For) -> None:
-        """The end is evaluated before the loop. Legalization has proven that the counter does not overflow."""
-        start, stop = self._values.operand(stmt.start), self._values.operand(stmt.stop)
-        behind, chunk = self._out.name("behind"), chunk_of(stmt) if self._asks else None
-        if chunk is None:
-            self._iterations(stmt, start, stop, behind, behind)
-        else:
-            self._chunks(stmt, start, stop, chunk * stmt.step, behind)
-        self._out.open(behind)
-
-    def _iterations(self, stmt: For, start: str, stop: str, end: str, behind: str) -> str:
-        """The loop from `start` to `stop`, which goes to `end` then, and by a break to `behind`: its counter."""
-        out, dtype = self._out, stmt.start.dtype
-        t = TYPES[dtype]
-        head, body, latch = (out.name(stem) for stem in ("head", "round", "latch"))
-        counter, next = f"%{out.name('counter')}", f"%{out.name('next')}"
-        before = out.block
-        out.open(head)
-        out.add(f"{counter} = phi {t} [ {start}, %{before} ], [ {next}, %{latch} ]")
-        out.branch(out.value(f"icmp {_sign(dtype)}lt {t} {counter}, {stop}"), body, end)
-        out.open(body)
-        self._symbols[Local(stmt.name, dtype)] = counter
-        self._loops.append((latch, behind))
-        self._block(stmt.body)
-        self._loops.pop()
-        out.open(latch)
-        out.add(f"{next} = add n{_sign(dtype)}w {t} {counter}, {stmt.step}")
-        advice = self._advice(stmt)
-        out.jump(head, f", !llvm.loop {advice}" if advice else "")
-        return counter
-
-    def _chunks(self, stmt: For, start: str, stop: str, chunk: int, behind: str) -> None:
-        """The loop in parts that count up to `chunk`, and between them the question whether the launch is cancelled."""
-        out, dtype = self._out, stmt.start.dtype
-        t, sign = TYPES[dtype], _sign(dtype)
-        head, part, asked, later = (out.name(stem) for stem in ("head", "part", "asked", "later"))
-        first, before = f"%{out.name('first')}", out.block
-        last = f"%{out.name('counter')}"
-        out.open(head)
-        out.add(f"{first} = phi {t} [ {start}, %{before} ], [ {last}, %{later} ]")
-        out.branch(out.value(f"icmp {sign}lt {t} {first}, {stop}"), part, behind)
-        out.open(part)
-        left = out.value(f"sub {t} {stop}, {first}")  # as a whole number without a sign, whatever the type
-        size = str(chunk) if chunk <= dtype.highest else "-1"  # all of what the type can count
-        is_last = out.value(f"icmp ule {t} {left}, {size}")
-        full = out.value(f"add {t} {first}, {size}")
-        limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {full}")
-        counter = self._iterations(stmt, first, limit, asked, behind)
-        out.open(asked)
-        ask(out, later)
-        out.add(f"{last} = add {t} {counter}, 0")
-        out.jump(head)
-
-    def _advice(self, loop: For) -> str:
-        """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""
-        if self._rare:
-            return ROLLED
-        return UNROLLED if is_better_unrolled(loop) else ""
-
-    def _block(self, body: Body) -> None:
-        self._values.known.enter()
-        self.body(body)
-        self._values.known.leave()
-
-
-def _sign(dtype: DType) -> str:
-    return "s" if dtype.is_signed else "u"

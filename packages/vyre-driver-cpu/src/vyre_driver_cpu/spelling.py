@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.stmt import AtomicOp
@@ -61,20 +62,20 @@ _BOOL = {
 }
 _INTEGER = {
     **_BITS,
-    "not":          "xor {t} {{0}}, -1",
+    "not":          "xor {t} {{0}}, {o}",
     "add":          "add {t} {{0}}, {{1}}",
     "sub":          "sub {t} {{0}}, {{1}}",
     "mul":          "mul {t} {{0}}, {{1}}",
-    "rotl":         "call {t} @llvm.fshl.{t}({t} {{0}}, {t} {{0}}, {t} {{1}})",
-    "rotr":         "call {t} @llvm.fshr.{t}({t} {{0}}, {t} {{0}}, {t} {{1}})",
-    "popcount":     "call {t} @llvm.ctpop.{t}({t} {{0}})",
-    "clz":          "call {t} @llvm.ctlz.{t}({t} {{0}}, i1 false)",
-    "ctz":          "call {t} @llvm.cttz.{t}({t} {{0}}, i1 false)",
-    "reverse_bits": "call {t} @llvm.bitreverse.{t}({t} {{0}})",
-    "add_sat":      "call {t} @llvm.{s}add.sat.{t}({t} {{0}}, {t} {{1}})",
-    "sub_sat":      "call {t} @llvm.{s}sub.sat.{t}({t} {{0}}, {t} {{1}})",
-    "min":          "call {t} @llvm.{s}min.{t}({t} {{0}}, {t} {{1}})",
-    "max":          "call {t} @llvm.{s}max.{t}({t} {{0}}, {t} {{1}})",
+    "rotl":         "call {t} @llvm.fshl.{i}({t} {{0}}, {t} {{0}}, {t} {{1}})",
+    "rotr":         "call {t} @llvm.fshr.{i}({t} {{0}}, {t} {{0}}, {t} {{1}})",
+    "popcount":     "call {t} @llvm.ctpop.{i}({t} {{0}})",
+    "clz":          "call {t} @llvm.ctlz.{i}({t} {{0}}, i1 false)",
+    "ctz":          "call {t} @llvm.cttz.{i}({t} {{0}}, i1 false)",
+    "reverse_bits": "call {t} @llvm.bitreverse.{i}({t} {{0}})",
+    "add_sat":      "call {t} @llvm.{s}add.sat.{i}({t} {{0}}, {t} {{1}})",
+    "sub_sat":      "call {t} @llvm.{s}sub.sat.{i}({t} {{0}}, {t} {{1}})",
+    "min":          "call {t} @llvm.{s}min.{i}({t} {{0}}, {t} {{1}})",
+    "max":          "call {t} @llvm.{s}max.{i}({t} {{0}}, {t} {{1}})",
     "eq":           "icmp eq {t} {{0}}, {{1}}",
     "ne":           "icmp ne {t} {{0}}, {{1}}",
     "lt":           "icmp {s}lt {t} {{0}}, {{1}}",
@@ -92,7 +93,7 @@ _INTEGER = {
                     "trunc {w} {{r}}d to {t}",
 }
 _SIGNED = {
-    "abs":          "call {t} @llvm.abs.{t}({t} {{0}}, i1 false)",
+    "abs":          "call {t} @llvm.abs.{i}({t} {{0}}, i1 false)",
 }
 _FLOAT = {
     "add":          "fadd {t} {{0}}, {{1}}",
@@ -120,20 +121,35 @@ _FUSED = {
 # fmt: on
 
 
-def _rows(dtype: DType, *tables: dict[str, str]) -> dict[tuple[str, DType], str]:
+def typed(dtype: DType, lanes: int = 1) -> str:
+    """The type of one value, or of a vector of several."""
+    return TYPES[dtype] if lanes == 1 else f"<{lanes} x {TYPES[dtype]}>"
+
+
+def _vector(type: str, lanes: int) -> str:
+    return type if lanes == 1 else f"<{lanes} x {type}>"
+
+
+def _rows(dtype: DType, lanes: int, *tables: dict[str, str]) -> dict[tuple[str, DType], str]:
     """The rows of `tables` for one operand type.
 
-    ``{t}`` is the type, ``{f}`` its name in an intrinsic, ``{s}`` the letter of the sign, ``{h}`` that of a shift to
-    the right, ``{e}`` that of an extension, ``{w}`` the type of twice the width, ``{n}`` the width.
+    ``{t}`` is the type, ``{f}`` and ``{i}`` its name in an intrinsic, ``{s}`` the letter of the sign, ``{h}`` that of a
+    shift to the right, ``{e}`` that of an extension, ``{w}`` the type of twice the width, ``{n}`` the width, ``{o}`` a
+    number of ones only.
     """
+    constant = "{}" if lanes == 1 else f"splat ({TYPES[dtype]} {{}})"
+    twice = f"i{2 * dtype.bits}"
+    prefix = "" if lanes == 1 else f"v{lanes}"
     words = {
-        "t": TYPES[dtype],
-        "f": f"f{dtype.bits}",
+        "t": typed(dtype, lanes),
+        "f": f"{prefix}f{dtype.bits}",
+        "i": f"{prefix}{TYPES[dtype]}",
         "s": "s" if dtype.is_signed else "u",
         "h": "a" if dtype.is_signed else "l",
         "e": "s" if dtype.is_signed else "z",
-        "w": f"i{2 * dtype.bits}",
-        "n": dtype.bits,
+        "w": _vector(twice, lanes),
+        "n": dtype.bits if lanes == 1 else f"splat ({twice} {dtype.bits})",
+        "o": constant.format(-1),
     }
     return {(op, dtype): text.format(**words) for table in tables for op, text in table.items()}
 
@@ -141,26 +157,28 @@ def _rows(dtype: DType, *tables: dict[str, str]) -> dict[tuple[str, DType], str]
 _SHARED = frozenset("and or xor not add sub mul rotl rotr popcount clz ctz reverse_bits raw_shl".split())
 """What registers of 32 bits and more do for either sign with one instruction: legalization takes the unsigned row."""
 
-INTEGER_OPS = {
-    **_rows(bool_, _BOOL),
-    **{row: text for t in UNSIGNED for row, text in _rows(t, _INTEGER).items()},
-    **{
-        (op, t): text
-        for t in SIGNED
-        for (op, _), text in _rows(t, _INTEGER, _SIGNED).items()
-        if t.bits < 32 or op not in _SHARED
-    },
-}
-FLOAT_OPS = {row: text for t in FLOATS for row, text in _rows(t, _FLOAT, _FUSED).items()}
-HALF_OPS = _rows(f16, _FLOAT)
-"""LLVM computes them as f32 and rounds each result, which is exact for these ops."""
+
+def _ops(lanes: int, *, has_half: bool) -> dict[tuple[str, DType], str]:
+    return {
+        **_rows(bool_, lanes, _BOOL),
+        **{row: text for t in UNSIGNED for row, text in _rows(t, lanes, _INTEGER).items()},
+        **{
+            (op, t): text
+            for t in SIGNED
+            for (op, _), text in _rows(t, lanes, _INTEGER, _SIGNED).items()
+            if t.bits < 32 or op not in _SHARED
+        },
+        **{row: text for t in FLOATS for row, text in _rows(t, lanes, _FLOAT, _FUSED).items()},
+        **(_rows(f16, lanes, _FLOAT) if has_half else {}),  # LLVM computes them as f32 and rounds each, which is exact
+    }
+
 
 # ── conversions ──
 
 
-def _cast(source: DType, dtype: DType) -> str:
+def _cast(source: DType, dtype: DType, lanes: int) -> str:
     """The conversion of a value that fits; integers are truncated, floats rounded to nearest even."""
-    a, b = TYPES[source], TYPES[dtype]
+    a, b = typed(source, lanes), typed(dtype, lanes)
     if source is bool_ or not source.is_float:
         sign = "s" if source.is_signed else "u"
         if dtype.is_float:
@@ -174,23 +192,25 @@ def _cast(source: DType, dtype: DType) -> str:
     return f"{{r}}a = fpto{'s' if dtype.is_signed else 'u'}i {a} {{0}} to {b}\nfreeze {b} {{r}}a"
 
 
-CASTS = {(a, b): _cast(a, b) for a in (bool_, *INTEGERS, *FLOATS) for b in (*INTEGERS, *FLOATS) if a is not b}
-"""Empty texts are conversions of a register to itself."""
-HALF_CASTS = {
-    **{(f16, t): _cast(f16, t) for t in (f32, f64)},
-    (f32, f16): _cast(f32, f16),
-    (bool_, f16): _cast(bool_, f16),
-    **{(t, f16): _cast(t, f16) for t in (u8, i8)},
-}
-"""From f64 and from wide integers LLVM rounds twice, or calls a library."""
+def _casts(lanes: int, *, has_half: bool) -> dict[tuple[DType, DType], str]:
+    """Empty texts are conversions of a register to itself."""
+    pairs = [(a, b) for a in (bool_, *INTEGERS, *FLOATS) for b in (*INTEGERS, *FLOATS) if a is not b]
+    # From f64 and from wide integers to f16, LLVM rounds twice, or calls a library.
+    halves = [(f16, f32), (f16, f64), (f32, f16), (bool_, f16), (u8, f16), (i8, f16)]
+    return {(a, b): _cast(a, b, lanes) for a, b in [*pairs, *(halves if has_half else [])]}
+
 
 _PATTERNS = (*INTEGERS, f16, *FLOATS)
-BITCASTS = {
-    (a, b): "" if TYPES[a] == TYPES[b] else f"bitcast {TYPES[a]} {{0}} to {TYPES[b]}"
-    for a in _PATTERNS
-    for b in _PATTERNS
-    if a is not b and a.bits == b.bits
-}
+
+
+def _bitcasts(lanes: int) -> dict[tuple[DType, DType], str]:
+    return {
+        (a, b): "" if TYPES[a] == TYPES[b] else f"bitcast {typed(a, lanes)} {{0}} to {typed(b, lanes)}"
+        for a in _PATTERNS
+        for b in _PATTERNS
+        if a is not b and a.bits == b.bits
+    }
+
 
 # ── atomics ──
 # Relaxed, as those of the language: barriers order memory, and workgroups end before later launches begin.
@@ -223,22 +243,34 @@ ATOMIC_STORE = "store atomic {type} {value}, ptr {address} monotonic, align {siz
 
 @dataclass(frozen=True, slots=True)
 class Spellings:
-    """The rows of one CPU: ops, casts, bitcasts and atomics, and the types that registers hold."""
+    """The rows of one CPU: ops, casts, bitcasts and atomics, and the types that registers hold.
+
+    Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors.
+    """
 
     ops: Mapping[tuple[str, DType], str]
     casts: Mapping[tuple[DType, DType], str]
     bitcasts: Mapping[tuple[DType, DType], str]
     atomics: Mapping[tuple[AtomicOp, DType], str]
     arithmetic: frozenset[DType]
+    vector_bits: int
+    has_half: bool
+
+    def of(self, lanes: int) -> Spellings:
+        """The rows for vectors."""
+        return spellings(has_half=self.has_half, vector_bits=self.vector_bits, lanes=lanes)
 
 
-def spellings(*, has_half: bool) -> Spellings:
+@cache
+def spellings(*, has_half: bool, vector_bits: int = 128, lanes: int = 1) -> Spellings:
     """The table of a CPU. `has_half`: it converts between f16 and f32 itself (LLVM calls a library otherwise)."""
     registers = {bool_, *INTEGERS, *FLOATS, *((f16,) if has_half else ())}
     return Spellings(
-        ops={**INTEGER_OPS, **FLOAT_OPS, **(HALF_OPS if has_half else {})},
-        casts={**CASTS, **(HALF_CASTS if has_half else {})},
-        bitcasts={pair: text for pair, text in BITCASTS.items() if {*pair} <= registers},
+        ops=_ops(lanes, has_half=has_half),
+        casts=_casts(lanes, has_half=has_half),
+        bitcasts={pair: text for pair, text in _bitcasts(lanes).items() if {*pair} <= registers},
         atomics=ATOMICS,
         arithmetic=frozenset(registers),
+        vector_bits=vector_bits,
+        has_half=has_half,
     )

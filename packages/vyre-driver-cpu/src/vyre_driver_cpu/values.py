@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from vyre_driver.codegen.known import KnownValues
 from vyre_driver.codegen.placement import Life, Placement
@@ -29,28 +30,33 @@ from vyre_foundation.ir.expr import (
 )  # fmt: skip
 
 
-class OperandValues:
-    """Computes the expressions of one kernel.
+@dataclass(frozen=True, slots=True)
+class FunctionScope:
+    """What the printers of one function share.
 
     `arrays` are the addresses of its buffers, `symbols` the operands of ids, lengths and immutable locals, `variables`
-    the addresses of mutable ones, `lets` the values of immutable ones, `functions` what calls are left for.
+    the addresses of mutable ones, `lets` the values of immutable ones, `functions` what calls are left for. `known` are
+    the values that have been computed, `bounds` those that indices do not exceed.
     """
 
-    def __init__(
-        self,
-        out: FunctionText,
-        spellings: Spellings,
-        placement: Placement,
-        arrays: Mapping[str, str],
-        symbols: dict[Expr, str],
-        variables: Mapping[str, str],
-        lets: Mapping[str, Expr],
-        functions: Mapping[CallForm, str],
-    ) -> None:
-        self._out, self._spellings, self._placement = out, spellings, placement
-        self._arrays, self._symbols, self._variables, self._functions = arrays, symbols, variables, functions
-        self.known: KnownValues[str] = KnownValues(placement)
-        self._bounds = UpperBounds(lets)
+    out: FunctionText
+    spellings: Spellings
+    placement: Placement
+    arrays: Mapping[str, str]
+    symbols: dict[Expr, str]
+    variables: dict[str, str]
+    lets: Mapping[str, Expr]
+    functions: Mapping[CallForm, str]
+    known: KnownValues[str]
+    bounds: UpperBounds
+
+
+class OperandValues:
+    """Computes the expressions of one function."""
+
+    def __init__(self, scope: FunctionScope) -> None:
+        self._scope, self._out, self._spellings = scope, scope.out, scope.spellings
+        self._symbols, self.known = scope.symbols, scope.known
         self._compute: dict[type[Expr], Callable[..., str]] = {
             Apply: self._apply,
             Load: self._load,
@@ -81,7 +87,7 @@ class OperandValues:
                 continue
             args = [symbols.get(a) or known.get(a) or done[a] for a in node.args]
             done[node] = value = self._compute[type(node)](node, args)
-            if self._placement.uses[node] > 1:
+            if self._scope.placement.uses[node] > 1:
                 self.known.remember(node, value)
             stack.pop()
         return symbols.get(root) or known.get(root) or done[root]
@@ -98,7 +104,7 @@ class OperandValues:
 
     def _apply(self, node: Apply, args: list[str]) -> str:
         spelling = self._spellings.ops[node.op.id, node.args[0].dtype]
-        if node.dtype is u64 and node.op.id in ("add", "mul") and self._bounds.of(node) <= i64.highest:
+        if node.dtype is u64 and node.op.id in ("add", "mul") and self._scope.bounds.of(node) <= i64.highest:
             spelling = spelling.replace(node.op.id, f"{node.op.id} nuw nsw", 1)
         return self._out.spelled(spelling, args)
 
@@ -115,10 +121,10 @@ class OperandValues:
     def _call(self, node: Call, args: list[str]) -> str:
         values = args[: len(args) - len(lookup(node.callee).attrs)]
         operands = ", ".join(f"{TYPES[a.dtype]} {v}" for a, v in zip(node.args, values, strict=False))
-        return self._out.value(f"call {TYPES[node.dtype]} @{self._functions[CallForm.of(node)]}({operands})")
+        return self._out.value(f"call {TYPES[node.dtype]} @{self._scope.functions[CallForm.of(node)]}({operands})")
 
     def _local(self, node: Local, args: list[str]) -> str:
-        return self._out.value(f"load {TYPES[node.dtype]}, ptr {self._variables[node.name]}")
+        return self._out.value(f"load {TYPES[node.dtype]}, ptr {self._scope.variables[node.name]}")
 
     def _load(self, node: Load, args: list[str]) -> str:
         """A checked load reads only where the index is below the length, and gives 0 elsewhere."""
@@ -143,7 +149,7 @@ class OperandValues:
         wide = operand
         if index.dtype.bits < u64.bits and not isinstance(index, Literal):
             wide = self._out.value(f"zext {TYPES[index.dtype]} {operand} to i64")
-        array = self._arrays[buffer.name]
+        array = self._scope.arrays[buffer.name]
         return self._out.value(f"getelementptr inbounds nuw {TYPES[buffer.dtype]}, ptr {array}, i64 {wide}")
 
     def _length(self, node: Load) -> str:

@@ -66,7 +66,8 @@ class Target:
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `loop_versioning`: code without checks
     is so much faster that a second copy is worth its size.
-    `functions`: rare ops are better called than inlined. `passes` run last: workarounds for flaws of the compiler.
+    `functions`: rare ops are better called than inlined. `masks`: its emitter runs loops with divergent exits in
+    lockstep itself. `passes` run last: workarounds for flaws of the compiler.
     `replacements` run in place of the passes of the optimizer and of lowering that have their names.
     """
 
@@ -86,6 +87,7 @@ class Target:
     wide_indices: bool = False
     loop_versioning: bool = False
     functions: bool = False
+    masks: bool = False
     passes: tuple[Pass[Any], ...] = ()
     replacements: tuple[Pass[Any], ...] = ()
 

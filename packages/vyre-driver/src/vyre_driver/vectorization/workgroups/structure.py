@@ -111,10 +111,10 @@ class Once:
 Node = Phase | Choice | UniformLoop | LockstepLoop | RareBranch | Limited | Once
 
 
-def structure(body: Body, fresh: Fresh) -> tuple[tuple[Node, ...], GroupValues]:
-    """The nodes of a kernel, and the locals that are one for a workgroup."""
+def structure(body: Body, fresh: Fresh, *, has_masks: bool = False) -> tuple[tuple[Node, ...], GroupValues]:
+    """The nodes of a kernel, and the locals that are one for a workgroup. `has_masks`: see `Target.masks`."""
     lets = {s.name: s.value for s in statements(body) if isinstance(s, Let)}
-    builder = _Structure(Strides(statements(body)), lets, fresh)
+    builder = _Structure(Strides(statements(body)), lets, fresh, has_masks=has_masks)
     return builder.nodes(flattened(body), in_loop=False, barrier_later=False), builder.group
 
 
@@ -135,9 +135,9 @@ def flattened(body: Body) -> Body:
 
 
 class _Structure:
-    def __init__(self, strides: Strides, lets: Mapping[str, Expr], fresh: Fresh) -> None:
+    def __init__(self, strides: Strides, lets: Mapping[str, Expr], fresh: Fresh, *, has_masks: bool) -> None:
         self.group = GroupValues()
-        self._strides, self._lets, self._fresh = strides, lets, fresh
+        self._strides, self._lets, self._fresh, self._has_masks = strides, lets, fresh, has_masks
         self._has_returned = False
         """Whether some invocations may be gone at this place."""
 
@@ -219,7 +219,7 @@ class _Structure:
 
     def _is_lockstep(self, loop: For) -> bool:
         """Whether a loop with divergent exits is worth running in lockstep."""
-        if self._has_returned or not self.group.holds(loop.start) or _is_unrolled(loop):
+        if self._has_masks or self._has_returned or not self.group.holds(loop.start) or _is_unrolled(loop):
             return False
         ends_for_all = self.group.holds(loop.stop)
         if ends_for_all and not _contains(loop, Break, Continue):

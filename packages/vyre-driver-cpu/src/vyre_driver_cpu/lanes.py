@@ -1,0 +1,208 @@
+"""Values of a vector of invocations: which are one for all of them, and how the others differ from lane to lane.
+
+Lane `j` of a vector that begins at the invocation `l` computes an index at `l + j`. Where it is a `Pattern`, the lanes
+differ by constants, so that one address and a constant permutation say where all of them access memory::
+
+    row * 512 + l             0, 1, 2, 3, …      neighbours: one access
+    (l >> 1) << 2 | l & 1     0, 1, 4, 5, …      near: one access, and a permutation
+    l * 16 + 3                0, 16, 32, 48, …   rows, which may be accessed together and transposed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set as AbstractSet
+from dataclasses import dataclass
+
+from vyre_driver_cpu.bounds import UpperBounds
+from vyre_foundation.dtype import u64
+from vyre_foundation.ir.buffer import Access
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local
+from vyre_foundation.ir.stmt import For, Let, Var
+from vyre_foundation.ir.walk import postorder, statements
+
+_EVERY = 1 << 64
+"""The alignment of 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A base that all lanes share, which is a multiple of `align` (a power of two), plus an offset for each lane.
+
+    `is_exact`: base and offsets are natural numbers whose sums do not wrap.
+    """
+
+    align: int
+    offsets: tuple[int, ...]
+    is_exact: bool
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether there is no difference."""
+        return not any(self.offsets)
+
+
+class VectorLanes:
+    """What is known of one loop over invocations whose vectors are `width` lanes wide, a power of two.
+
+    `lets` are the values of the kernel's immutable locals, `mutable` the names of the others.
+    """
+
+    def __init__(
+        self, loop: For, width: int, lets: Mapping[str, Expr], mutable: AbstractSet[str], bounds: UpperBounds
+    ) -> None:
+        self.counter, self.width = Local(loop.name, loop.start.dtype), width
+        self._lets, self._mutable, self._bounds = lets, mutable, bounds
+        self._varying: dict[Expr, bool] = {self.counter: True}
+        first = loop.start.bits if isinstance(loop.start, Literal) else 1
+        own = Pattern(min(width, _lowest_bit(first)), tuple(range(width)), is_exact=True)
+        self._patterns: dict[Expr, Pattern | None] = {self.counter: own}
+        for stmt in statements(loop.body):
+            if isinstance(stmt, Var):
+                self._varying[Local(stmt.name, stmt.value.dtype)] = True
+            elif isinstance(stmt, Let):
+                self._varying[Local(stmt.name, stmt.value.dtype)] = self.varies(stmt.value)
+
+    def varies(self, root: Expr) -> bool:
+        """Whether the lanes may have different values."""
+        known = self._varying
+        if root not in known:
+            for node in postorder((root,), set(known)):
+                known[node] = any(known[a] for a in node.args)
+        return known[root]
+
+    def pattern(self, node: Expr) -> Pattern | None:
+        """How an integer differs from lane to lane, if it does so by constants."""
+        if node not in self._patterns:
+            self._patterns[node] = self._found(node)
+        return self._patterns[node]
+
+    def steady(self, local: Local) -> Expr | None:
+        """The value that an immutable local is bound to, if it is the same wherever it is computed."""
+        value = self._lets.get(local.name)
+        if value is None or any(self._may_change(node) for node in postorder((value,))):
+            return None
+        return value
+
+    def _may_change(self, node: Expr) -> bool:
+        if isinstance(node, Load):
+            return node.buffer.access is not Access.READ
+        return isinstance(node, Local) and node.name in self._mutable
+
+    def _found(self, node: Expr) -> Pattern | None:
+        if not node.dtype.is_integer or node.dtype.is_signed:
+            return None
+        if not self.varies(node):
+            return Pattern(self._alignment(node), (0,) * self.width, is_exact=True)
+        match node:
+            case Local():
+                value = self.steady(node)
+                return None if value is None else self.pattern(value)
+            case Cast(_, value) if value.dtype.is_integer and not value.dtype.is_signed:
+                return self._cast(node, value)
+            case Apply(op, (a, b)) if op.id in _RULES:
+                p, q = self.pattern(a), self.pattern(b)
+                if p is not None and q is not None:
+                    return _RULES[op.id](self, node, p, q)
+        return None
+
+    def _cast(self, node: Expr, value: Expr) -> Pattern | None:
+        p = self.pattern(value)
+        if p is None or (node.dtype.bits > value.dtype.bits and not p.is_exact):
+            return None
+        return p if node.dtype.bits >= value.dtype.bits else Pattern(p.align, p.offsets, is_exact=False)
+
+    def _alignment(self, node: Expr) -> int:
+        """A power of two that divides a value which is one for all lanes."""
+        match node:
+            case Literal():
+                return _lowest_bit(node.bits)
+            case Local():
+                value = self._lets.get(node.name)
+                return 1 if value is None else self._alignment(value)
+            case Cast(_, value) if value.dtype.is_integer:
+                return self._alignment(value)
+            case Apply(op, (a, b)) if op.id == "mul":
+                return min(_EVERY, self._alignment(a) * self._alignment(b))
+            case Apply(op, (a, b)) if op.id in ("add", "sub", "min", "max"):
+                return min(self._alignment(a), self._alignment(b))
+            case Apply(op, (a, Literal() as count)) if op.id == "raw_shl":
+                return min(_EVERY, self._alignment(a) << count.bits)
+            case _:
+                return 1
+
+    def alignment(self, node: Expr) -> int:
+        """A power of two that divides an unsigned value which is one for all lanes."""
+        return self._alignment(node)
+
+    # ── one operation ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sum(self, node: Expr, align: int, offsets: tuple[int, ...], *, is_exact: bool) -> Pattern:
+        """A sum or product; `is_exact`: its operands are."""
+        fits = max(offsets) < align or self._bounds.of(node) <= node.dtype.highest
+        return Pattern(align, offsets, is_exact=is_exact and fits)
+
+    def _add(self, node: Expr, p: Pattern, q: Pattern) -> Pattern:
+        offsets = tuple(a + b for a, b in zip(p.offsets, q.offsets, strict=True))
+        return self._sum(node, min(p.align, q.align), offsets, is_exact=p.is_exact and q.is_exact)
+
+    def _sub(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
+        return Pattern(min(p.align, q.align), p.offsets, is_exact=False) if q.is_uniform else None
+
+    def _mul(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
+        a, b = node.args
+        if isinstance(a, Literal):
+            p, q, b = q, p, a
+        if not isinstance(b, Literal):
+            return None
+        align = min(_EVERY, p.align * _lowest_bit(b.bits))
+        return self._sum(node, align, tuple(x * b.bits for x in p.offsets), is_exact=p.is_exact)
+
+    def _shl(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
+        count = node.args[1]
+        if not isinstance(count, Literal):
+            return None
+        align = min(_EVERY, p.align << count.bits)
+        return self._sum(node, align, tuple(x << count.bits for x in p.offsets), is_exact=p.is_exact)
+
+    def _shr(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
+        count = node.args[1]
+        if not isinstance(count, Literal) or not p.is_exact or p.align < 1 << count.bits:
+            return None
+        return Pattern(p.align >> count.bits, tuple(x >> count.bits for x in p.offsets), is_exact=True)
+
+    def _and(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
+        a, b = node.args
+        if isinstance(a, Literal):
+            p, q, b = q, p, a
+        if not isinstance(b, Literal) or b.bits & (b.bits + 1) or p.align <= b.bits:
+            return None
+        return Pattern(_EVERY, tuple(x & b.bits for x in p.offsets), is_exact=True)
+
+    def _or(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
+        """Like a sum where no bit is in both."""
+        if p.align != _EVERY:
+            p, q = q, p
+        pairs = tuple(zip(p.offsets, q.offsets, strict=True))
+        if p.align != _EVERY or not q.is_exact or any(a & b or a >= q.align or b >= q.align for a, b in pairs):
+            return None
+        return Pattern(q.align, tuple(a + b for a, b in pairs), is_exact=True)
+
+
+_RULES = {
+    "add": VectorLanes._add,
+    "sub": VectorLanes._sub,
+    "mul": VectorLanes._mul,
+    "raw_shl": VectorLanes._shl,
+    "raw_shr": VectorLanes._shr,
+    "and": VectorLanes._and,
+    "or": VectorLanes._or,
+}
+
+
+def _lowest_bit(number: int) -> int:
+    return number & -number or _EVERY
+
+
+def can_address(index: Expr, pattern: Pattern | None) -> bool:
+    """Whether addresses differ from lane to lane as the index does: it is of an address's width, or does not wrap."""
+    return pattern is not None and (pattern.is_exact or index.dtype is u64)

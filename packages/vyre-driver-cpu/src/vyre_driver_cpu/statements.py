@@ -1,0 +1,271 @@
+"""StatementPrinter as blocks of LLVM IR, for one value at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from vyre_driver.codegen.known import KnownValues
+from vyre_driver.codegen.placement import Life, place
+from vyre_driver.legalization.lowered import RARE
+from vyre_driver.legalization.text_forms import CallForm
+from vyre_driver_cpu.bounds import UpperBounds
+from vyre_driver_cpu.function import FunctionText
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
+from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
+from vyre_driver_cpu.values import FunctionScope, OperandValues
+from vyre_foundation.dtype import DType
+from vyre_foundation.ir.expr import Expr, Local
+from vyre_foundation.ir.interrupt import visited
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    AtomicOp,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Return,
+    Stmt,
+    Store,
+    Var,
+)  # fmt: skip
+from vyre_foundation.ir.walk import statements
+
+ROLLED, UNROLLED = "!0", "!3"
+"""The advice for loops that are not worth much of the compiler's time, and for loops that are written out."""
+
+
+def ask(out: FunctionText, otherwise: str) -> None:
+    """End the function if the launch is cancelled, and go on at `otherwise`."""
+    flag = out.value("load atomic i32, ptr %stop monotonic, align 4")
+    out.branch(out.value(f"icmp eq i32 {flag}, 0"), otherwise, "done")
+    out.open(otherwise)
+
+
+class Counting:
+    """``for counter = start; …; counter += step``: between `open` and `test` is what decides, then the body."""
+
+    def __init__(self, out: FunctionText, type: str, sign: str, start: str, step: int) -> None:
+        self._out, self._type, self._sign, self._start, self._step = out, type, sign, start, step
+        self._head, self._body, self._latch, self._behind = (out.name(s) for s in ("head", "round", "latch", "behind"))
+        self._counter, self._next = f"%{out.name('counter')}", f"%{out.name('next')}"
+
+    def open(self) -> str:
+        """Begin an iteration: the counter."""
+        before = self._out.block
+        self._out.open(self._head)
+        sources = f"[ {self._start}, %{before} ], [ {self._next}, %{self._latch} ]"
+        self._out.add(f"{self._counter} = phi {self._type} {sources}")
+        return self._counter
+
+    def test(self, condition: str) -> None:
+        """Leave unless `condition` holds."""
+        self._out.branch(condition, self._body, self._behind)
+        self._out.open(self._body)
+
+    def close(self, advice: str = "") -> None:
+        """End an iteration; what comes next is behind the loop."""
+        out = self._out
+        out.open(self._latch)
+        out.add(f"{self._next} = add n{self._sign}w {self._type} {self._counter}, {self._step}")
+        out.jump(self._head, f", !llvm.loop {advice}" if advice else "")
+        out.open(self._behind)
+
+
+class StatementPrinter:
+    """Prints the statements of one function; `symbols` gets its immutable locals.
+
+    One that `asks` ends where the word at ``%stop`` is not 0. `vectorize` prints a loop over invocations as vectors, or
+    says that it cannot.
+    """
+
+    def __init__(
+        self,
+        out: FunctionText,
+        program: Program,
+        spellings: Spellings,
+        arrays: Mapping[str, str],
+        symbols: dict[Expr, str],
+        functions: Mapping[CallForm, str],
+        *,
+        asks: bool = False,
+        vectorize: Callable[[StatementPrinter, For], bool] = lambda statements, loop: False,
+    ) -> None:
+        placement = place(program)
+        lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
+        known: KnownValues[str] = KnownValues(placement)
+        scope = FunctionScope(out, spellings, placement, arrays, symbols, {}, lets, functions, known, UpperBounds(lets))
+        self.mutable = frozenset(s.name for s in statements(program.body) if isinstance(s, Var))
+        self.asks, self._vectorize = asks, vectorize
+        self.number = 0
+        """How many statements stand before the present place."""
+        self._rare = 0
+        self._loops: list[tuple[str, str]] = []
+        """The latch and the end of each loop around the present place."""
+        self._use(scope, OperandValues(scope))
+
+    def _use(self, scope: FunctionScope, values: OperandValues) -> None:
+        self.scope, self.values, self._out = scope, values, scope.out
+
+    def body(self, body: Body) -> None:
+        """Print statements in order."""
+        for position, stmt in enumerate(body):
+            visited()
+            self._early_values()
+            self._stmt(stmt)
+            if isinstance(stmt, (Break, Continue, Return)):  # nothing behind it is reached
+                self.number += sum(1 for _ in statements(body[position + 1 :]))
+                return
+
+    def _early_values(self) -> None:
+        """What is computed before the next statement."""
+        for node in self.scope.placement.early.get(self.number, ()):
+            self.values.operand(node)
+        self.number += 1
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case Let(name, value):
+                self.scope.symbols[Local(name, value.dtype)] = self.values.operand(value)
+            case Var(name, value):
+                self.scope.variables[name] = self._out.reserve(TYPES[value.dtype])
+                self._assign(name, value)
+            case Assign(name, value):
+                self._assign(name, value)
+                self.values.forget(Life.UNTIL_ASSIGN)
+            case Store(buffer, index, value):
+                given = self.values.operand(value)
+                address = self.values.address(buffer, index)
+                self._out.add(f"store {TYPES[buffer.dtype]} {given}, ptr {address}, align {buffer.dtype.size}")
+                self.values.forget(Life.UNTIL_WRITE)
+            case Atomic():
+                self._atomic(stmt)
+            case If():
+                self._if(stmt)
+            case For():
+                self._for(stmt)
+            case Region(label, body):
+                self._rare += label == RARE
+                self.body(body)
+                self._rare -= label == RARE
+            case Break():
+                self._out.jump(self._loops[-1][1])
+            case Continue():
+                self._out.jump(self._loops[-1][0])
+            case Return():
+                self._out.jump("done")
+            case _:
+                raise AssertionError(f"legalization leaves no {type(stmt).__name__} for this target")
+
+    def _assign(self, name: str, value: Expr) -> None:
+        given = self.values.operand(value)
+        self._out.add(f"store {TYPES[value.dtype]} {given}, ptr {self.scope.variables[name]}")
+
+    def _atomic(self, stmt: Atomic) -> None:
+        dtype = stmt.buffer.dtype
+        operands = [self.values.operand(x) for x in (stmt.value, stmt.expected) if x is not None]
+        address = self.values.address(stmt.buffer, stmt.index)
+        if stmt.op is AtomicOp.EXCHANGE and stmt.result is None:
+            store = ATOMIC_STORE.format(type=TYPES[dtype], value=operands[0], address=address, size=dtype.size)
+            self._out.add(store)
+        else:
+            old = self._out.spelled(self.scope.spellings.atomics[stmt.op, dtype], (address, *operands))
+            if stmt.result is not None:
+                self.scope.symbols[Local(stmt.result, dtype)] = old
+        self.values.forget(Life.UNTIL_WRITE)
+
+    def _if(self, stmt: If) -> None:
+        out = self._out
+        then, orelse, behind = out.name("then"), out.name("else"), out.name("behind")
+        out.branch(self.values.operand(stmt.condition), then, orelse if stmt.orelse else behind)
+        out.open(then)
+        self._block(stmt.then)
+        if stmt.orelse:
+            if out.is_open:
+                out.jump(behind)
+            out.open(orelse)
+            self._block(stmt.orelse)
+        out.open(behind)
+
+    def _for(self, stmt: For) -> None:
+        """The end is evaluated before the loop. Legalization has proven that the counter does not overflow."""
+        if stmt.is_parallel and not self._rare and self._vectorize(self, stmt):
+            return
+        start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
+        behind, chunk = self._out.name("behind"), chunk_of(stmt) if self.asks else None
+        if chunk is None:
+            self._iterations(stmt, start, stop, behind, behind)
+        else:
+            self._chunks(stmt, start, stop, chunk * stmt.step, behind)
+        self._out.open(behind)
+
+    def one_by_one(self, loop: For, start: str, stop: str) -> None:
+        """The last iterations of a loop, which are few."""
+        behind = self._out.name("behind")
+        self._rare += 1
+        self._iterations(loop, start, stop, behind, behind)
+        self._rare -= 1
+        self._out.open(behind)
+
+    def _iterations(self, stmt: For, start: str, stop: str, end: str, behind: str) -> str:
+        """The loop from `start` to `stop`, which goes to `end` then, and by a break to `behind`: its counter."""
+        out, dtype = self._out, stmt.start.dtype
+        t = TYPES[dtype]
+        head, body, latch = (out.name(stem) for stem in ("head", "round", "latch"))
+        counter, next = f"%{out.name('counter')}", f"%{out.name('next')}"
+        before = out.block
+        out.open(head)
+        out.add(f"{counter} = phi {t} [ {start}, %{before} ], [ {next}, %{latch} ]")
+        out.branch(out.value(f"icmp {sign_of(dtype)}lt {t} {counter}, {stop}"), body, end)
+        out.open(body)
+        self.scope.symbols[Local(stmt.name, dtype)] = counter
+        self._loops.append((latch, behind))
+        self._block(stmt.body)
+        self._loops.pop()
+        out.open(latch)
+        out.add(f"{next} = add n{sign_of(dtype)}w {t} {counter}, {stmt.step}")
+        advice = self._advice(stmt)
+        out.jump(head, f", !llvm.loop {advice}" if advice else "")
+        return counter
+
+    def _chunks(self, stmt: For, start: str, stop: str, chunk: int, behind: str) -> None:
+        """The loop in parts that count up to `chunk`, and between them the question whether the launch is cancelled."""
+        out, dtype = self._out, stmt.start.dtype
+        t, sign = TYPES[dtype], sign_of(dtype)
+        head, part, asked, later = (out.name(stem) for stem in ("head", "part", "asked", "later"))
+        first, before = f"%{out.name('first')}", out.block
+        last = f"%{out.name('counter')}"
+        out.open(head)
+        out.add(f"{first} = phi {t} [ {start}, %{before} ], [ {last}, %{later} ]")
+        out.branch(out.value(f"icmp {sign}lt {t} {first}, {stop}"), part, behind)
+        out.open(part)
+        left = out.value(f"sub {t} {stop}, {first}")  # as a whole number without a sign, whatever the type
+        size = str(chunk) if chunk <= dtype.highest else "-1"  # all of what the type can count
+        is_last = out.value(f"icmp ule {t} {left}, {size}")
+        full = out.value(f"add {t} {first}, {size}")
+        limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {full}")
+        counter = self._iterations(stmt, first, limit, asked, behind)
+        out.open(asked)
+        ask(out, later)
+        out.add(f"{last} = add {t} {counter}, 0")
+        out.jump(head)
+
+    def _advice(self, loop: For) -> str:
+        """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""
+        if self._rare:
+            return ROLLED
+        return UNROLLED if is_better_unrolled(loop) else ""
+
+    def _block(self, body: Body) -> None:
+        self.scope.known.enter()
+        self.body(body)
+        self.scope.known.leave()
+
+
+def sign_of(dtype: DType) -> str:
+    """The letter of instructions that compare or count integers of a type."""
+    return "s" if dtype.is_signed else "u"

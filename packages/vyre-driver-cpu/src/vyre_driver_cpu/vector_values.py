@@ -1,0 +1,387 @@
+"""Expressions of several invocations at once, as instructions on vectors.
+
+What is one for all invocations stays one value. Memory is accessed in the way that the pattern of an index allows:
+neighbours in one piece, what is near in one piece and with a permutation, rows in pieces that are transposed, and the
+rest by gathers and scatters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
+from vyre_driver_cpu.spelling import TYPES, typed
+from vyre_driver_cpu.values import FunctionScope, OperandValues
+from vyre_foundation.dtype import DType, bool_, u64
+from vyre_foundation.ir.buffer import Access, Buffer, Memory
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Load, Local, Select
+from vyre_foundation.ir.stmt import Body
+from vyre_foundation.ir.walk import expressions, postorder
+
+NEAR = 4
+"""Elements for each lane that one access may have, of which the lanes take theirs."""
+ROWS = (4, 8, 16)
+"""Elements of a row, of rows that are transposed."""
+
+Group = tuple[Buffer, Expr]
+"""Accesses to elements at constant distances from one index."""
+
+
+def split(index: Expr) -> tuple[Expr, int]:
+    """An index as another one and a constant that is added."""
+    match index:
+        case Apply(op, (root, Literal() as step)) if op.id == "add":
+            return root, step.bits
+        case _:
+            return index, 0
+
+
+class VectorValues(OperandValues):
+    """Computes the expressions of one loop over invocations, for a vector of them.
+
+    `first` is the operand of the loop's counter in lane 0, `counter` that of all lanes. `mask` is None where all
+    invocations are active.
+    """
+
+    def __init__(self, scope: FunctionScope, lanes: VectorLanes, first: str) -> None:
+        super().__init__(scope)
+        self.lanes, self._first = lanes, first
+        self._vectors = scope.spellings.of(lanes.width)
+        self.mask: str | None = None
+        self._rows: list[dict[Group, dict[int, str]]] = [{}]
+        """Rows that are loaded in the blocks around the present place, by the distance of their elements."""
+
+    # ── vectors ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def type(self, dtype: DType) -> str:
+        """The type of a vector with one element for each lane."""
+        return typed(dtype, self.lanes.width)
+
+    @property
+    def mask_type(self) -> str:
+        """The type of masks."""
+        return self.type(bool_)
+
+    def vector(self, root: Expr) -> str:
+        """`root` for all lanes."""
+        value = self.operand(root)
+        return value if self.lanes.varies(root) else self.splat(value, root.dtype)
+
+    def splat(self, value: str, dtype: DType) -> str:
+        """A vector of equal elements."""
+        t, width = TYPES[dtype], self.lanes.width
+        if not value.startswith("%"):
+            return f"splat ({t} {value})"
+        one = self._out.value(f"insertelement <{width} x {t}> poison, {t} {value}, i64 0")
+        return self.shuffle(t, width, one, "poison", (0,) * width)
+
+    def shuffle(self, type: str, width: int, a: str, b: str, places: Sequence[int]) -> str:
+        """Elements of two vectors of `width` elements; -1 takes none."""
+        indices = ", ".join("i32 poison" if place < 0 else f"i32 {place}" for place in places)
+        t = f"<{width} x {type}>"
+        return self._out.value(f"shufflevector {t} {a}, {t} {b}, <{len(places)} x i32> <{indices}>")
+
+    def counted(self) -> str:
+        """The counter of all lanes."""
+        dtype, width = self.lanes.counter.dtype, self.lanes.width
+        steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
+        return self._out.value(f"add {self.type(dtype)} {self.splat(self._first, dtype)}, <{steps}>")
+
+    def both(self, mask: str | None, condition: str) -> str:
+        """The lanes of a mask for which a condition holds; in the others it may be poison."""
+        if mask is None:
+            return condition
+        t = self.mask_type
+        return self._out.value(f"select {t} {mask}, {t} {condition}, {t} splat (i1 false)")
+
+    def inverse(self, condition: str) -> str:
+        """The lanes for which it does not hold."""
+        return self._out.value(f"xor {self.mask_type} {condition}, splat (i1 true)")
+
+    def any(self, mask: str) -> str:
+        """Whether a lane is active."""
+        width = self.lanes.width
+        bits = self._out.value(f"bitcast {self.mask_type} {mask} to i{width}")
+        return self._out.value(f"icmp ne i{width} {bits}, 0")
+
+    # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _spread(self, nodes: Iterable[Expr], operands: Iterable[str]) -> list[str]:
+        return [x if self.lanes.varies(n) else self.splat(x, n.dtype) for n, x in zip(nodes, operands, strict=True)]
+
+    def _apply(self, node: Apply, args: list[str]) -> str:
+        if not self.lanes.varies(node):
+            return super()._apply(node, args)
+        vectors = self._spread(node.args, args)
+        if node.op.id in ("raw_div", "raw_rem") and self.mask is not None:  # other lanes may have any divisor
+            t = self.type(node.dtype)
+            one = f"splat ({TYPES[node.dtype]} 1)"
+            vectors[1] = self._out.value(f"select {self.mask_type} {self.mask}, {t} {vectors[1]}, {t} {one}")
+        return self._out.spelled(self._vectors.ops[node.op.id, node.args[0].dtype], vectors)
+
+    def _select(self, node: Select, args: list[str]) -> str:
+        if not self.lanes.varies(node):
+            return super()._select(node, args)
+        condition, yes, no = node.args
+        t, kind = self.type(node.dtype), self.mask_type if self.lanes.varies(condition) else "i1"
+        a, b = self._spread((yes, no), args[1:])
+        return self._out.value(f"select {kind} {args[0]}, {t} {a}, {t} {b}")
+
+    def _cast(self, node: Cast, args: list[str]) -> str:
+        if not self.lanes.varies(node):
+            return super()._cast(node, args)
+        return self._out.spelled(self._vectors.casts[node.value.dtype, node.dtype], args)
+
+    def _bitcast(self, node: Bitcast, args: list[str]) -> str:
+        if not self.lanes.varies(node):
+            return super()._bitcast(node, args)
+        return self._out.spelled(self._vectors.bitcasts[node.value.dtype, node.dtype], args)
+
+    def _local(self, node: Local, args: list[str]) -> str:
+        if not self.lanes.varies(node):
+            return super()._local(node, args)
+        return self._out.value(f"load {self.type(node.dtype)}, ptr {self._scope.variables[node.name]}")
+
+    # ── where elements are ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pattern(self, index: Expr) -> Pattern | None:
+        pattern = self.lanes.pattern(index)
+        return pattern if can_address(index, pattern) else None
+
+    def in_first(self, root: Expr) -> str:
+        """An index that has a pattern, in lane 0."""
+        known: dict[Expr, str] = {self.lanes.counter: self._first}
+
+        def of(node: Expr) -> str:
+            if node not in known:
+                known[node] = found(node)
+            return known[node]
+
+        def found(node: Expr) -> str:
+            if not self.lanes.varies(node):
+                return self.operand(node)
+            match node:
+                case Local():
+                    value = self.lanes.steady(node)
+                    assert value is not None
+                    return of(value)
+                case Cast():
+                    return super(VectorValues, self)._cast(node, [of(node.value)])
+                case Apply():
+                    return super(VectorValues, self)._apply(node, [of(a) for a in node.args])
+            raise AssertionError(f"{type(node).__name__} has no pattern")
+
+        return of(root)
+
+    def _base(self, buffer: Buffer, index: Expr) -> str:
+        """The address of the element of lane 0, which may be out of bounds where it is not active."""
+        place, array = self.in_first(index), self._scope.arrays[buffer.name]
+        if index.dtype is not u64:
+            place = self._out.value(f"zext {TYPES[index.dtype]} {place} to i64")
+        return self._out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {array}, i64 {place}")
+
+    def _beside(self, buffer: Buffer, base: str, distance: int) -> str:
+        """The address of the element some way behind another."""
+        if not distance:
+            return base
+        return self._out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {base}, i64 {distance}")
+
+    def _each(self, buffer: Buffer, index: Expr) -> str:
+        """The addresses of all lanes."""
+        places, array, width = self.vector(index), self._scope.arrays[buffer.name], self.lanes.width
+        if index.dtype is not u64:
+            places = self._out.value(f"zext {self.type(index.dtype)} {places} to <{width} x i64>")
+        return self._out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {array}, <{width} x i64> {places}")
+
+    def _relative(self, pattern: Pattern) -> tuple[int, ...]:
+        return tuple(offset - pattern.offsets[0] for offset in pattern.offsets)
+
+    # ── loads ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def enter(self, body: Body) -> None:
+        """A block begins: rows that it surely reads are loaded together."""
+        self._rows.append({})
+        if self.mask is not None:
+            return
+        for group, distances in row_groups(body, self.lanes).items():
+            self._rows[-1][group] = dict.fromkeys(distances, "")
+
+    def leave(self) -> None:
+        """A block ends."""
+        self._rows.pop()
+
+    def _load(self, node: Load, args: list[str]) -> str:
+        if not self.lanes.varies(node.index):
+            return super()._load(node, args)
+        mask, pattern = self.mask, self._pattern(node.index)
+        if node.checked:
+            t = self.type(node.index.dtype)
+            length = self.splat(self._length(node), node.index.dtype)
+            mask = self.both(mask, self._out.value(f"icmp ult {t} {args[0]}, {length}"))
+        if pattern is not None:
+            found = self._from_row(node) if mask is None else None
+            found = self._near(node, pattern, mask) if found is None else found
+            if found is not None:
+                return found
+        buffer, t = node.buffer, self.type(node.dtype)
+        pointers, every = self._each(buffer, node.index), f"{self.mask_type} {mask or 'splat (i1 true)'}"
+        name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
+        places = f"<{self.lanes.width} x ptr> align {buffer.dtype.size} {pointers}"
+        return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
+
+    def _near(self, node: Load, pattern: Pattern, mask: str | None) -> str | None:
+        """Elements that are side by side, or near."""
+        buffer, t, width = node.buffer, TYPES[node.dtype], self.lanes.width
+        places, vector = self._relative(pattern), self.type(node.dtype)
+        if places == tuple(range(width)):
+            base = self._base(buffer, node.index)
+            if mask is None:
+                return self._out.value(f"load {vector}, ptr {base}, align {buffer.dtype.size}")
+            name = f"@llvm.masked.load.v{width}{_suffix(node.dtype)}.p0"
+            place = f"ptr align {buffer.dtype.size} {base}"
+            return self._out.value(f"call {vector} {name}({place}, {self.mask_type} {mask}, {vector} zeroinitializer)")
+        low, span = min(places), max(places) - min(places) + 1
+        if mask is not None or span > NEAR * width:
+            return None
+        address = self._beside(buffer, self._base(buffer, node.index), low)
+        if span == 1:
+            return self.splat(self._out.value(f"load {t}, ptr {address}, align {buffer.dtype.size}"), node.dtype)
+        wide = self._out.value(f"load <{span} x {t}>, ptr {address}, align {buffer.dtype.size}")
+        return self.shuffle(t, span, wide, "poison", [place - low for place in places])
+
+    def _from_row(self, node: Load) -> str | None:
+        """An element of rows that are loaded together: all of them, with the first."""
+        root, distance = split(node.index)
+        for known in reversed(self._rows):
+            columns = known.get((node.buffer, root))
+            if columns is not None and distance in columns:
+                if not columns[distance]:
+                    columns.update(zip(sorted(columns), self._columns(node, root, sorted(columns)), strict=True))
+                return columns[distance]
+        return None
+
+    def _columns(self, node: Load, root: Expr, distances: Sequence[int]) -> list[str]:
+        pattern = self._pattern(root)
+        assert pattern is not None
+        buffer, t, length = node.buffer, TYPES[node.dtype], len(distances)
+        base = self._base(buffer, root)
+        rows = []
+        for place in self._relative(pattern):
+            address = self._beside(buffer, base, place + distances[0])
+            rows.append(self._out.value(f"load <{length} x {t}>, ptr {address}, align {buffer.dtype.size}"))
+        return self._transposed(t, self._joined(t, rows, length), self.lanes.width)
+
+    def _joined(self, type: str, vectors: list[str], length: int) -> list[str]:
+        """The same elements in the same order, in vectors as long as there are lanes."""
+        while length < self.lanes.width:
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.shuffle(type, length, a, b, range(2 * length)) for a, b in pairs]
+            length *= 2
+        return vectors
+
+    def _transposed(self, type: str, vectors: list[str], rows: int) -> list[str]:
+        """The elements of a matrix with so many rows, row after row, as those of its columns, one after the other.
+
+        Shuffling the first half and the second half of a deck of cards together takes the last bit of a card's row to
+        the end of its place.
+        """
+        width, half = self.lanes.width, len(vectors) // 2
+        low = [x for n in range(width // 2) for x in (n, width + n)]
+        high = [x for n in range(width // 2, width) for x in (n, width + n)]
+        while rows > 1:
+            pairs = list(zip(vectors[:half], vectors[half:], strict=True))
+            vectors = [self.shuffle(type, width, a, b, places) for a, b in pairs for places in (low, high)]
+            rows //= 2
+        return vectors
+
+    # ── stores ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def store(self, buffer: Buffer, index: Expr, value: Expr) -> None:
+        """Write the elements of the active lanes."""
+        given, pattern = self.vector(value), self._pattern(index)
+        if pattern is None or not self._store_near(buffer, index, given, pattern):
+            t, width = self.type(buffer.dtype), self.lanes.width
+            name = f"@llvm.masked.scatter.v{width}{_suffix(buffer.dtype)}.v{width}p0"
+            places = f"<{width} x ptr> align {buffer.dtype.size} {self._each(buffer, index)}"
+            every = f"{self.mask_type} {self.mask or 'splat (i1 true)'}"
+            self._out.add(f"call void {name}({t} {given}, {places}, {every})")
+
+    def _store_near(self, buffer: Buffer, index: Expr, given: str, pattern: Pattern) -> bool:
+        """Elements that are side by side; or near, in memory that no other thread sees."""
+        t, width, size = TYPES[buffer.dtype], self.lanes.width, buffer.dtype.size
+        places, vector = self._relative(pattern), self.type(buffer.dtype)
+        if places == tuple(range(width)):
+            base = self._base(buffer, index)
+            if self.mask is None:
+                self._out.add(f"store {vector} {given}, ptr {base}, align {size}")
+            else:
+                name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
+                self._out.add(
+                    f"call void {name}({vector} {given}, ptr align {size} {base}, {self.mask_type} {self.mask})"
+                )
+            return True
+        low, span = min(places), max(places) - min(places) + 1
+        if self.mask is not None or span > NEAR * width or buffer.memory is not Memory.PRIVATE:
+            return False
+        address = self._beside(buffer, self._base(buffer, index), low)
+        lane_of = {place - low: lane for lane, place in enumerate(places)}
+        wide = self.shuffle(t, width, given, "poison", [lane_of.get(n, -1) for n in range(span)])
+        old = self._out.value(f"load <{span} x {t}>, ptr {address}, align {size}")
+        new = self.shuffle(t, span, old, wide, [span + n if n in lane_of else n for n in range(span)])
+        self._out.add(f"store <{span} x {t}> {new}, ptr {address}, align {size}")
+        return True
+
+    def store_rows(self, buffer: Buffer, root: Expr, values: Mapping[int, str]) -> None:
+        """Write a row of each lane: the elements of `values` at their distances from the index `root`."""
+        t, length, size = TYPES[buffer.dtype], len(values), buffer.dtype.size
+        columns = [values[distance] for distance in sorted(values)]
+        pattern = self._pattern(root)
+        assert pattern is not None
+        base = self._base(buffer, root)
+        flat = self._transposed(t, columns, length)
+        each = self.lanes.width // length
+        for lane, place in enumerate(self._relative(pattern)):
+            part = [length * (lane % each) + n for n in range(length)]
+            row = self.shuffle(t, self.lanes.width, flat[lane // each], "poison", part)
+            address = self._beside(buffer, base, place + min(values))
+            self._out.add(f"store <{length} x {t}> {row}, ptr {address}, align {size}")
+
+
+def _suffix(dtype: DType) -> str:
+    """How the names of intrinsics end."""
+    return f"f{dtype.bits}" if dtype.is_float else TYPES[dtype]
+
+
+def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[int]]:
+    """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in a row."""
+    found: dict[Group, set[int]] = {}
+    for load in _certain_loads(body):
+        if not load.checked and load.buffer.access is Access.READ and lanes.varies(load.index):
+            root, distance = split(load.index)
+            found.setdefault((load.buffer, root), set()).add(distance)
+    return {
+        group: sorted(distances)
+        for group, distances in found.items()
+        if is_row(distances, lanes.width) and is_far(group[1], lanes)
+    }
+
+
+def is_row(distances: Iterable[int], width: int) -> bool:
+    """Whether elements are side by side, and as many as can be transposed."""
+    ordered = sorted(distances)
+    return len(ordered) in ROWS and len(ordered) <= width and ordered[-1] - ordered[0] + 1 == len(ordered)
+
+
+def is_far(index: Expr, lanes: VectorLanes) -> bool:
+    """Whether lanes differ by constants that are too large for one access."""
+    pattern = lanes.pattern(index)
+    if pattern is None or not can_address(index, pattern):
+        return False
+    return max(pattern.offsets) - min(pattern.offsets) >= NEAR * lanes.width
+
+
+def _certain_loads(body: Body) -> Iterator[Load]:
+    """What the statements of a block load themselves, whatever their conditions are."""
+    for node in postorder(e for stmt in body for e in expressions(stmt)):
+        if isinstance(node, Load):
+            yield node

@@ -1,0 +1,384 @@
+"""Loops over invocations as vectors and masks, where LLVM's own vectorizer gives up.
+
+An iteration runs as many invocations as a vector has lanes. What is one for all stays one value; a branch on a
+condition that differs runs each side for the lanes that take it, unless there are none; a loop that lanes leave at
+different iterations runs until none is left::
+
+    for k in 0..100 { if x > y { break; } x = f(x); }
+
+    live = all;  while any(live): { live &= not (x > y); x = select(live, f(x), x) }
+
+A lane that is not active computes with the others, and its values are arbitrary: they are neither stored, nor decide
+branches, nor divide, nor address memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vyre_driver.codegen.placement import Life
+from vyre_driver_cpu.lanes import VectorLanes, can_address
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
+from vyre_driver_cpu.spelling import TYPES
+from vyre_driver_cpu.statements import ROLLED, Counting, StatementPrinter, ask, sign_of
+from vyre_driver_cpu.values import FunctionScope
+from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, row_groups, split
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.expr import Apply, Call, Expr, Load, Local
+from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Let, Region, Stmt, Store, Var
+from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.validate.declared import declared_locals
+
+_KINDS = (Let, Var, Assign, Store, If, For, Region, Break, Continue)
+LONG = 400
+"""Operations of a body without loops: more take LLVM's vectorizer too long."""
+_FLAT = 24
+"""Operations that are cheaper for no lane than a branch around them."""
+_REGISTERS = 16
+"""Vectors that a loop may keep, beside what it computes with: with fewer, several registers make one vector."""
+_WIDEST = 64
+"""Lanes of a vector, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopMasks:
+    """Masks of a loop, as addresses: lanes that have not left it, and of them those that go on in this iteration."""
+
+    live: str | None
+    going: str
+
+
+class VectorPrinter(StatementPrinter):
+    """Prints the body of a loop over invocations for a vector of them."""
+
+    def __init__(self, parent: StatementPrinter, scope: FunctionScope, values: VectorValues, number: int) -> None:
+        self.asks, self.mutable = parent.asks, parent.mutable
+        self.number, self._rare = number, 0
+        self._loops = []
+        self._use(scope, values)
+        self._vectors = values
+        self._frames: list[LoopMasks] = []
+
+    def vector(self, body: Body) -> None:
+        """The body, for all lanes."""
+        if any(_jumps(stmt) for stmt in body):
+            self._frames.append(LoopMasks(None, self._mask_variable(self._vectors.mask)))
+        self._vectors.enter(_before_jumps(body))
+        self._block(body)
+        self._vectors.leave()
+
+    # ── masks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _mask_variable(self, mask: str | None) -> str:
+        address = self._out.reserve(self._vectors.mask_type)
+        self._set_mask(address, mask)
+        return address
+
+    def _set_mask(self, address: str, mask: str | None) -> None:
+        self._out.add(f"store {self._vectors.mask_type} {mask or 'splat (i1 true)'}, ptr {address}")
+
+    def _mask_at(self, address: str) -> str:
+        return self._out.value(f"load {self._vectors.mask_type}, ptr {address}")
+
+    def _jump(self, stmt: Break | Continue) -> None:
+        frame, mask = self._frames[-1], self._vectors.mask
+        leaving = [frame.going] if isinstance(stmt, Continue) or frame.live is None else [frame.going, frame.live]
+        for address in leaving:
+            rest = None
+            if mask is not None:
+                t = self._vectors.mask_type
+                rest = self._out.value(f"and {t} {self._mask_at(address)}, {self._vectors.inverse(mask)}")
+            self._set_mask(address, rest or "splat (i1 false)")
+
+    # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def body(self, body: Body) -> None:
+        """Print statements in order. Behind a branch with jumps, the lanes that are left go on."""
+        rows = row_stores(_before_jumps(body), self._vectors.lanes) if self._vectors.mask is None else {}
+        for position, stmt in enumerate(body):
+            self._early_values()
+            if position in rows and isinstance(stmt, Store):
+                self._store_in_row(stmt, rows[position])
+                continue
+            self._stmt(stmt)
+            rest = body[position + 1 :]
+            if isinstance(stmt, (Break, Continue)):
+                self.number += sum(1 for _ in statements(rest))
+                return
+            if rest and _jumps(stmt):
+                self._rest(rest)
+                return
+
+    def _rest(self, rest: Body) -> None:
+        mask, self._vectors.mask = self._vectors.mask, self._mask_at(self._frames[-1].going)
+        if _is_flat(rest):
+            self._block(rest)
+        else:
+            self._where_any(rest)
+        self._vectors.mask = mask
+
+    def _where_any(self, body: Body) -> None:
+        """A body, where a lane is active."""
+        assert self._vectors.mask is not None
+        then, behind = self._out.name("then"), self._out.name("behind")
+        self._out.branch(self._vectors.any(self._vectors.mask), then, behind)
+        self._out.open(then)
+        self._block(body)
+        self._out.open(behind)
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case Var(name, value):
+                self.scope.variables[name] = self._out.reserve(self._vectors.type(value.dtype))
+                given = self._vectors.vector(value)
+                self._out.add(f"store {self._vectors.type(value.dtype)} {given}, ptr {self.scope.variables[name]}")
+            case Store(buffer, index, value):
+                self._vectors.store(buffer, index, value)
+                self.values.forget(Life.UNTIL_WRITE)
+            case Break() | Continue():
+                self._jump(stmt)
+            case _:
+                super()._stmt(stmt)
+
+    def _assign(self, name: str, value: Expr) -> None:
+        given, address, t = self._vectors.vector(value), self.scope.variables[name], self._vectors.type(value.dtype)
+        if self._vectors.mask is not None:
+            old = self._out.value(f"load {t}, ptr {address}")
+            mask = f"{self._vectors.mask_type} {self._vectors.mask}"
+            given = self._out.value(f"select {mask}, {t} {given}, {t} {old}")
+        self._out.add(f"store {t} {given}, ptr {address}")
+
+    def _if(self, stmt: If) -> None:
+        mask = self._vectors.mask
+        if self._vectors.lanes.varies(stmt.condition):
+            condition = self.values.operand(stmt.condition)
+            self._arm(stmt.then, self._vectors.both(mask, condition))
+            if stmt.orelse:
+                self._arm(stmt.orelse, self._vectors.both(mask, self._vectors.inverse(condition)))
+        else:
+            super()._if(stmt)
+        self._vectors.mask = mask
+
+    def _arm(self, body: Body, mask: str) -> None:
+        self._vectors.mask = mask
+        if _is_flat(body):
+            self._block(body)
+        else:
+            self._where_any(body)
+
+    def _block(self, body: Body) -> None:
+        self._vectors.enter(_before_jumps(body))
+        super()._block(body)
+        self._vectors.leave()
+
+    def _for(self, stmt: For) -> None:
+        if not self._vectors.lanes.varies(stmt.stop) and not any(map(_jumps, stmt.body)):
+            super()._for(stmt)
+            return
+        out, vectors, dtype, outer = self._out, self._vectors, stmt.start.dtype, self._vectors.mask
+        start = self.values.operand(stmt.start)
+        is_limited = vectors.lanes.varies(stmt.stop)
+        stop = self.values.operand(stmt.stop)
+        frame = LoopMasks(self._mask_variable(outer), self._mask_variable(outer))
+        assert frame.live is not None
+        loop = Counting(out, TYPES[dtype], sign_of(dtype), start, stmt.step)
+        counter = loop.open()
+        going = self._mask_at(frame.live)
+        if is_limited:
+            t = vectors.type(dtype)
+            inside = out.value(f"icmp {sign_of(dtype)}lt {t} {vectors.splat(counter, dtype)}, {stop}")
+            going = vectors.both(going, inside)
+            is_left = vectors.any(going)
+        else:
+            is_left = out.value(f"icmp {sign_of(dtype)}lt {TYPES[dtype]} {counter}, {stop}")
+            is_left = out.value(f"and i1 {is_left}, {vectors.any(going)}")
+        loop.test(is_left)
+        if self.asks and chunk_of(stmt) is not None:
+            ask(out, out.name("asked"))
+        self._set_mask(frame.going, going)
+        self.scope.symbols[Local(stmt.name, dtype)] = counter
+        vectors.mask = going
+        self._frames.append(frame)
+        self._block(stmt.body)
+        self._frames.pop()
+        loop.close(ROLLED)
+        vectors.mask = outer
+
+    # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _store_in_row(self, stmt: Store, group: RowStores) -> None:
+        """One element of a row, which is written with the last."""
+        group.values[split(stmt.index)[1]] = self._vectors.vector(stmt.value)
+        if len(group.values) == group.length:
+            self._vectors.store_rows(stmt.buffer, split(stmt.index)[0], group.values)
+        self.values.forget(Life.UNTIL_WRITE)
+
+
+@dataclass(slots=True)
+class RowStores:
+    """Stores of one block that write rows of `length` adjacent elements, and what they have to write so far."""
+
+    length: int
+    values: dict[int, str] = field(default_factory=dict)
+
+
+def row_stores(body: Sequence[Stmt], lanes: VectorLanes) -> dict[int, RowStores]:
+    """Stores that write rows which are far from lane to lane, by their positions in a block.
+
+    Nothing between the first and the last of a row touches that memory.
+    """
+    found: dict[tuple[Buffer, Expr], list[int]] = {}
+    for position, stmt in enumerate(body):
+        if isinstance(stmt, Store) and lanes.varies(stmt.index):
+            found.setdefault((stmt.buffer, split(stmt.index)[0]), []).append(position)
+    rows: dict[int, RowStores] = {}
+    for (buffer, root), positions in found.items():
+        while positions and is_far(root, lanes):
+            lengths = [n for n in ROWS if n <= len(positions) and _is_row(body, positions[:n], lanes, buffer)]
+            length = max(lengths, default=1)
+            if length > 1:
+                rows |= dict.fromkeys(positions[:length], RowStores(length))
+            positions = positions[length:]
+    return rows
+
+
+def _is_row(body: Sequence[Stmt], positions: Sequence[int], lanes: VectorLanes, buffer: Buffer) -> bool:
+    stores = [s for n in positions if isinstance(s := body[n], Store)]
+    distances = {split(s.index)[1] for s in stores}
+    if len(distances) < len(stores) or not is_row(distances, lanes.width):
+        return False
+    between = [s for n, s in enumerate(body[positions[0] : positions[-1] + 1], positions[0]) if n not in positions]
+    stmts = tuple(statements((*stores, *between)))
+    return not any(isinstance(s, Store) and s.buffer == buffer for s in statements(tuple(between))) and not any(
+        isinstance(node, Load) and node.buffer == buffer for node in postorder(e for s in stmts for e in expressions(s))
+    )
+
+
+# ── which loops ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def print_vectors(parent: StatementPrinter, loop: For) -> bool:
+    """Print a loop over invocations as vectors, its last iterations one by one; False where it is no such loop."""
+    lanes = _lanes_of(parent, loop)
+    if lanes is None:
+        return False
+    scope, out, t, width = parent.scope, parent.scope.out, TYPES[u32], lanes.width
+    start, stop = parent.values.operand(loop.start), parent.values.operand(loop.stop)
+    is_whole = start == "0" and lanes.alignment(loop.stop) % width == 0
+    end = stop
+    if not is_whole:
+        is_some = out.value(f"icmp ult {t} {start}, {stop}")
+        count = out.value(f"sub {t} {stop}, {start}")
+        whole = out.value(f"and {t} {count}, {-width}")
+        end = out.value(f"add {t} {start}, {whole}")
+        end = out.value(f"select i1 {is_some}, {t} {end}, {t} {start}")
+    number = parent.number
+    counting = Counting(out, t, "u", start, width)
+    counter = counting.open()
+    counting.test(out.value(f"icmp ult {t} {counter}, {end}"))
+    values = VectorValues(scope, lanes, counter)
+    scope.symbols[lanes.counter] = values.counted()
+    VectorPrinter(parent, scope, values, number).vector(loop.body)
+    counting.close(ROLLED)
+    if is_whole:
+        parent.number += sum(1 for _ in statements(loop.body))
+    else:
+        parent.one_by_one(loop, end, stop)
+    return True
+
+
+def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
+    scope = parent.scope
+    stmts = tuple(statements(loop.body))
+    nodes = postorder(e for s in stmts for e in expressions(s))
+    if loop.start.dtype is not u32 or loop.step != 1 or not _can_mask(loop, stmts, nodes):
+        return None
+    mutable = parent.mutable
+    lanes = VectorLanes(loop, _width(scope, stmts, nodes), scope.lets, mutable, scope.bounds)
+    inner = [s for s in stmts if isinstance(s, For)]
+    if any(lanes.varies(s.start) for s in inner) or not _are_apart(stmts, nodes, lanes):
+        return None
+    loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
+    if loops or len(nodes) > LONG or _has_rows(loop.body, lanes):
+        return lanes
+    return None
+
+
+def _can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
+    """Whether every statement has a form for vectors, and nothing is summed up over invocations."""
+    inner = declared_locals(loop.body).keys()
+    return not any(
+        not isinstance(s, _KINDS)
+        or (isinstance(s, For) and s.is_parallel)
+        or (isinstance(s, Assign) and s.name not in inner)
+        for s in stmts
+    ) and not any(isinstance(node, Call) for node in nodes)
+
+
+def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -> bool:
+    """Whether lanes store to different elements, where the loop also loads from that memory.
+
+    An atomic on memory of a workgroup is a load and a store here; other programs keep their invocations apart.
+    """
+    read = {node.buffer for node in nodes if isinstance(node, Load)}
+    for stmt in stmts:
+        if isinstance(stmt, Store) and stmt.buffer in read:
+            pattern = lanes.pattern(stmt.index)
+            if pattern is None or not can_address(stmt.index, pattern):
+                return False
+            if len(set(pattern.offsets)) < len(pattern.offsets):
+                return False
+    return True
+
+
+def _width(scope: FunctionScope, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> int:
+    """How many lanes: those of a register, or of several where there are few variables and results are waited for."""
+    variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
+    elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
+        s.buffer.dtype for s in stmts if isinstance(s, Store)
+    ]
+    bits = max([32, *(t.bits for t in (*variables, *elements))])
+    width = scope.spellings.vector_bits // bits
+    inner = [s for s in stmts if isinstance(s, For)]
+    again = postorder(e for loop in inner for s in statements(loop.body) for e in expressions(s))
+    waits = bool(inner) and not any(isinstance(node, Load) for node in again)
+    most = _REGISTERS * width // max(1, len(variables))
+    while waits and 2 * width <= min(most, _WIDEST):
+        width *= 2
+    return width
+
+
+def _has_rows(body: Body, lanes: VectorLanes) -> bool:
+    return bool(row_groups(body, lanes) or row_stores(body, lanes))
+
+
+# ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _jumps(stmt: Stmt) -> bool:
+    """Whether a `break` or `continue` in `stmt` belongs to a loop around it."""
+    if isinstance(stmt, (Break, Continue)):
+        return True
+    return not isinstance(stmt, For) and any(_jumps(s) for body in bodies(stmt) for s in body)
+
+
+def _before_jumps(body: Body) -> Body:
+    for position, stmt in enumerate(body):
+        if _jumps(stmt):
+            return body[: position + 1] if isinstance(stmt, If) else body[:position]
+    return body
+
+
+def _is_flat(body: Body) -> bool:
+    """Whether a body is a little arithmetic, which lanes that are not active may compute, too."""
+    stmts = tuple(statements(body))
+    if not all(isinstance(s, (Let, Var, Assign, If, Break, Continue)) for s in stmts):
+        return False
+    nodes = postorder(e for s in stmts for e in expressions(s))
+    return len(nodes) <= _FLAT and not any(map(_is_costly, nodes))
+
+
+def _is_costly(node: Expr) -> bool:
+    return isinstance(node, (Load, Call)) or (isinstance(node, Apply) and node.op.id in ("raw_div", "raw_rem"))

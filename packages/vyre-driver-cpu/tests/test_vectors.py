@@ -1,0 +1,182 @@
+"""Loops over invocations as vectors and masks: exact, and of the shape that they are meant to have."""
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.lowering import lowered_for
+from vyre_driver_cpu import vectors
+from vyre_driver_cpu.bounds import UpperBounds
+from vyre_driver_cpu.dialect import target_of
+from vyre_driver_cpu.lanes import VectorLanes
+from vyre_driver_cpu.printer import print_module
+from vyre_driver_cpu.spelling import spellings
+from vyre_foundation.dtype import u32, u64
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Local, literal
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import For, Let
+from vyre_foundation.ops import OPS
+from vyre_foundation.testing import EVERYTHING, generate
+from vyre_foundation.text import parse
+from vyre_foundation.validate import validate
+
+SIZE = 1000
+"""Words of each input: the last workgroup of 64 is not whole."""
+BODIES = {
+    "a loop that lanes leave": """
+        var a = x[i]; var n = 0;
+        for k in 0..50 { if a > 4000000000 { break; } a = a * 7 + k; n = n + 1; }
+        out[i] = a ^ n;""",
+    "a loop with another end for each lane": """
+        var a = 0;
+        for k in 0..x[i] & 31 { a = a * 3 + k; }
+        out[i] = a;""",
+    "iterations that lanes leave early": """
+        var a = x[i];
+        for k in 0..40 { if a & 1 == 0 { a = a + 5; continue; } a = a * 3 + k; if a > 3000000000 { break; } a = a ^ 6; }
+        out[i] = a;""",
+    "loops in loops": """
+        var a = x[i];
+        for k in 0..9 { for m in 0..20 { if a & 15 == m { break; } a = a * 5 + m; }
+          if a & 7 == k { continue; } a = a + 1; }
+        out[i] = a;""",
+    "a division that only some lanes may do": """
+        var a = x[i];
+        for k in 0..400 { let d = a & 3; if d != 0 { a = a / d + k; } else { a = a + 9; } }
+        out[i] = a;""",
+    "loads of lanes that stay": """
+        var a = i;
+        for k in 0..30 { if a > 990 { break; } a = a + (x[a] & 63); }
+        out[i] = a;""",
+    "a gather out of bounds": """
+        var a = i;
+        for k in 0..400 { a = x[(a + k) * 5 & 2047] + a; }
+        out[i] = a;""",
+    "a branch with stores": """
+        var a = x[i];
+        for k in 0..400 { a = a * 7 + k; if a & 4 == 0 { out[i] = a; } }""",
+}  # fmt: skip
+ROWS = {
+    "rows of four": (
+        4,
+        12,
+        [(1, "x[i * 12] + x[i * 12 + 2]"), (0, "x[i * 12 + 1]"), (3, "x[i * 12 + 3] ^ 1"), (2, "5")],
+    ),
+    "rows of eight": (8, 8, [(n, f"x[i * 8 + {(n + 3) % 8}] * {n + 2}") for n in range(8)]),
+    "rows of sixteen": (16, 16, [(n, f"x[i * 16 + {n * 3 % 16}] + {n}") for n in range(16)]),
+}
+"""Elements of a row, elements from row to row, and what is stored to each place."""
+
+
+def _program(body: str, count: str = "len(x)") -> Program:
+    guarded = f"if i < {count} {{ {body} }}"
+    return parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  let i = global_id.x;
+  {guarded}
+}}
+""")
+
+
+def _text(program: Program) -> str:
+    words = spellings(has_half=True, vector_bits=512)
+    text, _ = print_module(lowered_for(target_of("cpu", words), validate(program)), words)
+    return text
+
+
+def _words(size: int = SIZE) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    return np.random.default_rng(7).integers(0, 2**32, size, np.uint32)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_divergence(name: str, agree) -> None:
+    program = _program(BODIES[name])
+    assert "@llvm.masked" in (text := _text(program)) or "select <" in text
+    agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_rows_are_transposed(name: str, groups: int, agree) -> None:
+    each, stride, stores = ROWS[name]
+    body = " ".join(f"out[i * {stride} + {place}] = {value};" for place, value in stores)
+    program = _program(body, f"len(x) / {stride}")
+    text = _text(program)
+    assert f"load <{each} x i32>" in text
+    assert f"store <{each} x i32>" in text
+    assert "gather" not in text
+    agree(program, [_words(64 * groups * stride - 5)], DispatchConfig(grid_override=(groups, 1, 1)))
+
+
+@pytest.mark.parametrize("seed", range(200, 232))
+def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every loop that can be one is a vector here."""
+    monkeypatch.setattr(vectors, "LONG", 0)
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    drawn = generate(seed, EVERYTHING)
+    config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
+    agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+# ── patterns ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LANE, GROUP = Local("lane", u32), Local("group", u32)
+
+
+def _op(name: str, a: Expr, b: Expr | int) -> Expr:
+    return Apply(OPS[name], a, literal(a.dtype, b) if isinstance(b, int) else b)
+
+
+_PAIR = _op("or", _op("raw_shl", _op("raw_shr", LANE, 1), 2), _op("and", LANE, 1))
+PATTERNS = [
+    (LANE, (0, 1, 2, 3), True),
+    (_op("add", Cast(u64, LANE), Cast(u64, GROUP)), (0, 1, 2, 3), True),
+    (_op("add", LANE, GROUP), (0, 1, 2, 3), False),  # may wrap between two lanes
+    (_op("mul", LANE, 5), (0, 5, 10, 15), False),
+    (_op("mul", Cast(u64, LANE), 5), (0, 5, 10, 15), True),
+    (_op("raw_shr", LANE, 1), (0, 0, 1, 1), True),
+    (_op("and", LANE, 1), (0, 1, 0, 1), True),
+    (_PAIR, (0, 1, 4, 5), True),
+    (_op("add", _PAIR, 2), (0, 1, 4, 5), False),
+    (_op("sub", Cast(u64, LANE), 9), (0, 1, 2, 3), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("index", "offsets", "is_exact"), PATTERNS)
+def test_how_lanes_differ(index: Expr, offsets: tuple[int, ...], is_exact: bool) -> None:
+    found = _lanes().pattern(index)
+    assert found is not None
+    assert (tuple(o - found.offsets[0] for o in found.offsets), found.is_exact) == (offsets, is_exact)
+
+
+@pytest.mark.parametrize("index", [_op("raw_shr", LANE, 3), _op("raw_shr", _op("add", LANE, GROUP), 1),
+                                   _op("mul", LANE, GROUP), _op("and", LANE, 6), _op("or", LANE, 1)])  # fmt: skip
+def test_lanes_that_differ_by_no_constant(index: Expr) -> None:
+    assert _lanes().pattern(index) is None
+
+
+def _lanes() -> VectorLanes:
+    loop = For(LANE.name, literal(u32, 0), literal(u32, 64), 1, (Let("t", LANE),), is_parallel=True)
+    return VectorLanes(loop, 4, {}, frozenset(), UpperBounds({}))
+
+
+LOOPS = {
+    "sums":      "var a = 0; for k in 0..16 { a = a + x[i * 16 + k]; } out[i] = a;",
+    "prefixes":  "var a = i; for k in 0..8 { a = a + x[i * 8 + k]; out[i * 8 + k] = a; }",
+    "backwards": "var a = i; for k in 0..8 { a = a * 3 + x[i * 8 + k]; out[i * 8 + (7 - k)] = a; }",
+    "steps":     "var a = i; for k in 0..16 step 2 { a = a * 3 + x[i * 16 + k]; out[i * 16 + k] = a; }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_along_rows(name: str, agree) -> None:
+    stride = 16 if "* 16" in LOOPS[name] else 8
+    program = _program(LOOPS[name], f"len(x) / {stride}")
+    if name in ("sums", "prefixes"):
+        assert f"load <{stride} x i32>" in _text(program)
+    if name == "prefixes":
+        assert f"store <{stride} x i32>" in _text(program)
+    for size in (64 * 3 * stride, 64 * 3 * stride - 9):
+        agree(program, [_words(size)], DispatchConfig(grid_override=(3, 1, 1)))
