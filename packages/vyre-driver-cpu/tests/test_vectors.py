@@ -15,6 +15,7 @@ from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For, Let
+from vyre_foundation.ir.walk import statements
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import EVERYTHING, generate
 from vyre_foundation.text import parse
@@ -160,6 +161,25 @@ def test_lanes_that_differ_by_no_constant(index: Expr) -> None:
 def _lanes() -> VectorLanes:
     loop = For(LANE.name, literal(u32, 0), literal(u32, 64), 1, (Let("t", LANE),), is_parallel=True)
     return VectorLanes(loop, 4, {}, frozenset(), UpperBounds({}))
+
+
+def test_loops_over_invocations_are_no_rows() -> None:
+    """A workgroup of two axes has a loop over invocations in a loop over invocations."""
+    program = parse("""\
+program p workgroup(16, 16, 1) {
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  workgroup w: u32[256];
+  let i = global_id.y * 16 + global_id.x;
+  var a = x[i];
+  w[local_id.y * 16 + local_id.x] = a;
+  barrier workgroup;
+  if i < len(x) { out[i] = a + w[255 - local_id.y * 16 - local_id.x]; }
+}
+""")
+    (kernel,) = lowered_for(target_of("cpu", spellings(has_half=True)), validate(program)).kernels
+    loops = [s for s in statements(kernel.program.body) if isinstance(s, For)]
+    assert sum(loop.trip_count == 16 for loop in loops) >= 4
 
 
 LOOPS = {

@@ -50,7 +50,9 @@ def write_out_rows(program: Program) -> Program:
 
 
 def _is_short(loop: For) -> bool:
-    return loop.trip_count in ROWS and all(isinstance(s, (Let, Var, Assign, Store)) for s in loop.body)
+    if loop.is_parallel or loop.trip_count not in ROWS:
+        return False
+    return all(isinstance(s, (Let, Var, Assign, Store)) for s in loop.body)
 
 
 def _walks_along_rows(loop: For, lanes: VectorLanes) -> bool:
