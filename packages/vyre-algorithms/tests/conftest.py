@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from vyre_driver import availability, registered_backends
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 BACKENDS = [
     registration.id

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
+from algorithm_data import TYPES, data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
 from vyre_driver.errors import InvalidInput
 
-TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8"]
 HARD = [0.0, -0.0, 1.0, -1.0, 1e-45, -1e-45, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-3, 7.0]
 LENGTHS = [1, 2, 63, 64, 65, 4095, 4096, 4097, 70_000]
 
@@ -30,24 +29,6 @@ def tree(x, combine=np.add, identity=-0.0):
         x = lanes[:, 0]
         if blocks == 1:
             return x[0]
-
-
-def data(dtype, shape, seed=1):
-    random = np.random.default_rng(seed)
-    dtype = np.dtype(dtype)
-    if dtype.kind == "b":
-        return random.random(shape) < 0.5
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return random.integers(info.min, info.max, shape, dtype, endpoint=True)
-    return random.standard_normal(shape).astype(dtype)
-
-
-def same(found, wanted):
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
-    assert found.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -1,5 +1,15 @@
 """The public names of `vyre_algorithms`."""
 
+from .choose import (
+    Runs as Runs,
+    Unique as Unique,
+    compact as compact,
+    partition as partition,
+    run_length as run_length,
+    select as select,
+    unique as unique,
+    unique_all as unique_all,
+)
 from .reduce import (
     all as all,
     any as any,
@@ -12,5 +22,7 @@ from .reduce import (
     segmented_reduce as segmented_reduce,
     sum as sum,
 )
+from .scan import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
+from .sort import argsort as argsort, sort as sort, sort_pairs as sort_pairs
 
 __version__: str

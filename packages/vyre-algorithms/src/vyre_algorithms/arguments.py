@@ -110,6 +110,12 @@ def count(given: object, name: str, most: int = MOST) -> int:
     return number
 
 
+def function(given: object, name: str, example: str) -> None:
+    """Refuse what cannot be called; `example` shows what can."""
+    if not callable(given):
+        raise InvalidInput(name, needed="a function of values", got=type(given).__name__, fix=f"pass {example}")
+
+
 def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[np.int64]:
     """The starts of segments with the end of the last behind them: integers that ascend from 0 to `length`."""
     starts = vector(given, name)

@@ -8,8 +8,7 @@ several, they are one sequence in row-major order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from vyre_algorithms.arguments import (
     Axes,
     Backend,
     array_of,
-    as_dtype,
     axes_of,
     delivered,
     of_kind,
@@ -28,10 +26,11 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.tree import Reduction, State, reduce_segments, reduce_sequence
+from vyre_algorithms.monoids import reduction_of, sum_type
+from vyre_algorithms.tree import reduce_segments, reduce_sequence
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, Value, constant, functions as f, select
-from vyre_foundation.dtype import bool_, f32, i64, u32, u64
+from vyre_foundation import DType
+from vyre_foundation.dtype import bool_
 
 
 def sum(
@@ -61,7 +60,7 @@ def sum(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("sum", x, axis, _sum_type(x, dtype), keepdims, out, backend)
+    return _reduced("sum", x, axis, sum_type(x, dtype), keepdims, out, backend)
 
 
 def prod(
@@ -90,7 +89,7 @@ def prod(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("prod", x, axis, _sum_type(x, dtype), keepdims, out, backend)
+    return _reduced("prod", x, axis, sum_type(x, dtype), keepdims, out, backend)
 
 
 def min(
@@ -242,7 +241,7 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
     if not left.size:
         return delivered(np.zeros((), left.dtype), out)
-    (found,) = reduce_sequence(_reduction("dot", dtype, dtype), [left, right], backend)
+    (found,) = reduce_sequence(reduction_of("dot", dtype, dtype), [left, right], backend)
     return delivered(found.astype(left.dtype).reshape(()), out)
 
 
@@ -271,7 +270,7 @@ def segmented_reduce(
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
     result: DType | None = bool_ if operation in ("any", "all") else None
     if operation in ("sum", "prod"):
-        result = _sum_type(array, dtype)
+        result = sum_type(array, dtype)
     return _of_segments(operation, array, starts_of(starts, array.size), result, backend)
 
 
@@ -283,7 +282,7 @@ def _reduced(
     if len(axes) == array.ndim or array.ndim == 1:
         sequence = np.ascontiguousarray(array).reshape(-1)
         if sequence.size:
-            kind = _reduction(operation, type_of(array), result)
+            kind = reduction_of(operation, type_of(array), result)
             found = _finished(operation, reduce_sequence(kind, [sequence], backend), array, result)
         else:
             found = _of_nothing(operation, array, result, 1)
@@ -310,7 +309,7 @@ def _of_segments(
     empty = np.diff(starts) == 0
     if empty.all():
         return _of_nothing(operation, array, result, empty.size)
-    states = reduce_segments(_reduction(operation, type_of(array), result), [array], starts, backend)
+    states = reduce_segments(reduction_of(operation, type_of(array), result), [array], starts, backend)
     if operation in ("argmin", "argmax"):
         states[1] = states[1] - starts[:-1]
     found = _finished(operation, states, array, result)
@@ -339,79 +338,3 @@ def _result_type(operation: str, array: Array, result: DType | None) -> np.dtype
 def _finished(operation: str, states: Sequence[Array], array: Array, result: DType | None) -> Array:
     chosen = states[1] if operation in ("argmin", "argmax") else states[0]
     return chosen.astype(_result_type(operation, array, result))
-
-
-def _sum_type(x: object, dtype: object) -> DType:
-    if dtype is not None:
-        result = as_dtype(dtype)
-        if result is bool_:
-            raise InvalidInput("dtype", needed="a type of numbers", got="bool", fix="use any or all")
-        return result
-    own = type_of(array_of(x))
-    if own.is_float:
-        return own
-    return u64 if own.is_integer and not own.is_signed else i64
-
-
-@lru_cache(maxsize=1024)
-def _reduction(operation: str, dtype: DType, result: DType | None) -> Reduction:
-    """What is combined for an operation over elements of `dtype`."""
-    if operation in ("argmin", "argmax"):
-        return _extreme_index(operation, dtype)
-    if operation in ("min", "max"):
-        first = _first_of(operation, dtype)
-        return _simple(operation, dtype, dtype, _last_of(operation, dtype), first)
-    if operation in ("any", "all"):
-        return _simple(operation, dtype, bool_, operation == "all", f.and_ if operation == "all" else f.or_)
-    assert result is not None
-    state = f32 if result.is_float and result.bits == 16 else result
-    if operation == "prod":
-        return _simple(operation, dtype, state, 1, f.mul)
-    zero = -0.0 if state.is_float else 0  # −0 + x is x for every x; 0 + (−0) is not
-    if operation == "sum":
-        return _simple(operation, dtype, state, zero, f.add)
-    products = lambda values, _: (values[0].cast(state) * values[1].cast(state),)
-    added = _simple(operation, dtype, state, zero, f.add)
-    return Reduction(operation, (dtype, dtype), (state,), added.identity, products, added.combine)
-
-
-def _simple(
-    operation: str, dtype: DType, state: DType, identity: float, combine: Callable[[Value, Value], Value]
-) -> Reduction:
-    cast = lambda values, _: (values[0] if state is dtype else values[0].cast(state),)
-    one: State = (constant(state, identity),)
-    return Reduction(operation, (dtype,), (state,), one, cast, lambda a, b: (combine(a[0], b[0]),))
-
-
-def _last_of(operation: str, dtype: DType) -> float:
-    """The value that loses against every other."""
-    if dtype.is_float:
-        return math.inf if operation.endswith("min") else -math.inf
-    return dtype.highest if operation.endswith("min") else dtype.lowest
-
-
-def _first_of(operation: str, dtype: DType) -> Callable[[Value, Value], Value]:
-    """The lesser or greater of two values, where a NaN wins."""
-    if dtype is bool_:
-        return f.and_ if operation == "min" else f.or_
-    choose = f.min if operation == "min" else f.max
-    if not dtype.is_float:
-        return choose
-    return lambda a, b: select(f.is_nan(a), a, select(f.is_nan(b), b, choose(a, b)))
-
-
-def _extreme_index(operation: str, dtype: DType) -> Reduction:
-    """Pairs of a value and its index: the value that wins, and of equal ones the lower index."""
-    state = u32 if dtype is bool_ else dtype
-    identity: State = (constant(state, _last_of(operation, state)), constant(u32, 0xFFFF_FFFF))
-    beats = f.lt if operation.endswith("min") else f.gt
-
-    def combine(a: State, b: State) -> State:
-        better = beats(b[0], a[0]) | (f.eq(b[0], a[0]) & f.lt(b[1], a[1]))
-        if state.is_float:
-            nan_a, nan_b = f.is_nan(a[0]), f.is_nan(b[0])
-            better = select(nan_a, nan_b & f.lt(b[1], a[1]), nan_b | better)
-        return select(better, b[0], a[0]), select(better, b[1], a[1])
-
-    cast = lambda values, index: (values[0] if state is dtype else values[0].cast(state), index)
-    return Reduction(operation, (dtype,), (state, u32), identity, cast, combine)

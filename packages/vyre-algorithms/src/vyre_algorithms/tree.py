@@ -104,13 +104,13 @@ def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Progra
 
         own = [p.var(value) for value in reduction.identity]
         with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
-            combined = reduction.combine(_values(own), leaf(first + step * LANES + lane))
-            _assign(p, own, combined)
+            combined = reduction.combine(values_of(own), leaf(first + step * LANES + lane))
+            assign(p, own, combined)
         with p.else_(), p.range(first, last, LANES) as row:
             index = p.let(row + lane)
-            combined = reduction.combine(_values(own), leaf(index))
-            _assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, _values(own), strict=True)))
-        for result, value in zip(results, by_halves(p, reduction, _values(own)), strict=True):
+            combined = reduction.combine(values_of(own), leaf(index))
+            assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
+        for result, value in zip(results, by_halves(p, reduction, values_of(own)), strict=True):
             with p.if_(lane == 0):
                 result[block] = value
     return p.build()
@@ -133,11 +133,12 @@ def by_halves(p: ProgramBuilder, reduction: Reduction, own: State) -> State:
     return tuple(memory[0] for memory in shared)
 
 
-def _values(variables: Sequence[Mutable]) -> State:
+def values_of(variables: Sequence[Mutable]) -> State:
+    """What variables hold here."""
     return tuple(variable.get() for variable in variables)
 
 
-def _assign(p: ProgramBuilder, variables: Sequence[Mutable], values: State) -> None:
+def assign(p: ProgramBuilder, variables: Sequence[Mutable], values: State) -> None:
     """All variables at once: each value is computed from the old ones."""
     for variable, value in zip(variables, [p.let(value) for value in values], strict=True):
         variable.set(value)

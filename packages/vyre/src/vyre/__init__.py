@@ -63,7 +63,29 @@ _kernels = {
 
 _modules = ["algorithms"]
 # Those of `vyre_algorithms` that the language has no other meaning for.
-_algorithms = ["all", "any", "argmax", "argmin", "prod", "segmented_reduce", "sum"]
+_algorithms = [
+    "Runs",
+    "Unique",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "compact",
+    "cumprod",
+    "cumsum",
+    "partition",
+    "prod",
+    "run_length",
+    "scan",
+    "segmented_reduce",
+    "segmented_scan",
+    "sort",
+    "sort_pairs",
+    "sum",
+    "unique",
+    "unique_all",
+]
 
 _lazy = [*_running, *_algorithms, *(name for names in _kernels.values() for name in names)]
 

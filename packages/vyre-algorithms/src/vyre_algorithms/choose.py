@@ -1,0 +1,268 @@
+"""Choosing elements: by a mask, by a predicate, and the first of equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array, Backend, array_of, function, of_kind, type_of, vector
+from vyre_algorithms.launches import run_graph
+from vyre_algorithms.monoids import reduction_of
+from vyre_algorithms.order import bits_of, bits_type
+from vyre_algorithms.scan import record_scan
+from vyre_algorithms.sort import argsort, sort
+from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.record import GraphRecorder
+from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32
+from vyre_foundation.build import Operand
+from vyre_foundation.dtype import bool_
+from vyre_foundation.functions import is_nan, min as least, ne, not_
+
+CHUNK = 256
+"""Elements of an invocation."""
+GROUP = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """An array in a program. Floats are there as bits, so that no bit of one changes on its way."""
+
+    buffer: Buffer
+    dtype: DType
+
+    def __getitem__(self, index: Operand) -> Value:
+        """The element at an index, in its type."""
+        bits = self.buffer[index]
+        if self.dtype is bool_:
+            return ne(bits, 0)
+        return bits if bits.dtype is self.dtype else bits.bitcast(self.dtype)
+
+
+Choice = Callable[[Sequence[Elements], Value], Value]
+"""Whether the element at an index is chosen, from the arrays."""
+
+
+def compact(x: object, mask: object, /, *, backend: Backend = None) -> Array:
+    """Leave the elements whose element in a mask is true, in their order.
+
+    Args:
+        x: An array with one axis.
+        mask: An array of bool with as many elements.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array with one axis.
+
+    Raises:
+        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+    """
+    array, chosen = vector(x), _mask(mask, x)
+    return _choose(_where_true, [array, chosen], backend)
+
+
+def partition(x: object, mask: object, /, *, backend: Backend = None) -> tuple[Array, int]:
+    """Put the elements whose element in a mask is true before the others; both stay in their order.
+
+    Args:
+        x: An array with one axis.
+        mask: An array of bool with as many elements.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array with one axis, and the number of the elements that are true.
+
+    Raises:
+        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+    """
+    array, chosen = vector(x), _mask(mask, x)
+    first = _choose(_where_true, [array, chosen], backend)
+    return np.concatenate([first, _choose(_where_false, [array, chosen], backend)]), first.size
+
+
+def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backend = None) -> Array:
+    """Leave the elements for which a predicate holds, in their order.
+
+    Args:
+        x: An array with one axis.
+        predicate: A function of a value of the language that gives a bool, such as ``lambda v: v > 0.5``. The program
+            is cached for the function: pass the same one again.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array with one axis.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    array = vector(x)
+    function(predicate, "predicate", "lambda v: v > 0")
+    return _choose(_where(predicate), [array], backend)
+
+
+class Runs(NamedTuple):
+    """Runs of equal elements: what they hold, how long they are, and where they start."""
+
+    values: Array
+    lengths: Array
+    starts: Array
+
+
+def run_length(x: object, /, *, backend: Backend = None) -> Runs:
+    """Find the runs of equal elements.
+
+    Args:
+        x: An array with one axis. −0 equals +0, and NaNs equal each other.
+        backend: As for `vyre.run`.
+
+    Returns:
+        For each run the first of its elements, the number of them, and the index of the first.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    array = vector(x)
+    starts = _choose(_where_new, [array], backend, has_places=True).astype(np.int64)
+    return Runs(array[starts], np.diff(starts, append=array.size), starts)
+
+
+class Unique(NamedTuple):
+    """The different elements, ascending, and what `unique` was asked for beside them."""
+
+    values: Array
+    indices: Array
+    inverse: Array
+    counts: Array
+
+
+def unique(x: object, /, *, backend: Backend = None) -> Array:
+    """Find the different elements, ascending.
+
+    Args:
+        x: An array, whose elements are one sequence. −0 equals +0, and NaNs of one sign equal each other.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array with one axis.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    ordered = sort(array_of(x).reshape(-1), backend=backend)
+    return _choose(_where_new, [ordered], backend)
+
+
+def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
+    """Find the different elements, ascending, where they are, and how many there are of each.
+
+    Args:
+        x: As for `unique`.
+        backend: As for `vyre.run`.
+
+    Returns:
+        The elements; the index of the first that equals each; for each element of `x` the index of its equal among
+        them, in the shape of `x`; and the number of each.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    array = array_of(x)
+    order = argsort(array.reshape(-1), backend=backend)
+    runs = run_length(array.reshape(-1)[order], backend=backend)
+    inverse = np.empty(order.size, np.int64)
+    inverse[order] = np.repeat(np.arange(runs.values.size), runs.lengths)
+    return Unique(runs.values, order[runs.starts], inverse.reshape(array.shape), runs.lengths)
+
+
+# ── the programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mask(mask: object, x: object) -> Array:
+    chosen = vector(mask, "mask")
+    of_kind(chosen, "b", "bools", "mask")
+    if chosen.size != array_of(x).size:
+        needed, got = f"{array_of(x).size} elements", str(chosen.size)
+        raise InvalidInput("mask", needed=needed, got=got, fix="pass a bool for each element")
+    return chosen
+
+
+def _where_true(sources: Sequence[Elements], index: Value) -> Value:
+    return sources[1][index]
+
+
+def _where_false(sources: Sequence[Elements], index: Value) -> Value:
+    return not_(sources[1][index])
+
+
+@lru_cache(maxsize=256)
+def _where(predicate: Callable[[Value], Value]) -> Choice:
+    return lambda sources, index: predicate(sources[0][index])
+
+
+def _where_new(sources: Sequence[Elements], index: Value) -> Value:
+    here, before = sources[0][index], sources[0][index - 1]
+    differs = ne(here, before)
+    if sources[0].dtype.is_float:
+        differs = differs & ~(is_nan(here) & is_nan(before))
+    return (index == 0) | differs
+
+
+def _choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
+    """The chosen elements of the first array, or their indices, in order."""
+    size = arrays[0].size
+    dtypes = tuple(type_of(array) for array in arrays)
+    given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
+    if not size:
+        return np.zeros(0, np.uint32) if has_places else arrays[0]
+    found = run_graph(_record_choice, (choice, dtypes, has_places, size), given, backend)
+    chosen = found["chosen"][: int(found["number"][0])]
+    return chosen if has_places else chosen.view(arrays[0].dtype)
+
+
+def _record_choice(
+    graph: GraphRecorder, choice: Choice, dtypes: tuple[DType, ...], has_places: bool, size: int
+) -> None:
+    given = {f"x{n}": graph.input(f"x{n}", bits_type(dtype), size) for n, dtype in enumerate(dtypes)}
+    counts = graph.dispatch(_count(choice, dtypes), given)["counts"]
+    (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], len(counts), True)
+    write = _write(choice, dtypes, has_places)
+    found = graph.dispatch(write, {**given, "starts": starts}, invocations=len(counts))
+    graph.output("number", starts[len(starts) - 1 :])
+    graph.output("chosen", found["chosen"])
+
+
+def _chunk(p: ProgramBuilder, dtypes: tuple[DType, ...]) -> tuple[list[Elements], Value, Value]:
+    """The arrays, and the bounds of the chunk of an invocation."""
+    sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
+    first = p.let(p.global_id(0) * CHUNK)
+    return sources, first, p.let(least(first + CHUNK, sources[0].buffer.length))
+
+
+@lru_cache(maxsize=256)
+def _count(choice: Choice, dtypes: tuple[DType, ...]) -> Program:
+    """The number of chosen elements of each chunk, and 0 last, which the scan makes their sum."""
+    with program("choose_count", GROUP) as p:
+        sources, first, last = _chunk(p, dtypes)
+        counts = p.write("counts", u32, LengthOf("x0", over=CHUNK, plus=1))
+        number = p.var(0, u32)
+        with p.range(first, last) as k:
+            number += choice(sources, k).cast(u32)
+        counts[p.global_id(0)] = number
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> Program:
+    """The chosen elements, or their indices, from where the scanned counts say."""
+    with program("choose_write", GROUP) as p:
+        sources, first, last = _chunk(p, dtypes)
+        starts = p.read("starts", u32)
+        chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
+        place = p.var(starts[p.global_id(0)])
+        with p.range(first, last) as k, p.if_(choice(sources, k)):
+            chosen[place] = k if has_places else sources[0].buffer[k]
+            place += 1
+    return p.build()

@@ -1,0 +1,112 @@
+"""The operations of reductions and scans: what is combined, and the value that changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from vyre_algorithms.arguments import array_of, as_dtype, type_of
+from vyre_algorithms.tree import Reduction, State
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import DType, Value, constant, functions as f, select
+from vyre_foundation.dtype import bool_, f32, i64, u32, u64
+
+
+def sum_type(x: object, dtype: object) -> DType:
+    """The type of the sums of the elements of `x`, if the caller asks for `dtype`."""
+    if dtype is not None:
+        result = as_dtype(dtype)
+        if result is bool_:
+            raise InvalidInput("dtype", needed="a type of numbers", got="bool", fix="use any or all")
+        return result
+    own = type_of(array_of(x))
+    if own.is_float:
+        return own
+    return u64 if own.is_integer and not own.is_signed else i64
+
+
+@lru_cache(maxsize=1024)
+def reduction_of(operation: str, dtype: DType, result: DType | None) -> Reduction:
+    """What is combined for an operation over elements of `dtype`."""
+    if operation in ("argmin", "argmax"):
+        return _extreme_index(operation, dtype)
+    if operation in ("min", "max"):
+        first = _first_of(operation, dtype)
+        return _simple(operation, dtype, dtype, _last_of(operation, dtype), first)
+    if operation in ("any", "all"):
+        return _simple(operation, dtype, bool_, operation == "all", f.and_ if operation == "all" else f.or_)
+    assert result is not None
+    state = f32 if result.is_float and result.bits == 16 else result
+    if operation == "prod":
+        return _simple(operation, dtype, state, 1, f.mul)
+    zero = -0.0 if state.is_float else 0  # −0 + x is x for every x; 0 + (−0) is not
+    if operation == "sum":
+        return _simple(operation, dtype, state, zero, f.add)
+    products = lambda values, _: (values[0].cast(state) * values[1].cast(state),)
+    added = _simple(operation, dtype, state, zero, f.add)
+    return Reduction(operation, (dtype, dtype), (state,), added.identity, products, added.combine)
+
+
+@lru_cache(maxsize=256)
+def segmented(plain: Reduction, exclusive: bool) -> Reduction:
+    """The same for segments: pairs of a state and whether a segment has begun, which drops what was before.
+
+    The last array says where segments begin. With `exclusive`, what is there is the identity.
+    """
+
+    def leaf(values: Sequence[Value], index: Value) -> State:
+        begins, state = values[-1], plain.leaf(values[:-1], index)
+        if exclusive:
+            state = tuple(select(begins, a, b) for a, b in zip(plain.identity, state, strict=True))
+        return (*state, begins)
+
+    def combine(a: State, b: State) -> State:
+        both = plain.combine(a[:-1], b[:-1])
+        return (*(select(b[-1], new, old) for new, old in zip(b[:-1], both, strict=True)), a[-1] | b[-1])
+
+    name = f"{plain.name}_of_segments"
+    identity = (*plain.identity, constant(bool_, False))
+    return Reduction(name, (*plain.inputs, bool_), (*plain.state, bool_), identity, leaf, combine)
+
+
+def _simple(
+    operation: str, dtype: DType, state: DType, identity: float, combine: Callable[[Value, Value], Value]
+) -> Reduction:
+    cast = lambda values, _: (values[0] if state is dtype else values[0].cast(state),)
+    one: State = (constant(state, identity),)
+    return Reduction(operation, (dtype,), (state,), one, cast, lambda a, b: (combine(a[0], b[0]),))
+
+
+def _last_of(operation: str, dtype: DType) -> float:
+    """The value that loses against every other."""
+    if dtype.is_float:
+        return math.inf if operation.endswith("min") else -math.inf
+    return dtype.highest if operation.endswith("min") else dtype.lowest
+
+
+def _first_of(operation: str, dtype: DType) -> Callable[[Value, Value], Value]:
+    """The lesser or greater of two values, where a NaN wins."""
+    if dtype is bool_:
+        return f.and_ if operation == "min" else f.or_
+    choose = f.min if operation == "min" else f.max
+    if not dtype.is_float:
+        return choose
+    return lambda a, b: select(f.is_nan(a), a, select(f.is_nan(b), b, choose(a, b)))
+
+
+def _extreme_index(operation: str, dtype: DType) -> Reduction:
+    """Pairs of a value and its index: the value that wins, and of equal ones the lower index."""
+    state = u32 if dtype is bool_ else dtype
+    identity: State = (constant(state, _last_of(operation, state)), constant(u32, 0xFFFF_FFFF))
+    beats = f.lt if operation.endswith("min") else f.gt
+
+    def combine(a: State, b: State) -> State:
+        better = beats(b[0], a[0]) | (f.eq(b[0], a[0]) & f.lt(b[1], a[1]))
+        if state.is_float:
+            nan_a, nan_b = f.is_nan(a[0]), f.is_nan(b[0])
+            better = select(nan_a, nan_b & f.lt(b[1], a[1]), nan_b | better)
+        return select(better, b[0], a[0]), select(better, b[1], a[1])
+
+    cast = lambda values, index: (values[0] if state is dtype else values[0].cast(state), index)
+    return Reduction(operation, (dtype,), (state, u32), identity, cast, combine)

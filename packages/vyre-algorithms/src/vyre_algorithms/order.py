@@ -1,0 +1,50 @@
+"""The order of keys: unsigned integers that are ordered as the elements of any type are.
+
+Integers are ordered by value, and floats in the total order of IEEE 754: negative NaNs, −∞, …, −0, +0, …, +∞, positive
+NaNs. Keys are the bits of the elements, so no bit of an element changes on its way.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array
+from vyre_foundation import DType, Value, constant, select
+from vyre_foundation.dtype import bool_, u8
+from vyre_foundation.functions import not_
+
+
+class KeyOrder(Enum):
+    """How the bits of elements are ordered."""
+
+    UNSIGNED = "unsigned"
+    SIGNED = "signed"
+    FLOAT = "float"
+
+    @classmethod
+    def of(cls, dtype: DType) -> KeyOrder:
+        """The order of the elements of a type."""
+        return cls.FLOAT if dtype.is_float else cls.SIGNED if dtype.is_signed else cls.UNSIGNED
+
+    def key(self, bits: Value, *, descending: bool = False) -> Value:
+        """The key of an element with these bits, which are of an unsigned type."""
+        sign = constant(bits.dtype, 1 << (bits.dtype.bits - 1))
+        if self is KeyOrder.SIGNED:
+            bits = bits ^ sign
+        elif self is KeyOrder.FLOAT:
+            bits = bits ^ select(bits >= sign, constant(bits.dtype, bits.dtype.highest), sign)
+        return not_(bits) if descending else bits
+
+
+def bits_type(dtype: DType) -> DType:
+    """The unsigned type that holds the bits of a type."""
+    return u8 if dtype is bool_ else dtype.unsigned
+
+
+def bits_of(array: Array, dtype: DType) -> Array:
+    """The bits of the elements, without a copy."""
+    unsigned: np.dtype[Any] = bits_type(dtype).numpy
+    return array.view(unsigned)

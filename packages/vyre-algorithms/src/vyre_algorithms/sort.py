@@ -1,0 +1,357 @@
+"""Stable sorts: by digits of keys, or by merging with a comparison of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array, Backend, array_of, axis_last, axis_of, function, type_of, vector
+from vyre_algorithms.launches import launch, run_graph, with_grid
+from vyre_algorithms.monoids import reduction_of
+from vyre_algorithms.order import KeyOrder, bits_of, bits_type
+from vyre_algorithms.scan import record_scan
+from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.record import GraphRecorder, RecordedRange
+from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation.functions import min as least, not_
+
+DIGIT = 8
+DIGITS = 1 << DIGIT
+SERIAL = 1 << 13
+"""Up to this many elements, one invocation sorts them all."""
+CHUNKS = 1 << 10
+"""Invocations that sort larger arrays at most, and `CHUNK` elements for each of them at least."""
+CHUNK = 1 << 12
+GROUP = 64
+
+Comparison = Callable[[Value, Value], Value]
+
+
+def sort(
+    x: object,
+    /,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    before: Comparison | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Sort the elements along an axis.
+
+    Args:
+        x: An array of any type. Floats are in the total order of IEEE 754: −0 is before +0, and NaNs are at the ends,
+            by their signs.
+        axis: The axis to sort along.
+        descending: Whether the greatest element is first.
+        before: A comparison that sorts in place of the order of the type: a function of two values of the language
+            that gives a bool, whether the first is to be before the second. `x` has one axis then.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array in the shape of `x`, with the same bits in another order.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    array = array_of(x)
+    which = axis_of(axis, array.ndim)
+    if before is not None:
+        return _merged(vector(array), before, descending, backend)[0]
+    rows = axis_last(array, which)
+    if not array.size:
+        return rows.copy()
+    flat = rows.reshape(-1)
+    if rows.shape[-1] == flat.size:
+        found = _by_digits(flat, False, descending, flat.size, backend).view(array.dtype)
+    else:
+        found = flat[_by_digits(flat, True, descending, rows.shape[-1], backend)]
+    return np.moveaxis(found.reshape(rows.shape), -1, which)
+
+
+def argsort(
+    x: object,
+    /,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    before: Comparison | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Find the indices that sort the elements along an axis; equal elements stay in their order.
+
+    Args:
+        x: As for `sort`.
+        axis: As for `sort`.
+        descending: As for `sort`.
+        before: As for `sort`.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of int64 in the shape of `x`.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    array = array_of(x)
+    which = axis_of(axis, array.ndim)
+    if before is not None:
+        return _merged(vector(array), before, descending, backend)[1].astype(np.int64)
+    rows = axis_last(array, which)
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    places = _by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
+    found = places.astype(np.int64).reshape(rows.shape)
+    if found.ndim > 1:
+        found %= rows.shape[-1]
+    return np.moveaxis(found, -1, which)
+
+
+def sort_pairs(
+    keys: object,
+    values: object,
+    /,
+    *,
+    descending: bool = False,
+    before: Comparison | None = None,
+    backend: Backend = None,
+) -> tuple[Array, Array]:
+    """Sort keys, and values with them; pairs with equal keys stay in their order.
+
+    Args:
+        keys: An array with one axis.
+        values: An array with as many elements on its first axis.
+        descending: As for `sort`.
+        before: As for `sort`, of keys.
+        backend: As for `vyre.run`.
+
+    Returns:
+        The keys and the values.
+
+    Raises:
+        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+    """
+    array, with_them = vector(keys, "keys"), array_of(values, "values")
+    if not with_them.ndim or with_them.shape[0] != array.size:
+        needed, got = f"{array.size} elements on the first axis", f"the shape {with_them.shape}"
+        raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each key")
+    places = argsort(array, descending=descending, before=before, backend=backend)
+    return array[places], with_them[places]
+
+
+# ── by digits ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _by_digits(array: Array, has_places: bool, descending: bool, length: int, backend: Backend) -> Array:
+    """The bits of an array sorted in rows of `length`, or with `has_places` the indices that sort it."""
+    dtype = type_of(array)
+    shape = (KeyOrder.of(dtype), bits_type(dtype), has_places, descending)
+    keys = bits_of(array, dtype)
+    if array.size <= SERIAL and length == array.size:
+        return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
+    return run_graph(_record_sort, (*shape, array.size, length), {"keys": keys}, backend)["found"]
+
+
+def _record_sort(
+    graph: GraphRecorder, order: KeyOrder, bits: DType, has_places: bool, descending: bool, size: int, length: int
+) -> None:
+    """Record a pass for each digit of the keys from the last, and for each digit of the number of the row.
+
+    The keys stay where they are if places are wanted: what moves is the places alone.
+    """
+    keys = graph.input("keys", bits, size)
+    places: RecordedRange | None = None
+    chunk = max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
+    grid = with_grid(-(-size // chunk))
+    add = reduction_of("sum", u32, u32)
+    rows = size // length
+    passes = [(shift, False) for shift in range(0, bits.bits, DIGIT)]
+    passes += [(shift, True) for shift in range(0, (rows - 1).bit_length(), DIGIT)]
+    for shift, of_row in passes:
+        given: dict[str, object] = {"keys": keys, "shift": shift, "length": length}
+        if places is not None:
+            given["places"] = places
+        shape = (order, bits, has_places, descending, places is not None, of_row, chunk)
+        counts = graph.dispatch(_count(*shape), given, config=grid)["counts"]
+        (starts,) = record_scan(graph, add, [counts], len(counts), True)
+        moved = graph.dispatch(_move(*shape), {**given, "starts": starts}, config=grid)
+        keys, places = (keys, moved["moved"]) if has_places else (moved["moved"], None)
+    graph.output("found", keys if places is None else places)
+
+
+class _Pass:
+    """What the two programs of a pass share: the chunk of an invocation, and the digit of an element."""
+
+    def __init__(
+        self,
+        p: ProgramBuilder,
+        order: KeyOrder,
+        bits: DType,
+        descending: bool,
+        has_places: bool,
+        of_row: bool,
+        chunk: int,
+    ) -> None:
+        self._keys = p.read("keys", bits)
+        self._shift, self._length = p.uniform("shift", u32, 1), p.uniform("length", u32, 1)
+        self._places = p.read("places", u32, like=self._keys) if has_places else None
+        self._p, self._order, self._descending, self._of_row = p, order, descending, of_row
+        self.chunk = p.global_id(0)
+        self.chunks = p.num_workgroups(0)
+        self.first = p.let(self.chunk * chunk)
+        self.last = p.let(least(self.first + chunk, self._keys.length))
+
+    def place(self, index: Value) -> Value:
+        """The place in the input of the element that is at an index now."""
+        return index if self._places is None else self._p.let(self._places[index])
+
+    def bits(self, place: Value) -> Value:
+        """The bits of the key at a place."""
+        return self._p.let(self._keys[place])
+
+    def digit(self, bits: Value, place: Value) -> Value:
+        """The digit of the key, or of the number of the row."""
+        shift = self._shift[0]
+        if self._of_row:
+            return ((place // self._length[0]) >> shift) & (DIGITS - 1)
+        key = self._order.key(bits, descending=self._descending)
+        return (key >> shift.cast(key.dtype)).cast(u32) & (DIGITS - 1)
+
+
+@lru_cache(maxsize=256)
+def _count(
+    order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
+) -> Program:
+    """How often each digit is in each chunk, for all chunks of the first digit, then of the next."""
+    with program("sort_count", 1) as p:
+        this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
+        counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
+        own = p.private("own", u32, DIGITS)
+        with p.range(this.first, this.last) as k:
+            place = this.place(k)
+            digit = p.let(this.digit(this.bits(place), place))
+            own[digit] = own[digit] + 1
+        with p.range(DIGITS) as d:
+            counts[d * this.chunks + this.chunk] = own[d]
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _move(
+    order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
+) -> Program:
+    """Each element to the place that the scanned counts give it: those of a chunk one after another."""
+    with program("sort_move", 1) as p:
+        this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
+        starts = p.read("starts", u32)
+        moved = p.write("moved", u32 if has_places else bits, LengthOf("keys"))
+        own = p.private("own", u32, DIGITS)
+        with p.range(DIGITS) as d:
+            own[d] = starts[d * this.chunks + this.chunk]
+        with p.range(this.first, this.last) as k:
+            place = this.place(k)
+            key = this.bits(place)
+            digit = p.let(this.digit(key, place))
+            target = p.let(own[digit])
+            moved[target] = place if has_places else key
+            own[digit] = target + 1
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _serial(order: KeyOrder, bits: DType, has_places: bool, descending: bool) -> Program:
+    """All passes over a small array by one invocation."""
+    with program("sort_serial", 1) as p:
+        keys = p.read("keys", bits)
+        held = u32 if has_places else bits
+        result = p.write("found", held, LengthOf("keys"))
+        passes = bits.bits // DIGIT
+        spares = [p.scratch(f"spare{n}", held, LengthOf("keys")) for n in range(min(2, passes - 1))]
+        starts = p.private("starts", u32, DIGITS)
+
+        def digit(element: Value, shift: int) -> Value:
+            key = order.key(keys[element] if has_places else element, descending=descending)
+            return (key >> shift).cast(u32) & (DIGITS - 1)
+
+        def element_at(source: Buffer | None, k: Value) -> Value:
+            if source is None:
+                return k if has_places else p.let(keys[k])
+            return p.let(source[k])
+
+        source: Buffer | None = None
+        for n in range(passes):
+            target = result if n == passes - 1 else spares[n % 2]
+            at = partial(element_at, source)
+            with p.range(DIGITS) as d:
+                starts[d] = 0
+            with p.range(keys.length) as k:
+                d = p.let(digit(at(k), n * DIGIT))
+                starts[d] = starts[d] + 1
+            before = p.var(0, u32)
+            with p.range(DIGITS) as d:
+                here = p.let(starts[d])
+                starts[d] = before
+                before += here
+            with p.range(keys.length) as k:
+                element = at(k)
+                d = p.let(digit(element, n * DIGIT))
+                place = p.let(starts[d])
+                target[place] = element
+                starts[d] = place + 1
+            source = target
+    return p.build()
+
+
+# ── by comparison ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _merged(array: Array, before: Comparison, descending: bool, backend: Backend) -> tuple[Array, Array]:
+    """The elements sorted by a comparison, and their indices."""
+    function(before, "before", "lambda a, b: a < b")
+    if array.size < 2:
+        return array.copy(), np.arange(array.size, dtype=np.uint32)
+    given = {"x": array}
+    places = run_graph(_record_merges, (type_of(array), before, descending, array.size), given, backend)["places"]
+    return array[places], places
+
+
+def _record_merges(graph: GraphRecorder, dtype: DType, before: Comparison, descending: bool, size: int) -> None:
+    elements = graph.input("x", dtype, size)
+    places = graph.temporary(u32, size)
+    graph.upload(places, np.arange(size, dtype=np.uint32))
+    merge, width = _merge(dtype, before, descending), 1
+    while width < size:
+        found = graph.dispatch(merge, {"x": elements, "places": places, "width": width})
+        elements, places, width = found["merged"], found["merged_places"], 2 * width
+    graph.output("places", places)
+
+
+@lru_cache(maxsize=256)
+def _merge(dtype: DType, before: Comparison, descending: bool) -> Program:
+    """Pairs of sorted runs of `width` elements become one: an element moves past those of the other run before it."""
+    with program("sort_merge", GROUP) as p:
+        x, places, width = p.read("x", dtype), p.read("places", u32), p.uniform("width", u32, 1)
+        merged, moved = p.write("merged", dtype, like=x), p.write("merged_places", u32, like=x)
+        i = p.global_id(0)
+        run = p.let(i // width[0])
+        is_left = p.let((run & 1) == 0)
+        first = p.let((run ^ 1) * width[0])
+        start = p.let(least(first, x.length))
+        low, high = p.var(start), p.var(least(first + width[0], x.length))
+        element = p.let(x[i])
+        with p.range(32):
+            with p.if_(low >= high):
+                p.break_()
+            middle = p.let((low + high) >> 1)
+            left, right = (x[middle], element) if not descending else (element, x[middle])
+            other, this = (before(left, right), before(right, left))
+            # Of equal elements those of the left run are first.
+            goes_first = select(is_left, other, not_(this))
+            low.set(select(goes_first, middle + 1, low))
+            high.set(select(goes_first, high, middle))
+        target = p.let((run & 0xFFFF_FFFE) * width[0] + (i - run * width[0]) + (low - start))
+        with p.if_(i < x.length):
+            merged[target] = element
+            moved[target] = places[i]
+    return p.build()

@@ -1,0 +1,26 @@
+"""Arrays of every type, and their comparison to the bit."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8"]
+
+
+def data(dtype, shape, seed=1):
+    random = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return random.random(shape) < 0.5
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return random.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def same(found, wanted):
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    assert found.tobytes() == wanted.tobytes()

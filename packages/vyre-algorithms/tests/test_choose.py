@@ -1,0 +1,75 @@
+"""Chosen elements against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from algorithm_data import TYPES, data, same
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+SIZES = [0, 1, 255, 256, 257, 30_000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_masks(backend, size):
+    x, mask = data("f4", size), data("?", size)
+    same(va.compact(x, mask, backend=backend), x[mask])
+    found, number = va.partition(x, mask, backend=backend)
+    same(found, np.concatenate([x[mask], x[~mask]]))
+    assert number == mask.sum()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_type(dtype):
+    x, mask = data(dtype, 700), data("?", 700)
+    same(va.compact(x, mask, backend="cpu"), x[mask])
+    few = np.repeat(x[:100], 7)
+    found = va.run_length(few, backend="cpu")
+    new = np.concatenate([[True], few[1:] != few[:-1]])
+    same(found.values, few[new])
+    same(found.starts, np.flatnonzero(new))
+    assert found.lengths.sum() == few.size
+    same(va.unique(few, backend="cpu"), np.unique(few))
+
+
+def is_large(v):
+    return v > 0.5
+
+
+def test_a_predicate(backend):
+    x = data("f4", 5000)
+    same(va.select(x, is_large, backend=backend), x[x > 0.5])
+
+
+def test_unique(backend):
+    x = data("i4", (100, 90)) % 1000
+    values, indices, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    found = va.unique_all(x, backend=backend)
+    same(found.values, values)
+    same(found.indices, indices)
+    same(found.inverse, inverse.reshape(x.shape))
+    same(found.counts, counts)
+    same(va.unique(x, backend=backend), values)
+
+
+def test_zeros_and_nans():
+    x = np.array([np.nan, -0.0, 1, 0.0, np.nan, 1], "f4")
+    same(va.unique(x, backend="cpu"), np.array([-0.0, 1, np.nan], "f4"))
+    payload = np.array([0x7FC12345, 0xFFFFFFFF, 0x80000000], np.uint32).view("f4")
+    same(va.compact(payload, np.ones(3, bool), backend="cpu").view("u4"), payload.view("u4"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.compact(x, np.ones(2, bool)), "got 2, expected 3 elements"),
+        (lambda x: va.compact(x, x), "expected an array of bools"),
+        (lambda x: va.select(x, 3), r"got int, expected a function of values"),
+        (lambda x: va.run_length(x.reshape(1, 3)), "an array with one axis"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones(3, "f4"))

@@ -1,0 +1,98 @@
+"""Scans against NumPy, and against their definition in it."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from algorithm_data import TYPES, data, same
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+LENGTHS = [1, 2, 63, 64, 65, 4096, 4097, 20_000]
+
+
+def scanned(x, combine=np.add, identity=-0.0, exclusive=False):
+    """The definition: runs of 64, lanes in six steps, blocks of 4096 scanned in the same way."""
+    blocks = -(-x.size // 4096)
+    padded = np.full(blocks * 4096, identity, x.dtype)
+    padded[: x.size] = x
+    runs = padded.reshape(blocks, 64, 64)
+    lanes = np.full((blocks, 64), identity, x.dtype)
+    for k in range(64):
+        lanes = combine(lanes, runs[:, :, k])
+    for distance in (1, 2, 4, 8, 16, 32):
+        lanes[:, distance:] = combine(lanes[:, :-distance], lanes[:, distance:])
+    running = np.full((blocks, 64), identity, x.dtype)
+    running[:, 1:] = lanes[:, :-1]
+    if blocks > 1:
+        before = scanned(lanes[:, -1].copy(), combine, identity, exclusive=True)
+        running = combine(before[:, None], running)
+    out = np.empty_like(runs)
+    for k in range(64):
+        after = combine(running, runs[:, :, k])
+        out[:, :, k] = running if exclusive else after
+        running = after
+    return out.reshape(-1)[: x.size]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_sums_of_floats_are_those_of_the_definition(backend, length, exclusive):
+    x = data("f4", length)
+    same(va.scan(x, exclusive=exclusive, backend=backend), scanned(x, exclusive=exclusive))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_type(dtype):
+    x = data(dtype, (3, 70))
+    exact = x.astype("f4") if x.dtype in ("f2", ml_dtypes.bfloat16) else x
+    same(va.scan(x, "max", backend="cpu"), np.maximum.accumulate(exact, axis=1).astype(x.dtype))
+    same(va.scan(x, "min", backend="cpu"), np.minimum.accumulate(exact, axis=1).astype(x.dtype))
+    same(va.scan(x, "any", backend="cpu"), np.logical_or.accumulate(x != 0, axis=1))
+    same(va.scan(x, "all", backend="cpu"), np.logical_and.accumulate(x != 0, axis=1))
+    if x.dtype.kind in "biu":
+        same(va.cumsum(x, 1, backend="cpu"), x.cumsum(1))
+        same(va.cumprod(x, 0, backend="cpu"), x.cumprod(0))
+        same(va.cumsum(x, backend="cpu"), x.cumsum())
+    else:
+        wanted = np.array([scanned(row) for row in exact]).astype(x.dtype)
+        same(va.cumsum(x, 1, backend="cpu"), wanted)
+
+
+def test_rows_longer_than_a_block(backend):
+    x = data("i4", (3, 9000))
+    same(va.cumsum(x, 1, backend=backend), x.cumsum(1))
+    same(va.cumsum(x.T, 0, backend=backend), x.cumsum(1).T)
+
+
+def test_three_levels():
+    x = data("u4", 4096 * 4096 + 5)
+    same(va.cumsum(x, dtype=np.uint32, backend="cpu"), x.cumsum(dtype=np.uint32))
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_segments(backend, exclusive):
+    x = data("i4", 10_000)
+    starts = np.array([0, 0, 5, 5, 64, 7000, 9999, 10_000, 10_000])
+    parts = [part.cumsum() - part * exclusive for part in np.split(x, starts[1:-1])]
+    same(va.segmented_scan(x, starts, exclusive=exclusive, backend=backend), np.concatenate(parts))
+
+
+def test_nothing():
+    same(va.cumsum(np.zeros((0, 3), "f4"), 0), np.zeros((0, 3), "f4"))
+    same(va.segmented_scan(np.zeros(0, "i4"), np.zeros(1, "i8")), np.zeros(0, "i8"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.scan(x, "mean"), "got 'mean', expected one of sum"),
+        (lambda x: va.scan(x, axis=2), "an axis from -1 to 0"),
+        (lambda x: va.segmented_scan(x, np.array([1, 3])), "ascending integers from 0 to 3"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones(3, "f4"))

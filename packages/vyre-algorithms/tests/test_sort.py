@@ -1,0 +1,97 @@
+"""Sorts against NumPy's stable sort of keys that say what the order is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from algorithm_data import TYPES, data, same
+from hypothesis import given, strategies as st
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+from vyre_foundation.functions import abs as magnitude
+
+SIZES = [0, 1, 2, 1000, 8192, 8193, 50_000]
+
+
+def total_order(x):
+    """Integers in the order of the elements: of floats, the total order of IEEE 754."""
+    if x.dtype.kind in "biu":
+        return x
+    signed = x.view(f"i{x.itemsize}").astype("i8")
+    return np.where(signed < 0, ~signed + np.int64(-(2 ** (8 * x.itemsize - 1))), signed)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes(backend, size):
+    x = data("i4", size)
+    same(va.sort(x, backend=backend), np.sort(x))
+    few = (x & 7).astype("i4")
+    same(va.argsort(few, backend=backend), np.argsort(few, stable=True))
+
+
+@pytest.mark.parametrize(("dtype", "size"), [*((t, 300) for t in TYPES), *((t, 9000) for t in ("f2", "i1", "f8"))])
+def test_every_type(dtype, size):
+    x = data(dtype, size)
+    order = np.argsort(total_order(x), stable=True)
+    same(va.sort(x, backend="cpu"), x[order])
+    same(va.argsort(x, backend="cpu"), order)
+    if x.dtype.kind != "b":
+        falling = np.argsort(-1 - total_order(x) if x.dtype.kind == "i" else ~total_order(x), stable=True)
+        same(va.argsort(x, descending=True, backend="cpu"), falling)
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=100))
+def test_every_bit_of_a_float_stays(bits):
+    hard = [0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFC00000, 1, 0x80000001]
+    x = np.array(bits + hard, np.uint32).view("f4")
+    same(va.sort(x, backend="cpu").view("u4"), x.view("u4")[np.argsort(total_order(x), stable=True)])
+
+
+@pytest.mark.parametrize("shape", [(7, 30), (300, 40), (3, 10_000), (2, 5, 1000)])
+def test_rows(backend, shape):
+    x = data("u2", shape) & 63
+    for axis in range(x.ndim):
+        same(va.sort(x, axis, backend=backend), np.sort(x, axis))
+        same(va.argsort(x, axis, backend=backend), np.argsort(x, axis, stable=True))
+
+
+@pytest.mark.parametrize("make", [np.sort, lambda x: np.sort(x)[::-1].copy(), np.zeros_like])
+def test_sorted_and_equal_keys(backend, make):
+    x = make(data("u4", 20_000))
+    same(va.argsort(x, backend=backend), np.argsort(x, stable=True))
+
+
+def test_pairs(backend):
+    keys, values = data("u1", 9000), data("f8", (9000, 2))
+    order = np.argsort(keys, stable=True)
+    found = va.sort_pairs(keys, values, backend=backend)
+    same(found[0], keys[order])
+    same(found[1], values[order])
+
+
+def by_magnitude(a, b):
+    return magnitude(a) < magnitude(b)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 64, 65, 1000, 5000])
+def test_a_comparison(backend, size):
+    x = data("i4", size) % 50
+    order = np.argsort(abs(x), stable=True)
+    same(va.sort(x, before=by_magnitude, backend=backend), x[order])
+    same(va.argsort(x, before=by_magnitude, descending=True, backend=backend), np.argsort(-abs(x), stable=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.sort(x, 1), "an axis from -1 to 0"),
+        (lambda x: va.sort(x, before=3), r"got int, expected a function of values\. Fix: pass lambda a, b: a < b"),
+        (lambda x: va.sort(x.reshape(1, 3), before=by_magnitude), "expected an array with one axis"),
+        (lambda x: va.sort_pairs(x, x[1:]), r"got the shape \(2,\), expected 3 elements on the first axis"),
+        (lambda x: va.argsort("abc"), "got a str, expected an array"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones(3, "f4"))
