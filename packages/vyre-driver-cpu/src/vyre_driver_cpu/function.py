@@ -22,6 +22,7 @@ class FunctionText:
         self.is_open = True
         self._number = 0
         self._nans: dict[DType, str] = {}
+        self._every_bit = ""
 
     def name(self, stem: str = "t") -> str:
         """A new name, without its ``%``."""
@@ -65,6 +66,13 @@ class FunctionText:
             name = self._nans[dtype] = f"%nan_{dtype}"
             self.entry.append(f"  {name} = load {TYPES[dtype]}, ptr @nan_{dtype}")
         return self._nans[dtype]
+
+    def every_bit(self) -> str:
+        """All 64 bits set, as a value that LLVM does not know: ``and`` with it hides what another is made of."""
+        if not self._every_bit:
+            self._every_bit = "%every_bit"
+            self.entry.append(f"  {self._every_bit} = load i64, ptr @every_bit")
+        return self._every_bit
 
     def jump(self, label: str, suffix: str = "") -> None:
         """Go to a block; nothing comes behind."""

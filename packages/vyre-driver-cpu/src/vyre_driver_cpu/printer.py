@@ -60,6 +60,7 @@ _ADVICE = (
 def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str, ...]]:
     """The text of all kernels of `lowered`, and the names of their functions."""
     lines = [f"@nan_{t} = global {TYPES[t]} {operand_of(Literal(t, t.nan_bits))}" for t in (f16, f32, f64)]
+    lines.append("@every_bit = global i64 -1")
     functions = {form: f"call_{n}" for n, form in enumerate(sorted(lowered.functions, key=lambda form: form.symbol))}
     for form, name in functions.items():
         lines += _function(name, lowered.functions[form], spellings)

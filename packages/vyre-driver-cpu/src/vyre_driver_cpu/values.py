@@ -11,6 +11,7 @@ from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
+from vyre_driver_cpu.narrow import NarrowIndices
 from vyre_driver_cpu.spelling import TYPES, Spellings
 from vyre_foundation.dialects import lookup
 from vyre_foundation.dtype import i64, u32, u64
@@ -57,6 +58,7 @@ class OperandValues:
     def __init__(self, scope: FunctionScope) -> None:
         self._scope, self._out, self._spellings = scope, scope.out, scope.spellings
         self._symbols, self.known = scope.symbols, scope.known
+        self._narrow = NarrowIndices(scope.lets)
         self._compute: dict[type[Expr], Callable[..., str]] = {
             Apply: self._apply,
             Load: self._load,
@@ -149,6 +151,8 @@ class OperandValues:
         wide = operand
         if index.dtype.bits < u64.bits and not isinstance(index, Literal):
             wide = self._out.value(f"zext {TYPES[index.dtype]} {operand} to i64")
+        if self._narrow.may_wrap(index):
+            wide = self._out.value(f"and i64 {wide}, {self._out.every_bit()}")
         array = self._scope.arrays[buffer.name]
         return self._out.value(f"getelementptr inbounds nuw {TYPES[buffer.dtype]}, ptr {array}, i64 {wide}")
 

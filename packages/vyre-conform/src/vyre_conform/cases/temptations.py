@@ -9,7 +9,7 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack
 from vyre_foundation.build import Value, apply, program, select
-from vyre_foundation.dtype import FLOATS, INTEGERS, DType, f16, f32, f64, i32, i64, u32, u64
+from vyre_foundation.dtype import FLOATS, INTEGERS, DType, f16, f32, f64, i32, i64, u8, u32, u64
 from vyre_foundation.ops import OPS
 from vyre_foundation.ops.scalar import Scalar, cast, from_bits, wrap
 from vyre_foundation.testing.values import random_bits, special_bits
@@ -32,6 +32,19 @@ NEGATIONS: dict[str, Callable[[Value], Value]] = {
 # fmt: on
 
 
+# fmt: off
+PERIODS: dict[str, tuple[Callable[[Value], Value], Callable[[int], int]]] = {
+    "mask":      (lambda x: x & 3,                         lambda x: x & 3),
+    "remainder": (lambda x: (x + 5) % 16 + 7,              lambda x: (x + 5) % 16 + 7),
+    "shifts":    (lambda x: (x << 28) >> 28,               lambda x: x & 15),
+    "quotient":  (lambda x: (x // 4) % 4,                  lambda x: x // 4 % 4),
+    "sum":       (lambda x: x % 4 + x % 8,                 lambda x: x % 4 + x % 8),
+    "u8":        (lambda x: (x.cast(u8) * 16).cast(u32),   lambda x: x * 16 % 256),
+    "condition": (lambda x: (x % 2 == 1).cast(u32),        lambda x: x % 2),
+}
+# fmt: on
+
+
 def specs() -> Iterator[Spec]:
     for dtype in SIGNED:
         yield seeded(address("temptations", "powers_of_two", dtype=dtype), _powers, dtype)
@@ -45,6 +58,10 @@ def specs() -> Iterator[Spec]:
     for dtype in FLOATS:
         yield seeded(address("temptations", "nearly_min", dtype=dtype), _nearly_min, dtype)
         yield seeded(address("temptations", "nested_differences", dtype=dtype), _differences, dtype)
+    for period in PERIODS:
+        for memory in ("storage", "workgroup"):
+            at = address("temptations", "periodic_index", period=period, memory=memory)
+            yield fixed(at, _periods, period, memory)
     yield seeded(address("temptations", "shifts_of_shifts"), _shifts)
     yield seeded(address("temptations", "ops_of_ops"), _ops_of_ops)
     yield seeded(address("temptations", "casts_of_casts"), _casts_of_casts)
@@ -181,6 +198,28 @@ def _shifts(rng: Random) -> tuple[Launch, Expected]:
             inputs[x.decl.name] = pack(dtype, column)
             outputs.append(pack(dtype, results))
     return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
+
+
+def _periods(period: str, memory: str) -> tuple[Launch, Expected]:
+    """Beside the global id, an index that starts again from 0: no vector of neighbours is read by it."""
+    index, right = PERIODS[period]
+    values = [(k * k + 5) % 2**32 for k in range(256)]
+    with program("periodic_index", 64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        table = p.read("table", u32, 256) if memory == "storage" else p.workgroup("table", u32, 256)
+        at = p.let(index(p.local_id(0)))
+        if memory == "workgroup":
+            p.barrier()
+            table[at] = at * at + 5
+            p.barrier()
+        total = p.var(0, u32)
+        total += table[at]
+        out[p.global_id(0)] = total + x[p.global_id(0)]
+    given = list(range(1000, 1000 + 253))
+    expected = [value + values[right(i % 64)] for i, value in enumerate(given)]
+    inputs = {"x": pack(u32, given)} | ({"table": pack(u32, values)} if memory == "storage" else {})
+    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, expected),))
 
 
 def _ops_of_ops(rng: Random) -> tuple[Launch, Expected]:
