@@ -11,6 +11,7 @@ import vyre as vy
 from vyre.cli import main
 from vyre_driver import Trace, traced
 from vyre_driver.testing.graphs import programs
+from vyre_foundation.testing.html import parsed
 
 X = np.linspace(0, 1, 4096, dtype=np.float32)
 AFFINE = programs()["affine"]
@@ -89,6 +90,20 @@ def test_the_command_prints_tables_or_data(file: Path, tmp_path: Path) -> None:
     document = json.loads(invoke("profile", file, *given, "--seconds", "0", "--json").stdout)
     assert document["backend"] == "cpu"
     assert [kernel["program"] for kernel in document["kernels"]] == ["scaled"]
+
+
+def test_the_command_writes_a_page(file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "out.html"
+    given = ("--length", "x=1000", "--length", "factor=1", "--backend", "cpu", "--seconds", "0")
+    assert invoke("profile", file, *given, "--html", page).exit_code == 0
+    found = parsed(page.read_text("utf-8"))
+    assert found.elements.count("svg") == 3
+    assert "profile of scaled" in "".join(found.text)
+    assert "Fix: " in invoke("profile", file, *given, "--html", tmp_path / "no" / "folder.html").stderr
+
+
+def test_notebooks_show_kernels() -> None:
+    assert "program scaled" in "".join(parsed(scaled._repr_html_()).text)
 
 
 def test_the_command_profiles_and_explains_graphs(tmp_path: Path) -> None:

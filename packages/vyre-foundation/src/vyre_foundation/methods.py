@@ -1,10 +1,11 @@
-"""Methods of programs and expressions whose functions lie above `ir`: text, pickling, facts, wire form, fingerprint."""
+"""Methods of programs and expressions whose functions lie above `ir`: text, HTML, facts, wire form, fingerprint."""
 
 from __future__ import annotations
 
 import copyreg
 from typing import Any, get_args
 
+from vyre_foundation.html import program_html
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, ExprNode
 from vyre_foundation.ir.program import Program
@@ -40,6 +41,7 @@ def add_methods() -> None:
     Program.__str__ = print_program  # type: ignore[assignment, method-assign]
     Expr.__repr__ = format_expr  # type: ignore[assignment, method-assign]
     Buffer.__repr__ = describe_buffer  # type: ignore[assignment, method-assign]
+    Program._repr_html_ = program_html  # type: ignore[attr-defined]
     copyreg.pickle(Program, _reduce_program)
     for kind in get_args(ExprNode):
         copyreg.pickle(kind, _reduce_expr)

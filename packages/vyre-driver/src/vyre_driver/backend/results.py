@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 
 from vyre_driver.errors import InvalidInput
+from vyre_foundation.markup import fragment, table
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -52,6 +53,14 @@ class TimedDispatchResult:
     enqueue_ns: int | None = None
     wait_ns: int | None = None
 
+    def __repr__(self) -> str:
+        size = sum(output.nbytes for output in self.outputs)
+        return f"<TimedDispatchResult: {len(self.outputs)} outputs, {size} bytes; {_times_of(self)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(n, f"{output.nbytes} bytes") for n, output in enumerate(self.outputs)]
+        return fragment("timed dispatch", _times_of(self), table(("output", "size"), rows))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentSequenceTiming:
@@ -61,6 +70,22 @@ class ResidentSequenceTiming:
     device_ns: int | None = None
     enqueue_ns: int | None = None
     wait_ns: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<ResidentSequenceTiming: {_times_of(self)}>"
+
+    def _repr_html_(self) -> str:
+        return fragment("timed sequence", _times_of(self))
+
+
+def _times_of(timed: TimedDispatchResult | ResidentSequenceTiming) -> str:
+    times = (
+        ("wall", timed.wall_ns),
+        ("device", timed.device_ns),
+        ("enqueue", timed.enqueue_ns),
+        ("wait", timed.wait_ns),
+    )
+    return ", ".join(f"{name} {ns / 1e3:.1f} µs" for name, ns in times if ns is not None)
 
 
 def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memoryview:

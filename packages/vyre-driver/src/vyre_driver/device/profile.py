@@ -6,13 +6,15 @@ number that is unknown is None, never 0, so that no planner mistakes ignorance f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 from vyre_driver.device.queue import Queue
+from vyre_foundation.markup import fragment, table
 
 Extent = tuple[int, int, int]
 """Sizes along x, y and z."""
+_YES = {True: "yes", False: "no"}
 
 
 class DeviceTimingQuality(Enum):
@@ -89,7 +91,35 @@ class DeviceProfile:
         units = f", {self.compute_units} compute units" if self.compute_units else ""
         return f"<DeviceProfile of {self.backend!r}: {self.device or 'unnamed device'}{units}>"
 
+    def _repr_html_(self) -> str:
+        abilities = [
+            field.name.removeprefix("supports_") for field in fields(self) if getattr(self, field.name) is True
+        ]
+        known: list[tuple[str, object]] = [("native", ", ".join(abilities).replace("_", " ") or "nothing optional")]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if (
+                field.name not in ("backend", "device", "queues")
+                and not isinstance(value, bool)
+                and value not in ("", None)
+            ):
+                known.append((field.name.replace("_", " "), _shown(value)))
+        rows = [(q.name, q.workers, f"{q.launch_ns / 1e3:.1f} µs", _YES[q.is_interruptible]) for q in self.queues]
+        queues = table(("queue", "workers", "a launch", "interruptible"), rows, (1, 2)) if rows else ""
+        return fragment(self.device or "unnamed device", self.backend, queues, table((), known))
+
     @property
     def identity(self) -> tuple[str, ...]:
         """What compiled code depends on: backend, device, vendor, driver and compiler."""
         return (self.backend, self.device, self.vendor, self.driver_version, self.compiler)
+
+
+def _shown(value: object) -> str:
+    """A fact of a device for people."""
+    match value:
+        case Enum():
+            return str(value.value).replace("_", " ")
+        case tuple():
+            return " × ".join(map(str, value))
+        case _:
+            return str(value)

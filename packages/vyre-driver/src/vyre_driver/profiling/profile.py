@@ -23,11 +23,13 @@ from vyre_driver.graph.nodes import BufferKind, Graph
 from vyre_driver.observe.live import traced
 from vyre_driver.observe.trace import KernelRun, Trace
 from vyre_driver.plan.cost import work
+from vyre_driver.profiling.charts import bars, roofline
 from vyre_driver.profiling.explain import explain, explain_graph
 from vyre_driver.profiling.roofs import Roofs, roofs_of
-from vyre_driver.profiling.verdicts import DispatchVerdict, verdict_lines
+from vyre_driver.profiling.verdicts import DispatchVerdict, verdict_lines, verdict_table
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_foundation.ir.program import Program
+from vyre_foundation.markup import escaped, folded, fragment, page, table
 
 HEAD = (
     *("kernel", "queue", "launches", "time", "bytes", "GB/s", "memory"),
@@ -136,6 +138,31 @@ class DispatchProfile:
         if self.verdicts:
             lines += ["", *verdict_lines(self.verdicts)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        times = [
+            (k.program, k.ns * k.launches, f"{_time(k.ns)} × {k.launches}") for k in self.kernels if k.ns is not None
+        ]
+        parts = [bars(times)] if times else []
+        parts.append(table(HEAD, map(_row, self.kernels), range(2, len(HEAD) - 1)))
+        if self.roofs is not None:
+            points = [
+                (k.program, k.intensity, k.operations_per_second)
+                for k in self.kernels
+                if k.intensity and k.operations_per_second
+            ]
+            parts.append(roofline(points, self.roofs.bytes_per_second, self.roofs.operations_per_second))
+            parts.append(escaped(f"roofs: {self.roofs}"))
+        phases = [(name, float(ns), _time(ns)) for name, ns in self.phases.items()]
+        parts.append(folded(f"first run: {_time(self.first_ns)}", bars(phases)))
+        parts.append(folded(f"{len(self.verdicts)} verdicts", verdict_table(self.verdicts)))
+        busy = "" if self.device_ns is None else f", {_time(self.device_ns)} on the device"
+        note = f"on {self.backend} ({self.device}): {_time(self.wall_ns)} a run{busy}"
+        return fragment(f"profile of {self.name}", note, *parts)
+
+    def to_html(self) -> str:
+        """The profile as a page of its own, which loads nothing."""
+        return page(f"{self.name} on {self.backend}", self._repr_html_())
 
     def to_json(self) -> dict[str, Any]:
         """The profile as an object of JSON."""

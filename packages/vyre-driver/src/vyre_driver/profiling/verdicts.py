@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vyre_foundation.markup import Html, fragment, table
+from vyre_foundation.text.highlight import highlighted
+
 
 @dataclass(frozen=True, slots=True)
 class DispatchVerdict:
@@ -44,6 +47,12 @@ class DispatchExplanation:
         """The verdicts as a table of two columns, then the program."""
         return "\n".join([*verdict_lines(self.verdicts), "", self.text])
 
+    def _repr_html_(self) -> str:
+        note = f"fingerprint {self.fingerprint[:16]}"
+        return fragment(
+            f"explanation of {self.name}", note, verdict_table(self.verdicts), highlighted(self.text, hashes=False)
+        )
+
     def __getitem__(self, subject: str) -> DispatchVerdict:
         """The verdict about a subject.
 
@@ -59,6 +68,12 @@ class DispatchExplanation:
         """The explanation as an object of JSON."""
         verdicts = [verdict.to_json() for verdict in self.verdicts]
         return {"name": self.name, "fingerprint": self.fingerprint, "verdicts": verdicts, "text": self.text}
+
+
+def verdict_table(verdicts: Sequence[DispatchVerdict]) -> Html:
+    """The verdicts as a table, with their reasons in a column."""
+    rows = [(verdict.subject, verdict.choice, verdict.reason) for verdict in verdicts]
+    return table(("about", "chosen", "because"), rows)
 
 
 def verdict_lines(verdicts: Sequence[DispatchVerdict]) -> list[str]:

@@ -23,6 +23,8 @@ from vyre_driver.policy.loop import LoopVerdict
 from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExecutor
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
 from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.markup import folded, fragment, table
+from vyre_foundation.text.highlight import highlighted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,6 +63,16 @@ class CompiledGraph:
 
     def __repr__(self) -> str:
         return f"<CompiledGraph {self.graph.name!r} on {self.backend.id()!r} by {self.executor!r}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, str]] = [
+            ("backend", self.backend.id()),
+            ("executor", f"{self.executor}: {self.reason}"),
+            ("dispatches", ", ".join(self.dispatches)),
+        ]
+        rows += [(f"loop {name}", loop.reason) for name, loop in self.loops.items()]
+        text = folded("recorded", highlighted(str(self.graph), hashes=False))
+        return fragment(f"compiled graph {self.graph.name}", f"on {self.backend.id()}", table((), rows), text)
 
     @property
     def executor(self) -> str:

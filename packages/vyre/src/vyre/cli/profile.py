@@ -9,7 +9,7 @@ import click
 from vyre.cli.given import BACKEND, FILE, INPUT, LENGTH, arrays_of, arrays_of_graph, graph_in
 from vyre.cli.outcome import JSON, Answer
 from vyre.cli.program import INVOCATIONS, SPEC, numbers
-from vyre.cli.source import read_program, specialized
+from vyre.cli.source import read_program, require_writable, specialized
 from vyre.profiles import profile as profile_now
 from vyre_driver.profiling.profile import SECONDS
 
@@ -21,6 +21,8 @@ from vyre_driver.profiling.profile import SECONDS
 @BACKEND
 @SPEC
 @INVOCATIONS
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write a page with bars and the roofline, which loads nothing.")  # fmt: skip
 @click.option("--seconds", type=float, default=SECONDS, show_default=True, help="How long to run.")
 @JSON
 def profile_command(
@@ -30,12 +32,15 @@ def profile_command(
     backend: str,
     spec: tuple[str, ...],
     invocations: str | None,
+    html: Path | None,
     seconds: float,
     as_json: bool,
 ) -> None:
     """Profile a program or a graph: time, bytes and operations of each kernel, and the verdicts taken."""
     answer = Answer(as_json)
     with answer.failures():
+        if html is not None:
+            require_writable(html, "--html")
         graph = graph_in(file)
         if graph is not None:
             if lengths or spec or invocations:
@@ -48,6 +53,8 @@ def profile_command(
             program.validate()
             arrays = arrays_of(program, inputs, lengths)
             found = profile_now(program, arrays, backend=backend, invocations=numbers(invocations), seconds=seconds)
+        if html is not None:
+            html.write_text(found.to_html(), "utf-8")
         if as_json:
             answer.json(found.to_json())
         else:

@@ -28,6 +28,8 @@ from vyre_foundation import Program, print_program
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
+from vyre_foundation.html import program_html
+from vyre_foundation.markup import fragment
 
 MAX_LAUNCHES = 256
 """Shapes for which a launcher remembers how to launch."""
@@ -293,6 +295,12 @@ class KernelFunction:
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__!r}>"
+
+    def _repr_html_(self) -> str:
+        if self._variables:
+            names = ", ".join(variable.__name__ for variable in self._variables)
+            return fragment(f"kernel {self.__name__}", f"generic in {names}")
+        return program_html(self.program)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Launch the kernel over arrays.
