@@ -35,6 +35,7 @@ _running = [
     "profile",
     "registered_backends_by_precedence",
     "run",
+    "tune",
 ]
 _kernels = {
     "kernels.aggregates": ["struct"],

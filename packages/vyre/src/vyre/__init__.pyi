@@ -82,7 +82,7 @@ from vyre_foundation.build import Operand
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_math import *  # noqa: F403
 
-from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run
+from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run, tune as tune
 from .graphs import graph as graph
 from .kernels.aggregates import struct as struct
 from .kernels.errors import KernelError as KernelError
@@ -199,6 +199,7 @@ __all__ = [
     "subgroup_lane",
     "sum",
     "trap",
+    "tune",
     "u8",
     "u16",
     "u32",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import vyre_reference
@@ -18,6 +18,8 @@ from vyre_driver.errors import InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
+from vyre_driver.tune.programs import Tuning, tune_program
+from vyre_driver.tune.routing import routed_backend, shared_routes
 from vyre_foundation import Program
 from vyre_foundation.ir.expr import Id, IdKind
 
@@ -43,7 +45,8 @@ def run(
     Args:
         program: What `build()` returned.
         inputs: The inputs by buffer name, for names that keywords cannot have.
-        backend: As for `backend_for`.
+        backend: As for `backend_for`. Without one, that which `tune` has measured to be the fastest for the program and
+            this size of data, if it has.
         config: The options of the dispatch. The profile ``shadow`` compares the outputs with the reference's,
             ``shadow:16`` does so for one run in sixteen.
         invocations: The least number of invocations on x, (x, y) or (x, y, z). By default there are as many on x as the
@@ -62,7 +65,45 @@ def run(
         VyreError: The dispatch failed otherwise (docs/codes.md).
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return _profiled(backend_for(backend), options).dispatch_arrays(program, named, options)
+    return _profiled(_routed(backend, program, named, options), options).dispatch_arrays(program, named, options)
+
+
+def tune(
+    program: Program,
+    inputs: Mapping[str, object] | None = None,
+    /,
+    *,
+    backend: str | VyreBackend | Sequence[str | VyreBackend] | None = None,
+    config: DispatchConfig | None = None,
+    invocations: int | Sequence[int] | None = None,
+    workgroup_sizes: Iterable[tuple[int, int, int]] | None = None,
+    **arrays: object,
+) -> Tuning:
+    """Find by measurement how a program runs fastest over data of this size, and run it so from now on.
+
+    Candidates are the workgroup sizes that are proven not to matter, the queues of a device, and the backends. What is
+    found is kept for later processes with the identity of the device, for inputs of the same power of two in bytes.
+
+    Args:
+        program: What `build()` returned.
+        inputs: The inputs by buffer name, as for `run`.
+        backend: The backend to tune for, or several. By default all that are available and may be chosen without being
+            named; then a `run` that names no backend takes the fastest.
+        config: The options of the dispatches.
+        invocations: The least number of invocations, as for `run`.
+        workgroup_sizes: Sizes to try, (x, y, z) each, for a program whose meaning could depend on them: the caller says
+            that it does not.
+        **arrays: The inputs by buffer name, as for `run`.
+
+    Returns:
+        What was tried, with times, and what was taken: only what gives the same bytes. `print` shows it.
+
+    Raises:
+        UnsupportedFeature: The backend that is named cannot be tuned.
+        VyreError: What `run` raises.
+    """
+    named, options = launch_of(program, inputs, arrays, config, invocations)
+    return tune_program(program, named, backend=backend, config=options, workgroup_sizes=workgroup_sizes)
 
 
 def check(
@@ -165,6 +206,16 @@ def _require(given: object, kind: type, name: str, fix: str) -> None:
     if not isinstance(given, kind):
         got = "None" if given is None else type(given).__name__
         raise InvalidLaunch(name, needed="a string" if kind is str else f"a {kind.__name__}", got=got, fix=fix)
+
+
+def _routed(
+    backend: str | VyreBackend | None, program: Program, arrays: Mapping[str, object], config: DispatchConfig
+) -> VyreBackend:
+    """The backend that is named; without a name the one that was measured for this program and size."""
+    if (backend is not None and backend != "auto") or not shared_routes().of(program):
+        return backend_for(backend)
+    sizes = [getattr(arrays.get(buffer.name), "nbytes", buffer.dtype.size) for buffer in program.inputs]
+    return routed_backend(program, sizes, config)
 
 
 def _profiled(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vyre_driver.observe.trace import Trace
     from vyre_driver.policy.native import Measured, NativeVerdict
     from vyre_driver.tune.candidate import TunedVariant
+    from vyre_driver.tune.choice import LaunchChoice
 
 
 class ProfiledBackend(VyreBackend, contract=1):
@@ -405,6 +406,32 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         """
         self._session.reopen()
         self.prepare()
+
+    # ── launches that were measured; not part of the contract: for `tune` ────────────────────────────────────────────
+
+    def pipeline_for_trial(self, program: Program, config: DispatchConfig, choice: LaunchChoice) -> CompiledPipeline:
+        """A pipeline whose launches take `choice`, whatever was found before."""
+        validated(program)
+        with self._session.locked() as device:
+            dispatcher = self._new_dispatcher(device, persistent={})
+        dispatcher.launch_cache.trial = choice
+        pipeline = EnginePipeline(self._id, program, config, PipelineCacheKey(program.fingerprint()), dispatcher)
+        weakref.finalize(pipeline, dispatcher.launch_cache.abandon, device).atexit = False
+        return pipeline
+
+    def launch_choice(
+        self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> LaunchChoice | None:
+        """The choice that launches of this size take, None for none."""
+        with self._session.locked() as device:
+            return device.choices.get(program, byte_lengths, config)
+
+    def take_choice(self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0) -> None:
+        """Launch a program by `choice` from now on, and in later processes. Launches that are prepared are dropped."""
+        with self._session.locked() as device:
+            device.choices.put(program, bucket, choice, cost_ns)
+            for cache in tuple(self._session.caches):
+                cache.reclaim(device)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

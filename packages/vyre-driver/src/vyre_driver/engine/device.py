@@ -30,7 +30,8 @@ from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_driver.policy.queue import choose_queue
+from vyre_driver.policy.queue import choose_queue, usable_queues
+from vyre_driver.tune.choice import LaunchChoices
 from vyre_driver.tune.natives import Natives
 from vyre_driver.tune.queue import QueueChoice, Rate
 from vyre_foundation.dtype import f64, i64, u64
@@ -64,6 +65,7 @@ class Device:
         self._known = known = DeviceSignatureTable(store)
         self._probe()
         self.rate = Rate.of(known, self.profile.identity, keeps=not port.is_traced)
+        self.choices = LaunchChoices(known, self.profile.identity)
         self.code = CodeCache(port, counters, DiskPipelineCache(store), open_port)
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, weakref.proxy(self))
@@ -97,6 +99,14 @@ class Device:
         if cost is None or len(self.profile.queues) == 1:
             return None
         return QueueChoice(self.profile.queues, cost, self.rate)
+
+    def queue_named(self, name: str | None, cost: Cost | None) -> int | None:
+        """The queue with a name; None if there is none, or if a launch of this cost must not take it."""
+        names = [queue.name for queue in self.profile.queues]
+        if cost is None or name not in names:
+            return None
+        found = names.index(name)
+        return found if found in usable_queues(self.profile.queues, cost) else None
 
     def is_synchronous(self, queue: int) -> bool:
         """Whether launches of a queue run on the calling thread, so that they are never pending."""

@@ -25,11 +25,13 @@ from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
-from vyre_driver.errors import PoisonedState, StaleHandle, Trapped
+from vyre_driver.errors import BackendError, PoisonedState, StaleHandle, Trapped
 from vyre_driver.plan.admission import admit
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_driver.plan.resize import resized
 from vyre_driver.policy.queue import longest_seconds
+from vyre_driver.tune.choice import LaunchChoice
 from vyre_driver.tune.queue import QueueChoice
 from vyre_foundation.ir.program import Program
 
@@ -163,6 +165,22 @@ class CachedLaunch:
         return (*self.launch.owned, *(allocation for launch in self.idle for allocation in launch.owned))
 
 
+def _as_chosen(
+    device: Device, plan: LaunchPlan, request: LaunchRequest, choice: LaunchChoice
+) -> tuple[LaunchPlan, LaunchRequest]:
+    """The plan and the request with the chosen workgroup size; as they are where it is not proven or not possible."""
+    size = choice.workgroup_size
+    config = None if size is None else resized(plan, request.config, size, is_declared=choice.is_declared)
+    if config is None:
+        return plan, request
+    try:
+        chosen = plan_launch(request.program, request.byte_lengths, config)
+        admit(chosen, config, device.profile)
+    except BackendError:  # the bucket has sizes for which the device has too few workgroups
+        return plan, request
+    return chosen, request._replace(config=config)
+
+
 HostCall = tuple[Program, Sequence[Any], DispatchConfig, Form, "OutputViews | None"]
 """A dispatch over contiguous buffers of the host in binding order."""
 ResidentCall = tuple[Program, Sequence[Resource], DispatchConfig]
@@ -190,6 +208,8 @@ class LaunchCache:
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self._poison: str | None = None
         self.is_closed = False
+        self.trial: LaunchChoice | None = None
+        """The choice that its launches take in place of the device's; None but in a pipeline that is measured."""
 
     # ── one dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -256,22 +276,29 @@ class LaunchCache:
 
     def prepare(self, device: Device, request: LaunchRequest) -> CachedLaunch:
         """A launch that is not cached: the caller frees what it owns."""
-        config, key = request.config, request.key
+        key, trial = request.key, self.trial
         with device.counters.timing("plan_ns"):
-            plan = plan_launch(request.program, request.byte_lengths, config, indirect_grid=key.indirect_grid)
+            plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=key.indirect_grid)
             device.counters.plans += 1
             if request.places is not None:
                 require_places(plan, request.places)
-            admit(plan, config, device.profile)
+            choices = device.choices
+            choice = trial or choices.get(request.program, request.byte_lengths, request.config)
+            if choice is not None:
+                plan, request = _as_chosen(device, plan, request, choice)
+            admit(plan, request.config, device.profile)
         asked = request._replace(deadline=None)
         if plan.num_workgroups == 0 and request.places is None:
             return CachedLaunch(device, asked, plan, EmptyLaunch(plan))
         cost = device.cost(plan)
-        choice = device.choose_queue(cost) if key.queue is None else None
-        queue = key.queue if key.queue is not None else choice.verdict.queue if choice else 0
+        watched = None
+        queue = key.queue if key.queue is not None or choice is None else device.queue_named(choice.queue, cost)
+        if queue is None:
+            watched = device.choose_queue(cost)
+            queue = watched.verdict.queue if watched else 0
         longest = math.inf if cost is None else longest_seconds(cost)
         launch = self._bind(device, plan, asked, request.deadline, queue, longest)
-        return CachedLaunch(device, asked, plan, launch, longest, queue, choice)
+        return CachedLaunch(device, asked, plan, launch, longest, queue, watched)
 
     def _bind(
         self,

@@ -9,17 +9,16 @@ that it has measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.dtype import DType, bf16, f16, f64, i64, u64
+from vyre_driver.plan.launch_ranges import LaunchRanges
+from vyre_foundation.dtype import bf16, f16, f64, i64, u64
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Load, Select
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Subgroup
 from vyre_foundation.ir.walk import expressions, postorder, statements
-from vyre_foundation.validate.facts import Interval
-from vyre_foundation.validate.intervals import apply
 from vyre_foundation.validate.ranges import counted
 
 ESTIMATE = 1
@@ -117,9 +116,8 @@ class _Count:
     """Adds up one program. An expression costs where it is first evaluated, and again in a sibling block."""
 
     def __init__(self, plan: LaunchPlan, weights: Weights) -> None:
-        self._plan, self._weights = plan, weights
-        self._known: dict[Expr, Interval] = {}
-        self._locals: dict[str, Interval] = {}
+        self._weights = weights
+        self._ranges = LaunchRanges(plan)
         self._evaluated: set[Expr] = set()
         self.is_certain = True
 
@@ -137,7 +135,7 @@ class _Count:
     def _of_statement(self, stmt: Stmt) -> float:
         match stmt:
             case Let(name, value) if value.dtype.is_integer:
-                self._locals[name] = self._bounds(value)
+                self._ranges.learn(name, self._ranges.of(value))
             case Store(buffer):
                 return self._weights.access(buffer)
             case Atomic(buffer=buffer):
@@ -155,44 +153,12 @@ class _Count:
         return 0.0
 
     def _of_loop(self, loop: For) -> float:
-        start, stop = self._bounds(loop.start), self._bounds(loop.stop)
-        self._locals[loop.name] = counted(start, stop, loop.step)
+        start, stop = self._ranges.of(loop.start), self._ranges.of(loop.stop)
+        self._ranges.learn(loop.name, counted(start, stop, loop.step))
         most = max(0, math.ceil((stop.high - start.low) / loop.step))
         least = max(0, math.ceil((stop.low - start.high) / loop.step))
         self.is_certain &= most <= 2 * least + 1
         return most * (self.body(loop.body) + self._weights.round)
-
-    def _bounds(self, root: Expr) -> Interval:
-        """What an integer can be in this launch."""
-        for node in postorder((root,), set(self._known)) if root not in self._known else ():
-            if node.dtype.is_integer:
-                self._known[node] = self._of_node(node)
-        return self._known[root]
-
-    def _of_node(self, node: Expr) -> Interval:
-        x, y, z = self._plan.grid
-        groups, sizes = (x, y, z), self._plan.program.workgroup_size
-        low, high = self._plan.facts.ranges.get(node, (node.dtype.lowest, node.dtype.highest))
-        match node:
-            case Literal():
-                return Interval(int(node.value), int(node.value))
-            case Length(buffer):
-                return Interval(self._plan.lengths[buffer.name], self._plan.lengths[buffer.name])
-            case Id(IdKind.NUM_WORKGROUPS, axis):
-                return Interval(groups[axis], groups[axis])
-            case Id(IdKind.WORKGROUP_ID, axis):
-                found = Interval(0, groups[axis] - 1)
-            case Id(IdKind.GLOBAL_ID, axis):
-                found = Interval(0, groups[axis] * sizes[axis] - 1)
-            case Local(name):
-                found = self._locals.get(name, Interval(low, high))
-            case Apply(op, args) if args[0].dtype.is_integer:
-                found = apply(op, args[0].dtype, *[self._known[arg] for arg in args])
-            case Cast(dtype, value) if value in self._known and _fits(dtype, self._known[value]):
-                found = self._known[value]
-            case _:
-                return Interval(low, high)
-        return Interval(max(low, found.low), min(high, found.high))
 
 
 def _of_expression(node: Expr) -> float:
@@ -230,7 +196,3 @@ def _accessed_bytes(buffer: Buffer) -> float:
 UNITS = Weights(_of_expression, _access, lambda buffer: ATOMIC, SUBGROUP, BARRIER, ROUND)
 OPERATIONS = Weights(_operation, lambda buffer: 0.0, lambda buffer: 1.0, 1.0, 0.0, 0.0)
 ACCESSED = Weights(_loaded_bytes, _accessed_bytes, lambda buffer: 2.0 * buffer.dtype.size, 0.0, 0.0, 0.0)
-
-
-def _fits(dtype: DType, bounds: Iterable[int]) -> bool:
-    return all(dtype.lowest <= bound <= dtype.highest for bound in bounds)

@@ -43,6 +43,7 @@ COMMANDS = {
     "replay": Command("vyre.cli.replay:replay_command", "Run a replay capsule again and compare every byte."),
     "run": Command("vyre.cli.program:run", "Run a program, or a compiled artifact, over files."),
     "show": Command("vyre.cli.program:show", "Print a program, its facts, plan, passes or source."),
+    "tune": Command("vyre.cli.tune:tune", "Measure which launch of a program is the fastest."),
     "validate": Command("vyre.cli.program:validate", "Validate a program and print all findings."),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ from vyre_foundation.validate.facts import Facts
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 SPEC = click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
                     help="Replace a uniform of one element by a constant. Repeatable.")  # fmt: skip
+INPUTS = click.option("--input", "inputs", multiple=True, metavar="NAME=FILE",
+                      help="Input: a .npy file, or raw elements. Repeatable.")  # fmt: skip
 INVOCATIONS = click.option("--invocations", metavar="X[,Y[,Z]]",
                            help="Minimum number of invocations, such as 640,480 for an image.")  # fmt: skip
 
@@ -137,9 +140,7 @@ def show(
 
 @click.command()
 @FILE
-@click.option(
-    "--input", "inputs", multiple=True, metavar="NAME=FILE", help="Input: a .npy file, or raw elements. Repeatable."
-)
+@INPUTS
 @click.option("--output", "outputs", multiple=True, metavar="NAME=FILE",
               help="File for an output; NAME can be omitted if there is one output. Repeatable.")  # fmt: skip
 @click.option(
@@ -205,14 +206,27 @@ def run(
         _finish(answer, device.id(), started, results, targets)
 
 
-def numbers(text: str | None) -> tuple[int, ...] | None:
+def numbers(text: str | None, option: str = "--invocations") -> tuple[int, ...] | None:
     """``640,480`` as numbers."""
     if text is None:
         return None
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise click.BadParameter(f"--invocations {text!r} is not of the form X, X,Y or X,Y,Z") from None
+        raise click.BadParameter(f"{option} {text!r} is not of the form X, X,Y or X,Y,Z") from None
+
+
+def extents(texts: Iterable[str]) -> list[tuple[int, int, int]]:
+    """``16,16`` as a size on three axes."""
+    found = []
+    for text in texts:
+        size = numbers(text, "--workgroup-size") or ()
+        if not 1 <= len(size) <= 3 or min(size) < 1:
+            fix = "write one to three numbers of at least 1"
+            raise click.BadParameter(f"--workgroup-size {text!r} is no size. Fix: {fix}")
+        x, y, z = (*size, 1, 1)[:3]
+        found.append((x, y, z))
+    return found
 
 
 def _without_races(answer: Answer, program: Program, arrays: dict[str, Any], config: DispatchConfig) -> dict[str, Any]:

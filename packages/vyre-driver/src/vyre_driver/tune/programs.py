@@ -1,0 +1,133 @@
+"""Tune a program: its launches on each backend, and then which backend runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.backend.registration import Selection
+from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.errors import BackendError, UnsupportedFeature
+from vyre_driver.observe.live import backend_for
+from vyre_driver.registry.backends import availability, registered_backends_by_precedence
+from vyre_driver.tune.choice import size_bucket
+from vyre_driver.tune.race import race
+from vyre_driver.tune.routing import Route, shared_routes
+from vyre_driver.tune.tuner import Tunable, TuningReport, clock_of, tune_launches
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.results import Outputs
+    from vyre_driver.device.profile import Extent
+    from vyre_foundation.ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What `tune_program` has found: a report for each backend, and the route if there were several.
+
+    `refused` says by backend why it takes no part.
+    """
+
+    reports: tuple[TuningReport, ...]
+    route: Route | None
+    refused: Mapping[str, str]
+
+    def __str__(self) -> str:
+        lines = [*map(str, self.reports), *(f"{backend} is refused: {why}" for backend, why in self.refused.items())]
+        return "\n".join([*lines, *([] if self.route is None else [f"the route is {self.route}"])])
+
+
+def tune_program(
+    program: Program,
+    inputs: Mapping[str, object],
+    *,
+    backend: str | VyreBackend | Sequence[str | VyreBackend] | None = None,
+    config: DispatchConfig = DEFAULT_CONFIG,
+    workgroup_sizes: Iterable[Extent] | None = None,
+) -> Tuning:
+    """Find by measurement how a program is launched fastest over data of this size, and do so from now on.
+
+    Args:
+        program: A valid program.
+        inputs: Arrays by name, as for a dispatch. What is found holds for inputs of about this size in bytes: of the
+            same power of two.
+        backend: The backend to tune for, or several. None: all that are available and may be chosen without being
+            named; then a launch that names no backend takes the fastest.
+        config: The options of the dispatches.
+        workgroup_sizes: The sizes to try, where nothing proves that they do not matter. By default those that are
+            proven.
+
+    Returns:
+        What was tried, with times, and what was taken. Only what gives the same bytes is taken.
+
+    Raises:
+        UnsupportedFeature: No backend among those that are named can be tuned.
+        BackendError: The program cannot be dispatched on the first backend.
+    """
+    started = time.perf_counter_ns()
+    names = _automatic() if backend is None or backend == "auto" else _listed(backend)
+    sizes = None if workgroup_sizes is None else tuple(workgroup_sizes)
+    reports: list[TuningReport] = []
+    refused: dict[str, str] = {}
+    running: dict[str, VyreBackend] = {}
+    for name in names:
+        given = backend_for(name)
+        engine = innermost(given)
+        try:
+            if isinstance(engine, Tunable):
+                reports.append(tune_launches(engine, program, inputs, config, sizes))
+        except BackendError as error:
+            if not running and len(names) == 1:
+                raise
+            refused[given.id()] = error.message
+            continue
+        running[given.id()] = given
+    if not reports and len(names) == 1:
+        fix = "name a backend of the engine, or several backends to choose among"
+        raise UnsupportedFeature("tuning of launches", backend=next(iter(running)), fix=fix)
+    route = _route(program, inputs, config, running, refused, started) if len(running) > 1 else None
+    return Tuning(tuple(reports), route, refused)
+
+
+def _automatic() -> list[str | VyreBackend]:
+    found = [r.id for r in registered_backends_by_precedence() if r.selection is Selection.AUTOMATIC]
+    usable: list[str | VyreBackend] = [id for id in found if availability(id).is_available]
+    return usable or [backend_for(None)]
+
+
+def _listed(backend: str | VyreBackend | Sequence[str | VyreBackend]) -> list[str | VyreBackend]:
+    return [backend] if isinstance(backend, (str, VyreBackend)) else list(backend)
+
+
+def _route(
+    program: Program,
+    arrays: Mapping[str, object],
+    config: DispatchConfig,
+    running: Mapping[str, VyreBackend],
+    refused: dict[str, str],
+    started: int,
+) -> Route | None:
+    """Race the backends, each launching as it was tuned; the first is the incumbent. Keep the route."""
+    inputs = ordered_inputs(program, arrays)
+
+    def dispatching(backend: VyreBackend) -> Callable[[], Outputs]:
+        return lambda: backend.dispatch(program, inputs, config)
+
+    calls = {id: dispatching(backend) for id, backend in running.items()}
+    outputs = {id: [bytes(output) for output in call()] for id, call in calls.items()}
+    expected = next(iter(outputs.values()))
+    for id in [id for id, found in outputs.items() if found != expected]:
+        refused[id] = f"its outputs are other bytes than those of {next(iter(running))}"
+        del calls[id]
+    result = race([clock_of(call) for call in calls.values()])
+    winner = list(calls)[result.winner]
+    times = {id: result.median_ns(n) for n, id in enumerate(calls)}
+    route = Route(winner, running[winner].device_profile().identity, times)
+    bucket = size_bucket([given.nbytes for given in inputs], config)
+    shared_routes().record(program, bucket, route, time.perf_counter_ns() - started)
+    return route

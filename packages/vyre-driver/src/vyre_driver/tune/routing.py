@@ -1,0 +1,140 @@
+"""Which backend runs a program, by the size of its data: measured, transfers included, and kept between processes.
+
+A route holds for the bucket in which it was measured, and for buckets between two that have the same route. Where none
+holds, the most preferred backend runs the program, as everywhere. A route is forgotten when its backend opens another
+device than the one that was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.checked import Fields, read_json
+from vyre_driver.errors import BackendError
+from vyre_driver.observe.live import backend_for
+from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
+from vyre_driver.pipeline.store import shared_store
+from vyre_driver.tune.choice import size_bucket
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.contract import VyreBackend
+    from vyre_foundation.ir.program import Program
+
+METHOD = 1
+"""Part of every question to the store: changes with what a route is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The backend for a program and a size bucket, the identity of its device, and what was measured.
+
+    `times` are nanoseconds of a dispatch from host memory to host memory, by backend.
+    """
+
+    backend: str
+    device: tuple[str, ...]
+    times: Mapping[str, float]
+
+    def __str__(self) -> str:
+        times = ", ".join(f"{backend} {ns / 1e3:.1f} µs" for backend, ns in self.times.items())
+        return f"{self.backend} ({times})"
+
+
+class RoutingTable:
+    """Routes by program and size bucket: those of earlier processes, and of this one."""
+
+    def __init__(self, known: DeviceSignatureTable | None = None) -> None:
+        self._known = DeviceSignatureTable(None) if known is None else known
+        self._routes: dict[str, dict[int, Route]] = {}
+
+    def of(self, program: Program) -> Mapping[int, Route]:
+        """All routes of a program, by bucket."""
+        digest = program.fingerprint()
+        found = self._routes.get(digest)
+        if found is None:
+            found = self._routes[digest] = self._known.get(_signature(digest), _read) or {}
+        return found
+
+    def route(
+        self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> Route | None:
+        """The route of a launch over inputs of these sizes, None where none was measured."""
+        found = self.of(program)
+        return _between(found, size_bucket(byte_lengths, config)) if found else None
+
+    def record(self, program: Program, bucket: int, route: Route, cost_ns: int = 0) -> None:
+        """Take a route from now on, and in later processes."""
+        self._replace(program, {**self.of(program), bucket: route}, cost_ns)
+
+    def forget(self, program: Program, backend: str) -> None:
+        """Drop the routes of a program to a backend."""
+        self._replace(program, {size: route for size, route in self.of(program).items() if route.backend != backend})
+
+    def _replace(self, program: Program, routes: dict[int, Route], cost_ns: int = 0) -> None:
+        digest = program.fingerprint()
+        self._routes[digest] = routes
+        written = {
+            str(size): {"backend": route.backend, "device": route.device, "times": dict(route.times)}
+            for size, route in routes.items()
+        }
+        self._known.put(_signature(digest), json.dumps(written).encode(), cost_ns)
+
+
+def _between(routes: Mapping[int, Route], bucket: int) -> Route | None:
+    """The route of a bucket, or that of both its measured neighbours if they have the same backend."""
+    if bucket in routes:
+        return routes[bucket]
+    below = max((size for size in routes if size < bucket), default=None)
+    above = min((size for size in routes if size > bucket), default=None)
+    if below is None or above is None or routes[below].backend != routes[above].backend:
+        return None
+    return routes[below]
+
+
+def _signature(digest: str) -> DeviceSignature:
+    return DeviceSignature(("routes", platform.node()), f"the fastest backend for {digest} by method {METHOD}")
+
+
+def _read(cached: bytes) -> dict[int, Route]:
+    return {int(size): _route(Fields(found)) for size, found in read_json(cached).items()}
+
+
+def _route(fields: Fields) -> Route:
+    times = fields.fields("times")
+    return Route(
+        fields.text("backend"), fields.texts("device"), {name: float(times.number(name)) for name in times.names()}
+    )
+
+
+@cache
+def shared_routes() -> RoutingTable:
+    """The table of this process, over the store that the environment names."""
+    return RoutingTable(DeviceSignatureTable(shared_store()))
+
+
+def routed_backend(
+    program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
+) -> VyreBackend:
+    """The backend for a launch that names none: the measured route's, else the most preferred one that is available.
+
+    Raises:
+        BackendUnavailable: There is no backend that may be chosen without its name.
+    """
+    routes = shared_routes()
+    route = routes.route(program, byte_lengths, config)
+    if route is None:
+        return backend_for(None)
+    try:
+        backend = backend_for(route.backend)
+        if backend.device_profile().identity == route.device:
+            return backend
+    except BackendError:  # it cannot be opened any more
+        pass
+    routes.forget(program, route.backend)
+    return backend_for(None)

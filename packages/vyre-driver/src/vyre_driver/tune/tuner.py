@@ -1,0 +1,265 @@
+"""Find the fastest launch of a program by running it.
+
+The queues of the device come first, then the workgroup sizes on the fastest of them. Each candidate runs once before it
+is timed, which also compiles it; one whose outputs are not those of the program as it is, byte for byte, takes no part.
+The others race (`race`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.results import host_bytes
+from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.errors import BackendError
+from vyre_driver.plan.cost import estimate
+from vyre_driver.plan.indirect import read_indirect_grid
+from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_driver.plan.resize import resized
+from vyre_driver.policy.queue import usable_queues
+from vyre_driver.tune.choice import LaunchChoice, size_bucket
+from vyre_driver.tune.race import Clock, race
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.pipeline import CompiledPipeline
+    from vyre_driver.backend.results import Inputs
+    from vyre_driver.device.profile import DeviceProfile, Extent
+    from vyre_foundation.ir.program import Program
+
+WARM_UPS = 8
+"""Runs before the first that is timed: the engine settles on a queue in as many. Slow programs stop earlier."""
+WARM_UP_NS = 20e6
+SAMPLE_NS = 200e3
+"""A sample is as many dispatches as take so long: clocks and interrupts matter less then."""
+WIDTHS = tuple(2**n for n in range(3, 11))
+"""Workgroup sizes on one axis that are tried, as far as the device has them."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A backend whose launches can be chosen: those of the engine."""
+
+    def id(self) -> str:
+        """The backend's id."""
+
+    def device_profile(self) -> DeviceProfile:
+        """The facts of the device."""
+
+    def pipeline_for_trial(self, program: Program, config: DispatchConfig, choice: LaunchChoice) -> CompiledPipeline:
+        """A pipeline whose launches take `choice`."""
+
+    def launch_choice(
+        self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig
+    ) -> LaunchChoice | None:
+        """The choice that launches of this size take, None for none."""
+
+    def take_choice(self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0) -> None:
+        """Launch a program by `choice` from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One candidate and what became of it: nanoseconds of a dispatch (the median of `samples`), or why it has none."""
+
+    choice: LaunchChoice
+    ns: float | None
+    samples: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """What a search has found for one program, on one device, for one size bucket.
+
+    `choice` is what launches take from now on; the default choice where nothing is faster beyond noise.
+    """
+
+    backend: str
+    device: str
+    program: str
+    bucket: int
+    choice: LaunchChoice
+    trials: tuple[Trial, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        lines = [f"{self.program!r} on {self.device} ({self.backend}), bucket {self.bucket}: {self.choice}"]
+        for trial in self.trials:
+            took = "" if trial.ns is None else f"{trial.ns / 1e3:.1f} µs in {trial.samples} samples, "
+            lines.append(f"  {trial.choice}: {took}{trial.verdict}")
+        return "\n".join(lines)
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster a dispatch is by the choice."""
+        return self.choice.own_ns / self.choice.ns if self.choice.ns else 1.0
+
+
+def tune_launches(
+    backend: Tunable,
+    program: Program,
+    arrays: Mapping[str, object],
+    config: DispatchConfig = DEFAULT_CONFIG,
+    workgroup_sizes: Iterable[Extent] | None = None,
+) -> TuningReport:
+    """Find the fastest launch of `program` over arrays of this size on a backend of the engine, and take it.
+
+    Args:
+        backend: A backend of the engine.
+        program: A valid program.
+        arrays: Its inputs by name.
+        config: The options of the dispatches; with a `workgroup_override` queues alone are tried.
+        workgroup_sizes: The sizes to try. The caller answers for a program whose meaning may depend on them. By default
+            those that are proven not to matter.
+
+    Returns:
+        The report. Its choice is kept with the device's identity, for this program and size bucket.
+
+    Raises:
+        BackendError: The program as it is cannot be dispatched.
+    """
+    started = time.perf_counter_ns()
+    inputs = ordered_inputs(program, arrays)
+    lengths = [given.nbytes for given in inputs]
+    profile, bucket = backend.device_profile(), size_bucket(lengths, config)
+    plan = plan_launch(program, lengths, config, indirect_grid=_grid(program, inputs, config))
+    present = backend.launch_choice(program, lengths, config) or LaunchChoice()
+    with ExitStack() as stack:
+        search = _Search(backend, program, config, inputs, stack)
+        queues = [LaunchChoice(queue=queue) for queue in _queues(plan, profile)]
+        best = search.best([present, LaunchChoice(), *queues])
+        queue = min(queues, key=search.ns, default=LaunchChoice()).queue
+        is_declared = workgroup_sizes is not None
+        sizes = _sizes(plan, config, profile, workgroup_sizes)
+        best = search.best([best, *(LaunchChoice(size, queue, is_declared) for size in sizes)])
+        best = replace(best, ns=search.ns(best), own_ns=search.ns(LaunchChoice()))
+    seconds = (time.perf_counter_ns() - started) / 1e9
+    backend.take_choice(program, bucket, best, time.perf_counter_ns() - started)
+    return TuningReport(
+        backend.id(), profile.device, program.name, bucket, best, tuple(search.trials.values()), seconds
+    )
+
+
+def _bare(choice: LaunchChoice) -> LaunchChoice:
+    """A choice without its times."""
+    return replace(choice, ns=0.0, own_ns=0.0)
+
+
+class _Search:
+    """The candidates of one program that have run, by choice, each with its pipeline and what became of it."""
+
+    def __init__(
+        self, backend: Tunable, program: Program, config: DispatchConfig, inputs: Inputs, stack: ExitStack
+    ) -> None:
+        self._backend, self._program, self._config, self._inputs = backend, program, config, inputs
+        self._stack = stack
+        self._pipelines: dict[LaunchChoice, CompiledPipeline] = {}
+        self.trials: dict[LaunchChoice, Trial] = {}
+        own, self._expected = self._run(LaunchChoice())
+        self._pipelines[LaunchChoice()] = own
+
+    def best(self, choices: Sequence[LaunchChoice]) -> LaunchChoice:
+        """The fastest; the first is the incumbent."""
+        racing = [choice for choice in dict.fromkeys(map(_bare, choices)) if self._is_right(choice)]
+        if _bare(choices[0]) not in racing:  # an incumbent that is wrong today has no place to keep
+            racing = [LaunchChoice(), *(choice for choice in racing if not choice.is_default)]
+        result = race([self._clock(self._pipelines[choice]) for choice in racing])
+        for n, choice in enumerate(racing):
+            ns, samples = result.median_ns(n), len(result.times[n])
+            verdict = "taken" if n == result.winner else "not clearly faster"
+            if n != result.winner and ns > result.median_ns(result.winner):
+                verdict = "slower"
+            self.trials[choice] = Trial(choice, ns, samples, verdict)
+        return racing[result.winner]
+
+    def ns(self, choice: LaunchChoice) -> float:
+        """What a dispatch took; infinity for a candidate that took no part."""
+        trial = self.trials.get(_bare(choice))
+        return trial.ns if trial is not None and trial.ns is not None else math.inf
+
+    def _is_right(self, choice: LaunchChoice) -> bool:
+        """Whether a candidate runs, with the outputs of the program as it is."""
+        if choice in self._pipelines:
+            return True
+        try:
+            pipeline, outputs = self._run(choice)
+        except BackendError as error:
+            self.trials[choice] = Trial(choice, None, 0, f"refused: {error.message}")
+            return False
+        if outputs != self._expected:
+            self.trials[choice] = Trial(choice, None, 0, "refused: its outputs are other bytes")
+            return False
+        self._pipelines[choice] = pipeline
+        return True
+
+    def _run(self, choice: LaunchChoice) -> tuple[CompiledPipeline, list[bytes]]:
+        pipeline = self._backend.pipeline_for_trial(self._program, self._config, choice)
+        self._stack.callback(pipeline.close)
+        return pipeline, [bytes(output) for output in pipeline.dispatch(self._inputs)]
+
+    def _clock(self, pipeline: CompiledPipeline) -> Clock:
+        return clock_of(lambda: pipeline.dispatch(self._inputs))
+
+
+def clock_of(dispatch: Any) -> Clock:
+    """Warm a call up, and give the function that times it: nanoseconds for one call."""
+    spent, once = 0.0, 0.0
+    for _ in range(WARM_UPS):
+        started = time.perf_counter_ns()
+        dispatch()
+        once = time.perf_counter_ns() - started
+        spent += once
+        if spent > WARM_UP_NS:
+            break
+    calls = max(1, int(SAMPLE_NS // max(once, 1.0)))
+
+    def clock() -> float:
+        started = time.perf_counter_ns()
+        for _ in range(calls):
+            dispatch()
+        return (time.perf_counter_ns() - started) / calls
+
+    return clock
+
+
+def _sizes(
+    plan: LaunchPlan, config: DispatchConfig, profile: DeviceProfile, declared: Iterable[Extent] | None
+) -> Iterator[Extent]:
+    """The workgroup sizes to try, without the program's own."""
+    own, limits = plan.program.workgroup_size, profile.max_workgroup_size
+    for size in _shapes(own) if declared is None else declared:
+        fits = all(n <= limit for n, limit in zip(size, limits, strict=True))
+        is_possible = fits and size[0] * size[1] * size[2] <= profile.max_invocations_per_workgroup
+        if size != own and is_possible and resized(plan, config, size, is_declared=declared is not None):
+            yield size
+
+
+def _shapes(own: Extent) -> Iterator[Extent]:
+    """Sizes on as many axes as the program's own has."""
+    _, y, z = own
+    if (y, z) == (1, 1):
+        yield from ((width, 1, 1) for width in WIDTHS)
+        return
+    for width in WIDTHS:
+        for height in (1, 2, 4, 8, 16, 32):
+            if 32 <= width * height <= WIDTHS[-1]:
+                yield width, height, z
+
+
+def _queues(plan: LaunchPlan, profile: DeviceProfile) -> list[str]:
+    """The names of the queues that may take this launch."""
+    if len(profile.queues) < 2:
+        return []
+    return [profile.queues[n].name for n in usable_queues(profile.queues, estimate(plan))]
+
+
+def _grid(program: Program, inputs: Inputs, config: DispatchConfig) -> Extent | None:
+    if config.grid_override is not None:
+        return None
+    return read_indirect_grid(program, [host_bytes("input", given) for given in inputs])

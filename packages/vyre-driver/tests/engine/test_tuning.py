@@ -1,0 +1,179 @@
+"""Tuning launches on an engine: what is taken, what is refused, and that later launches use it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.signature import DeviceSignatureTable
+from vyre_driver.pipeline.store import DiskStore
+from vyre_driver.plan.launch import LaunchPlan
+from vyre_driver.testing.fake_port import FakePort
+from vyre_driver.tune.choice import LaunchChoice, LaunchChoices, size_bucket
+from vyre_driver.tune.programs import tune_program
+from vyre_driver.tune.tuner import tune_launches
+from vyre_foundation import Program, program, u32
+
+A = np.arange(64, dtype=np.uint32)
+BEST = LaunchChoice((32, 1, 1))
+
+
+def doubling(size: int = 4) -> Program:
+    with program("doubling", size) as p:
+        a = p.read("a", u32)
+        p.write("out", u32, like=a)[p.global_id(0)] = a[p.global_id(0)] * 2
+    return p.build()
+
+
+class Machine:
+    """Doubles, slowly but for workgroups of 32; those of `wrong` invocations compute something else."""
+
+    def __init__(self, wrong: int = 0) -> None:
+        self.wrong, self.sizes = wrong, list[int]()
+
+    def evaluate(self, plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
+        width = plan.program.workgroup_size[0]
+        self.sizes.append(width)
+        if width != 32:
+            time.sleep(0.001)
+        given, made = (np.frombuffer(memory[name], np.uint32) for name in ("a", "out"))
+        made[:] = given * 2 + (width == self.wrong)
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+@pytest.fixture
+def backend(machine: Machine) -> Any:
+    made = EngineBackend("fake", lambda: FakePort(machine.evaluate))
+    yield made
+    made.shutdown()
+
+
+def test_the_fastest_size_is_taken_and_used(backend: EngineBackend, machine: Machine) -> None:
+    before = backend.dispatch(doubling(), [A])
+    report = tune_launches(backend, doubling(), {"a": A})
+    assert report.choice.workgroup_size == (32, 1, 1)
+    assert report.speedup > 2
+    assert machine.sizes[-1] != 32
+    machine.sizes.clear()
+    assert backend.dispatch(doubling(), [A]) == before
+    with backend.compile_native(doubling()) as pipeline:
+        pipeline.dispatch([A + 1])
+    given, made = backend.allocate_resident(A.nbytes), backend.allocate_resident(A.nbytes)
+    backend.dispatch_resident_timed(doubling(), [given, made])
+    assert machine.sizes == [32, 32, 32]
+
+
+def test_other_sizes_and_configurations_are_left_alone(backend: EngineBackend, machine: Machine) -> None:
+    tune_launches(backend, doubling(), {"a": A})
+    machine.sizes.clear()
+    backend.dispatch(doubling(), [np.arange(1024, dtype=np.uint32)])
+    backend.dispatch(doubling(), [A], DispatchConfig(workgroup_override=(16, 1, 1)))
+    assert machine.sizes == [4, 16]
+
+
+def test_a_candidate_with_other_bytes_is_refused(backend: EngineBackend, machine: Machine) -> None:
+    machine.wrong = 32
+    report = tune_launches(backend, doubling(), {"a": A})
+    verdicts = {trial.choice: trial.verdict for trial in report.trials}
+    assert verdicts[BEST] == "refused: its outputs are other bytes"
+    assert report.choice.workgroup_size != (32, 1, 1)
+
+
+def test_what_is_taken_stays_unless_another_is_clearly_faster(backend: EngineBackend, machine: Machine) -> None:
+    first = tune_launches(backend, doubling(), {"a": A})
+    again = tune_launches(backend, doubling(), {"a": A})
+    assert again.choice.workgroup_size == first.choice.workgroup_size
+    assert LaunchChoice((32, 1, 1)) in [trial.choice for trial in again.trials]
+
+
+def test_a_choice_that_is_wrong_today_loses_its_place(backend: EngineBackend, machine: Machine) -> None:
+    tune_launches(backend, doubling(), {"a": A})
+    machine.wrong = 32
+    assert tune_launches(backend, doubling(), {"a": A}).choice.workgroup_size != (32, 1, 1)
+
+
+def test_sizes_that_could_matter_are_tried_only_if_the_caller_answers_for_them(backend: EngineBackend) -> None:
+    with program("named", 4) as p:
+        a = p.read("a", u32)
+        p.write("out", u32, like=a)[p.global_id(0)] = a[p.workgroup_id(0) * 0 + p.global_id(0)] * 2
+    named = p.build()
+    assert [trial.choice for trial in tune_launches(backend, named, {"a": A}).trials] == [LaunchChoice()]
+    declared = tune_launches(backend, named, {"a": A}, workgroup_sizes=[(32, 1, 1), (5000, 1, 1)])
+    assert declared.choice.workgroup_size == (32, 1, 1)
+    assert declared.choice.is_declared
+    assert len(declared.trials) == 2
+
+
+def test_a_report_can_be_read(backend: EngineBackend) -> None:
+    report = str(tune_launches(backend, doubling(), {"a": A}))
+    assert report.startswith("'doubling' on")
+    assert "workgroups of 32 × 1 × 1: " in report
+
+
+def test_choices_survive_the_process(tmp_path: Path) -> None:
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path, 2**20))
+    device = ("fake", "device", "", "", "")
+    choice = LaunchChoice((8, 1, 1), "pool", True, 10.0, 20.0)
+    LaunchChoices(DeviceSignatureTable(store), device).put(doubling(), 9, choice)
+    later = LaunchChoices(DeviceSignatureTable(store), device)
+    assert later.get(doubling(), [A.nbytes], DispatchConfig()) == choice
+    assert later.get(doubling(), [4 * A.nbytes], DispatchConfig()) is None
+    assert LaunchChoices(DeviceSignatureTable(store), ("fake", "other", "", "", "")).of(doubling()) == {}
+    later.put(doubling(), 9, LaunchChoice())
+    assert LaunchChoices(DeviceSignatureTable(store), device).of(doubling()) == {}
+
+
+# fmt: off
+UNREADABLE = [
+    {"9": {"workgroup_size": [0, 1, 1], "is_declared": False, "ns": 1.0, "own_ns": 1.0}},
+    {"9": {"workgroup_size": [8, 1],    "is_declared": False, "ns": 1.0, "own_ns": 1.0}},
+    {"9": {"workgroup_size": [8, 1, 1], "is_declared": "no",  "ns": 1.0, "own_ns": 1.0}},
+    {"x": {"workgroup_size": [8, 1, 1], "is_declared": False, "ns": 1.0, "own_ns": 1.0}},
+    {"9": {"workgroup_size": [8, 1, 1]}},
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("document", UNREADABLE)
+def test_what_cannot_be_read_is_no_choice(document: object) -> None:
+    class Table(DeviceSignatureTable):
+        def get(self, signature: object, read: Callable[[bytes], Any]) -> Any:
+            with pytest.raises((ValueError, LookupError, TypeError)):
+                read(json.dumps(document).encode())
+
+    assert LaunchChoices(Table(None), ("a", "b")).of(doubling()) == {}
+
+
+def test_buckets_are_powers_of_two() -> None:
+    default = DispatchConfig()
+    assert [size_bucket([n], default) for n in (0, 1, 1023, 1024, 2047, 2048)] == [0, 1, 10, 11, 11, 12]
+    assert size_bucket([512, 512], default) == size_bucket([1024], default)
+    assert size_bucket([4], DispatchConfig(grid_override=(32, 32, 1))) == 11
+
+
+def test_a_backend_that_cannot_be_tuned_says_so() -> None:
+    with pytest.raises(UnsupportedFeature, match="tuning of launches"):
+        tune_program(doubling(), {"a": A}, backend="reference")
+
+
+def test_a_failure_of_the_program_is_raised(engine: Callable[..., SimpleNamespace]) -> None:
+    def fail(arrays: Mapping[str, Any]) -> None:
+        raise UnsupportedFeature("everything", backend="fake")
+
+    with pytest.raises(UnsupportedFeature, match="everything"):
+        tune_launches(engine(fail).backend, doubling(), {"a": A})
