@@ -10,6 +10,9 @@ from .choose import (
     unique as unique,
     unique_all as unique_all,
 )
+from .count import bincount as bincount, histogram as histogram
+from .exact import exact_dot as exact_dot, exact_sum as exact_sum
+from .move import gather as gather, scatter as scatter
 from .reduce import (
     all as all,
     any as any,
@@ -23,6 +26,7 @@ from .reduce import (
     sum as sum,
 )
 from .scan import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
+from .search import searchsorted as searchsorted, top_k as top_k
 from .sort import argsort as argsort, sort as sort, sort_pairs as sort_pairs
 
 __version__: str

@@ -61,7 +61,7 @@ def compact(x: object, mask: object, /, *, backend: Backend = None) -> Array:
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
     array, chosen = vector(x), _mask(mask, x)
-    return _choose(_where_true, [array, chosen], backend)
+    return choose(_where_true, [array, chosen], backend)
 
 
 def partition(x: object, mask: object, /, *, backend: Backend = None) -> tuple[Array, int]:
@@ -79,8 +79,8 @@ def partition(x: object, mask: object, /, *, backend: Backend = None) -> tuple[A
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
     array, chosen = vector(x), _mask(mask, x)
-    first = _choose(_where_true, [array, chosen], backend)
-    return np.concatenate([first, _choose(_where_false, [array, chosen], backend)]), first.size
+    first = choose(_where_true, [array, chosen], backend)
+    return np.concatenate([first, choose(_where_false, [array, chosen], backend)]), first.size
 
 
 def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backend = None) -> Array:
@@ -100,7 +100,7 @@ def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backen
     """
     array = vector(x)
     function(predicate, "predicate", "lambda v: v > 0")
-    return _choose(_where(predicate), [array], backend)
+    return choose(_where(predicate), [array], backend)
 
 
 class Runs(NamedTuple):
@@ -125,7 +125,7 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
         InvalidInput: An argument is of another kind.
     """
     array = vector(x)
-    starts = _choose(_where_new, [array], backend, has_places=True).astype(np.int64)
+    starts = choose(_where_new, [array], backend, has_places=True).astype(np.int64)
     return Runs(array[starts], np.diff(starts, append=array.size), starts)
 
 
@@ -152,7 +152,7 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
         InvalidInput: An argument is of another kind.
     """
     ordered = sort(array_of(x).reshape(-1), backend=backend)
-    return _choose(_where_new, [ordered], backend)
+    return choose(_where_new, [ordered], backend)
 
 
 def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
@@ -210,22 +210,22 @@ def _where_new(sources: Sequence[Elements], index: Value) -> Value:
     return (index == 0) | differs
 
 
-def _choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
+def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
     """The chosen elements of the first array, or their indices, in order."""
-    size = arrays[0].size
+    sizes = tuple(array.size for array in arrays)
     dtypes = tuple(type_of(array) for array in arrays)
     given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
-    if not size:
+    if not sizes[0]:
         return np.zeros(0, np.uint32) if has_places else arrays[0]
-    found = run_graph(_record_choice, (choice, dtypes, has_places, size), given, backend)
+    found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend)
     chosen = found["chosen"][: int(found["number"][0])]
     return chosen if has_places else chosen.view(arrays[0].dtype)
 
 
 def _record_choice(
-    graph: GraphRecorder, choice: Choice, dtypes: tuple[DType, ...], has_places: bool, size: int
+    graph: GraphRecorder, choice: Choice, dtypes: tuple[DType, ...], has_places: bool, sizes: tuple[int, ...]
 ) -> None:
-    given = {f"x{n}": graph.input(f"x{n}", bits_type(dtype), size) for n, dtype in enumerate(dtypes)}
+    given = {f"x{n}": graph.input(f"x{n}", bits_type(dtype), sizes[n]) for n, dtype in enumerate(dtypes)}
     counts = graph.dispatch(_count(choice, dtypes), given)["counts"]
     (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], len(counts), True)
     write = _write(choice, dtypes, has_places)

@@ -158,7 +158,7 @@ def _record_sort(
 ) -> None:
     """Record a pass for each digit of the keys from the last, and for each digit of the number of the row.
 
-    The keys stay where they are if places are wanted: what moves is the places alone.
+    Places move with the keys if they are wanted.
     """
     keys = graph.input("keys", bits, size)
     places: RecordedRange | None = None
@@ -176,7 +176,7 @@ def _record_sort(
         counts = graph.dispatch(_count(*shape), given, config=grid)["counts"]
         (starts,) = record_scan(graph, add, [counts], len(counts), True)
         moved = graph.dispatch(_move(*shape), {**given, "starts": starts}, config=grid)
-        keys, places = (keys, moved["moved"]) if has_places else (moved["moved"], None)
+        keys, places = moved["moved"], moved.get("moved_places")
     graph.output("found", keys if places is None else places)
 
 
@@ -206,15 +206,15 @@ class _Pass:
         """The place in the input of the element that is at an index now."""
         return index if self._places is None else self._p.let(self._places[index])
 
-    def bits(self, place: Value) -> Value:
-        """The bits of the key at a place."""
-        return self._p.let(self._keys[place])
+    def bits(self, index: Value) -> Value:
+        """The bits of the key at an index."""
+        return self._p.let(self._keys[index])
 
-    def digit(self, bits: Value, place: Value) -> Value:
-        """The digit of the key, or of the number of the row."""
+    def digit(self, bits: Value, index: Value) -> Value:
+        """The digit of the key at an index, or of the number of its row."""
         shift = self._shift[0]
         if self._of_row:
-            return ((place // self._length[0]) >> shift) & (DIGITS - 1)
+            return ((self.place(index) // self._length[0]) >> shift) & (DIGITS - 1)
         key = self._order.key(bits, descending=self._descending)
         return (key >> shift.cast(key.dtype)).cast(u32) & (DIGITS - 1)
 
@@ -229,8 +229,7 @@ def _count(
         counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
         own = p.private("own", u32, DIGITS)
         with p.range(this.first, this.last) as k:
-            place = this.place(k)
-            digit = p.let(this.digit(this.bits(place), place))
+            digit = p.let(this.digit(this.bits(k), k))
             own[digit] = own[digit] + 1
         with p.range(DIGITS) as d:
             counts[d * this.chunks + this.chunk] = own[d]
@@ -245,16 +244,19 @@ def _move(
     with program("sort_move", 1) as p:
         this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
         starts = p.read("starts", u32)
-        moved = p.write("moved", u32 if has_places else bits, LengthOf("keys"))
+        moved = p.write("moved", bits, LengthOf("keys"))
+        if has_places:
+            moved_places = p.write("moved_places", u32, LengthOf("keys"))
         own = p.private("own", u32, DIGITS)
         with p.range(DIGITS) as d:
             own[d] = starts[d * this.chunks + this.chunk]
         with p.range(this.first, this.last) as k:
-            place = this.place(k)
-            key = this.bits(place)
-            digit = p.let(this.digit(key, place))
+            key = this.bits(k)
+            digit = p.let(this.digit(key, k))
             target = p.let(own[digit])
-            moved[target] = place if has_places else key
+            moved[target] = key
+            if has_places:
+                moved_places[target] = this.place(k)
             own[digit] = target + 1
     return p.build()
 

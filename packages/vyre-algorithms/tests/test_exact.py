@@ -1,0 +1,109 @@
+"""Exact sums against rational arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from algorithm_data import data, same
+from hypothesis import given, settings, strategies as st
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+
+def nearest(total, dtype):
+    """The element of a type that is nearest to a fraction, ties to even, found among neighbours."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float64:
+        return np.float64(math.fsum([float(total)]) if abs(total) < 2**1023 else float(total))
+    precision = {"float16": 11, "bfloat16": 8, "float32": 24}[dtype.name]
+    least = {"float16": -24, "bfloat16": -133, "float32": -149}[dtype.name]
+    if total == 0:
+        return dtype.type(0)
+    exponent = math.frexp(float(total))[1]
+    unit = Fraction(2) ** max(exponent - precision, least)
+    return np.float64(float(round(total / unit) * unit)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4", "f8"])
+@pytest.mark.parametrize("size", [0, 1, 3, 5000])
+def test_sums(backend, dtype, size):
+    x = data(dtype, size)
+    same(va.exact_sum(x, backend=backend), nearest(sum(map(Fraction, x.tolist()), Fraction(0)), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4"])
+def test_products(backend, dtype):
+    x, y = data(dtype, 5000), data(dtype, 5000, seed=2)
+    total = sum((Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), y.tolist(), strict=True)), Fraction(0))
+    same(va.exact_dot(x, y, backend=backend), nearest(total, dtype))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
+def test_any_doubles(values):
+    x = np.array(values, "f8")
+    total = sum(map(Fraction, values), Fraction(0))
+    try:
+        wanted = float(total)
+    except OverflowError:
+        wanted = math.inf if total > 0 else -math.inf
+    assert va.exact_sum(x, backend="cpu") == wanted
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), max_size=60))
+def test_any_floats(values):
+    x = np.array(values, "f4")
+    total = sum(map(Fraction, x.tolist()), Fraction(0))
+    if abs(total) < Fraction(2) ** 127:
+        same(va.exact_sum(x, backend="cpu"), nearest(total, "f4"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1e308, 1e308, -1e308],
+        [1.0, 2.0**-53, 2.0**-106],
+        [1.0, 2.0**-53],
+        [2.0**1000, 1.0, -(2.0**1000), 5e-324],
+        [5e-324] * 10_000,
+        [1e100, 1.0, -1e100] * 3000,
+        [1.7976931348623157e308] * 2,
+    ],
+)
+def test_cancellation_and_the_ends_of_the_range(backend, values):
+    total = sum(map(Fraction, values), Fraction(0))
+    wanted = float(total) if abs(total) < Fraction(2) ** 1024 - Fraction(2) ** 969 else math.inf
+    assert va.exact_sum(np.array(values), backend=backend) == wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [([np.inf, 1], np.inf), ([-np.inf, 1], -np.inf), ([np.inf, -np.inf], np.nan), ([np.nan, 1], np.nan), ([-0.0], 0.0)],
+)
+def test_special_values(backend, values, wanted):
+    found = va.exact_sum(np.array(values, "f4"), backend=backend)
+    np.testing.assert_equal(found, np.float32(wanted))
+
+
+def test_the_order_has_no_part():
+    x = data("f4", 100_000) * np.float32(10) ** data("i1", 100_000).clip(-30, 30).astype("f4")
+    same(va.exact_sum(x), va.exact_sum(np.random.default_rng(5).permutation(x)))
+    same(va.exact_sum(x), np.float32(math.fsum(x.tolist())))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.exact_sum(x.astype("i4")), "expected an array of floats"),
+        (lambda x: va.exact_dot(x.astype("f8"), x.astype("f8")), "expected an array of f16, bf16 or f32"),
+        (lambda x: va.exact_dot(x, x[1:]), "got 2 of float32"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones(3, "f4"))

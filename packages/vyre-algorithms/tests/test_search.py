@@ -1,0 +1,115 @@
+"""Searching, counting and moving against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from algorithm_data import TYPES, data, same
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 1000])
+def test_places_in_a_sorted_array(backend, side, size):
+    x = np.sort(data("i4", size) % 500)
+    values = data("i4", (20, 30), seed=2) % 510
+    same(va.searchsorted(x, values, side, backend=backend), np.searchsorted(x, values, side))
+
+
+def test_places_of_floats():
+    x = np.array([-np.inf, -1, 0, 0, 2, np.inf], "f8")
+    values = np.array([-np.inf, -0.5, 0, 3, np.nan], "f8")
+    same(va.searchsorted(x, values, backend="cpu"), np.searchsorted(x, values))
+    same(va.searchsorted(x, values, "right", backend="cpu"), np.searchsorted(x, values, "right"))
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("k", [0, 1, 17, 9000])
+def test_the_greatest_elements(backend, largest, k):
+    x = data("f4", 9000)
+    order = np.argsort(-x if largest else x, stable=True)[:k]
+    values, places = va.top_k(x, k, largest=largest, backend=backend)
+    same(values, x[order])
+    same(places, order)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_greatest_elements_of_every_type(dtype):
+    x = data(dtype, 500)
+    order = np.argsort(-x.astype("f8") if x.dtype.kind != "u" else ~x, stable=True)[:50]
+    exact = x.dtype.name not in ("int64",)
+    values, places = va.top_k(x, 50, backend="cpu")
+    same(values, x[order])
+    if exact:
+        same(places, order)
+
+
+def test_the_greatest_of_equal_elements():
+    same(va.top_k(np.zeros(20_000, "u4"), 3, backend="cpu")[1], np.arange(3))
+
+
+@pytest.mark.parametrize("bins", [1, 10, 256, 300, 5000])
+@pytest.mark.parametrize("size", [0, 1, 100, 30_000])
+def test_numbers(backend, bins, size):
+    x = data("u4", size) % bins
+    same(va.bincount(x, minlength=bins, backend=backend), np.bincount(x, minlength=bins))
+    same(va.bincount(x.astype("i8"), backend=backend), np.bincount(x))
+
+
+@pytest.mark.parametrize("bins", [1, 10, 257, 5000, np.array([-1.0, 0.0, 0.1, 3.0])])
+def test_bins(backend, bins):
+    x = data("f4", 20_000)
+    x[:3] = np.nan, np.inf, -np.inf
+    found, edges = va.histogram(x, bins, (-2, 2), backend=backend)
+    wanted, wanted_edges = np.histogram(x.astype("f8"), bins, (-2, 2))
+    same(edges, wanted_edges)
+    same(found, wanted)
+    same(va.histogram(np.arange(10), backend=backend)[0], np.ones(10, "i8"))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_gather(dtype):
+    x = data(dtype, (50, 3))
+    indices = data("i4", (4, 7)) % 50
+    same(va.gather(x, indices, backend="cpu"), x[indices])
+    same(va.gather(x[:, 0].copy(), -1 - abs(indices), backend="cpu"), x[:, 0][-1 - abs(indices)])
+
+
+def test_scatter(backend):
+    x = data("i4", 100)
+    indices, values = data("u4", 1000) % 80, data("i4", 1000, seed=3)
+    wanted = x.copy()
+    for index, value in zip(indices, values, strict=True):
+        wanted[index] = value
+    same(va.scatter(x, indices, values, backend=backend), wanted)
+    for name, function in (("add", np.add), ("min", np.minimum), ("max", np.maximum)):
+        wanted = x.copy()
+        function.at(wanted, indices, values)
+        same(va.scatter(x, indices, values, name, backend=backend), wanted)
+    same(va.scatter(x / 3, indices, values / 3, backend=backend), va.scatter(x, indices, values) / 3)
+    same(va.scatter(x, indices[:0], values[:0]), x)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.searchsorted(x, x.astype("f8")), "got one of float64, expected an array of float32"),
+        (lambda x: va.searchsorted(x, x, "middle"), "expected 'left' or 'right'"),
+        (lambda x: va.top_k(x, 4), "got 4, expected 0 … 3"),
+        (lambda x: va.top_k(x, 1.5), "got float, expected an integer"),
+        (lambda x: va.bincount(x), "expected an array of integers"),
+        (lambda x: va.bincount(np.array([-1])), "expected elements from 0"),
+        (lambda x: va.histogram(x, [3, 1]), "must increase monotonically"),
+        (lambda x: va.gather(x, np.array([3])), "got 3, expected indices from -3 to 2"),
+        (lambda x: va.gather(x, np.array([-4])), "got -4, expected indices"),
+        (lambda x: va.gather(x[0], np.array([0])), "expected an array with an axis"),
+        (lambda x: va.scatter(x, np.array([1]), x), "got 3 of float32, expected 1 elements of float32"),
+        (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add"),
+        (lambda x: va.scatter(x, np.array([1]), x[:1], "add"), "use segmented_reduce"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones(3, "f4"))
