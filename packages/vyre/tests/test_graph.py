@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -285,6 +286,11 @@ def test_a_graph_is_shown(file: Path) -> None:
     document = json.loads(invoke("show", file, "--json").output)
     assert document["nodes"] == 3
     assert document["bytes"] == {"input": 16, "temporary": 32, "resident": 0}
+    drawn = ET.fromstring(invoke("show", file, "--svg").output)
+    assert (drawn.tag, len(list(drawn.iter("{http://www.w3.org/2000/svg}rect")))) == (
+        "{http://www.w3.org/2000/svg}svg",
+        3,
+    )
 
 
 @pytest.mark.parametrize("suffix", ["npy", "raw"])

@@ -31,15 +31,15 @@ def _nodes(graph: Graph, nodes: tuple[Node, ...], indent: str) -> Iterator[str]:
     for node, needed in zip(nodes, edges(graph, nodes), strict=True):
         after = f"  // after {', '.join(nodes[number].name for number in needed)}" if needed else ""
         if isinstance(node, RepeatNode):
-            flag = "" if node.until_zero is None else f" until_zero {_part(graph, node.until_zero)}"
-            yield f"{indent}{node.name}: repeat {node.limit}{flag} {{{after}"
+            yield f"{indent}{node.name}: {node_text(graph, node)} {{{after}"
             yield from _nodes(graph, node.body, f"{indent}  ")
             yield f"{indent}}}"
         else:
-            yield f"{indent}{node.name}: {_one(graph, node)};{after}"
+            yield f"{indent}{node.name}: {node_text(graph, node)};{after}"
 
 
-def _one(graph: Graph, node: Node) -> str:
+def node_text(graph: Graph, node: Node) -> str:
+    """What a node does, in one line without its name; of a loop without its body."""
     match node:
         case DispatchNode(program=program, ranges=ranges, config=config):
             grid = "" if config.grid_override is None else f" grid {config.grid_override}"
@@ -54,8 +54,8 @@ def _one(graph: Graph, node: Node) -> str:
             return f"fill {_part(graph, target)} = 0x{element[::-1].hex()}"
         case CallNode(graph=called, inputs=inputs, outputs=outputs):
             return f"call {called.name}({_bound(graph, (*inputs, *outputs))})"
-        case RepeatNode():
-            return f"repeat {node.limit}"
+        case RepeatNode(limit=limit, until_zero=flag):
+            return f"repeat {limit}{'' if flag is None else f' until_zero {_part(graph, flag)}'}"
 
 
 def _bound(graph: Graph, ranges: tuple[tuple[str, BufferRange], ...]) -> str:

@@ -12,6 +12,7 @@ from vyre.cli.source import named_paths, read_array, read_bytes, require_distinc
 from vyre.cli.trace import TRACE, tracing
 from vyre.execution import backend_for
 from vyre_driver.graph.nodes import BufferKind, Graph
+from vyre_driver.graph.svg import graph_svg
 from vyre_driver.graph.wire import decode_graph
 from vyre_driver.schedule.compiled import compile_graph
 
@@ -25,8 +26,9 @@ def graph() -> None:
 
 @graph.command()
 @FILE
+@click.option("--svg", "as_svg", is_flag=True, help="Print the graph as an SVG picture.")
 @JSON
-def show(file: Path, as_json: bool) -> None:
+def show(file: Path, as_svg: bool, as_json: bool) -> None:
     """Print a graph: buffers, nodes, and the nodes that each waits for; or all findings, with exit code 1."""
     answer = Answer(as_json)
     with answer.failures():
@@ -36,6 +38,9 @@ def show(file: Path, as_json: bool) -> None:
             sizes = {kind.value: size for kind, size in facts.bytes.items()}
             counts = {"nodes": facts.nodes, "dispatches": facts.dispatches, "loops": facts.loops, "bytes": sizes}
             answer.json({"text": str(found), "fingerprint": found.fingerprint(), **counts})
+            return
+        if as_svg:
+            click.echo(graph_svg(found))
             return
         click.echo(str(found))
         held = ", ".join(f"{kind.value} {readable_size(size)}" for kind, size in facts.bytes.items() if size)
