@@ -121,6 +121,57 @@ def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.Monke
     agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
 
 
+PERMUTED = {
+    "pairs":      "let a = w[i * 2]; let b = w[i * 2 + 1]; w[i * 2] = min(a, b); w[i * 2 + 1] = max(a, b);",
+    "halves":     "let n = ((i >> 2) << 3) | (i & 3); let a = w[n]; let b = w[n + 4]; w[n] = a - b; w[n + 4] = a + b;",
+    "gaps":       "w[i * 2 + 1] = w[i * 2] * 3;",
+    "one of all": "w[i & 127] = w[i & 127] + w[i + 64];",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PERMUTED)
+def test_permutations_of_workgroup_memory(name: str, agree) -> None:
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  workgroup w: u32[128];
+  let i = local_id.x;
+  w[i] = x[global_id.x];
+  w[i + 64] = x[global_id.x] ^ 77;
+  barrier workgroup;
+  {PERMUTED[name]}
+  barrier workgroup;
+  out[global_id.x] = w[i] * 5 + w[i + 64];
+}}
+""")
+    text = _text(program)
+    assert "shufflevector" in text or name == "one of all"
+    agree(program, [_words(256)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
+ADJACENT = {
+    "shifts":   "let k = n[0] & 7; out[(i >> k << k) | (i & ((1 << k) - 1))] = x[i ^ n[1]];",
+    "strides":  "out[i * n[2]] = x[i * n[2]];",
+    "wraps":    "out[i] = x[i + n[3]];",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADJACENT)
+@pytest.mark.parametrize("numbers", [(3, 1, 1, 2**32 - 5), (6, 0, 1, 2**32 - 40), (7, 17, 3, 100), (0, 2**31, 5, 0)])
+def test_indices_that_may_be_adjacent(name: str, numbers: tuple[int, ...], agree) -> None:
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  read n: u32[4] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  {ADJACENT[name]}
+}}
+""")
+    agree(program, [_words(), np.array(numbers, np.uint32)], DispatchConfig(grid_override=(16, 1, 1)))
+
+
 # ── patterns ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 LANE, GROUP = Local("lane", u32), Local("group", u32)
@@ -140,8 +191,12 @@ PATTERNS = [
     (_op("raw_shr", LANE, 1), (0, 0, 1, 1), True),
     (_op("and", LANE, 1), (0, 1, 0, 1), True),
     (_PAIR, (0, 1, 4, 5), True),
-    (_op("add", _PAIR, 2), (0, 1, 4, 5), False),
+    (_op("add", _PAIR, 2), (0, 1, 4, 5), True),
     (_op("sub", Cast(u64, LANE), 9), (0, 1, 2, 3), False),
+    (_op("raw_shr", LANE, 3), (0, 0, 0, 0), True),
+    (_op("and", LANE, 7), (0, 1, 2, 3), True),
+    (_op("or", _op("raw_shl", _op("raw_shr", LANE, 3), 4), _op("and", LANE, 7)), (0, 1, 2, 3), True),
+    (_op("or", _op("mul", GROUP, 8), _op("and", LANE, 7)), (0, 1, 2, 3), True),
 ]  # fmt: skip
 
 
@@ -152,8 +207,16 @@ def test_how_lanes_differ(index: Expr, offsets: tuple[int, ...], is_exact: bool)
     assert (tuple(o - found.offsets[0] for o in found.offsets), found.is_exact) == (offsets, is_exact)
 
 
-@pytest.mark.parametrize("index", [_op("raw_shr", LANE, 3), _op("raw_shr", _op("add", LANE, GROUP), 1),
-                                   _op("mul", LANE, GROUP), _op("and", LANE, 6), _op("or", LANE, 1)])  # fmt: skip
+NO_PATTERNS = [
+    _op("or", _op("mul", GROUP, 4), _op("and", LANE, 7)),
+    _op("raw_shr", _op("add", LANE, GROUP), 1),
+    _op("mul", LANE, GROUP),
+    _op("and", LANE, 6),
+    _op("or", LANE, 4),  # base may have that bit
+]
+
+
+@pytest.mark.parametrize("index", NO_PATTERNS)
 def test_lanes_that_differ_by_no_constant(index: Expr) -> None:
     assert _lanes().pattern(index) is None
 

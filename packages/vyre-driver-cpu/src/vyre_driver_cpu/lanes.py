@@ -38,7 +38,7 @@ class Pattern:
     @property
     def is_uniform(self) -> bool:
         """Whether there is no difference."""
-        return not any(self.offsets)
+        return len(set(self.offsets)) == 1
 
 
 class VectorLanes:
@@ -76,6 +76,26 @@ class VectorLanes:
             self._patterns[node] = self._found(node)
         return self._patterns[node]
 
+    def may_be_adjacent(self, index: Expr) -> bool:
+        """Whether lanes may access neighbours although that does not show: an index is computed without memory."""
+        if not self.varies(index) or self.pattern(index) is not None:
+            return False
+        stack = [index]
+        while stack:
+            node = stack.pop()
+            if node is self.counter or not self.varies(node):
+                continue
+            if isinstance(node, Local):
+                value = self.steady(node)
+                if value is None:
+                    return False
+                stack.append(value)
+            elif isinstance(node, (Apply, Cast)) and node.dtype.is_integer:
+                stack += node.args
+            else:
+                return False
+        return True
+
     def steady(self, local: Local) -> Expr | None:
         """The value that an immutable local is bound to, if it is the same wherever it is computed."""
         value = self._lets.get(local.name)
@@ -91,6 +111,8 @@ class VectorLanes:
     def _found(self, node: Expr) -> Pattern | None:
         if not node.dtype.is_integer or node.dtype.is_signed:
             return None
+        if isinstance(node, Literal):
+            return Pattern(_EVERY, (node.bits,) * self.width, is_exact=True)
         if not self.varies(node):
             return Pattern(self._alignment(node), (0,) * self.width, is_exact=True)
         match node:
@@ -146,7 +168,10 @@ class VectorLanes:
         return self._sum(node, min(p.align, q.align), offsets, is_exact=p.is_exact and q.is_exact)
 
     def _sub(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
-        return Pattern(min(p.align, q.align), p.offsets, is_exact=False) if q.is_uniform else None
+        if not q.is_uniform:
+            return None
+        align = min(p.align, q.align, _lowest_bit(q.offsets[0]))
+        return Pattern(align, p.offsets, is_exact=False)
 
     def _mul(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         a, b = node.args
@@ -166,20 +191,28 @@ class VectorLanes:
 
     def _shr(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         count = node.args[1]
-        if not isinstance(count, Literal) or not p.is_exact or p.align < 1 << count.bits:
+        if not isinstance(count, Literal) or not p.is_exact:
             return None
+        if p.align < 1 << count.bits:  # lanes differ in bits that are shifted out
+            return Pattern(1, (0,) * self.width, is_exact=True) if max(p.offsets) < p.align else None
         return Pattern(p.align >> count.bits, tuple(x >> count.bits for x in p.offsets), is_exact=True)
 
     def _and(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         a, b = node.args
         if isinstance(a, Literal):
             p, q, b = q, p, a
-        if not isinstance(b, Literal) or b.bits & (b.bits + 1) or p.align <= b.bits:
+        if not isinstance(b, Literal) or b.bits & (b.bits + 1):
             return None
+        if p.align <= b.bits:
+            return Pattern(p.align, p.offsets, is_exact=True) if max(p.offsets) < p.align else None
         return Pattern(_EVERY, tuple(x & b.bits for x in p.offsets), is_exact=True)
 
     def _or(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         """Like a sum where no bit is in both."""
+        a, b = node.args
+        for own, other, small in ((p, q, b), (q, p, a)):
+            if not any(own.offsets) and own.is_exact and other.is_exact and self._bounds.of(small) < own.align:
+                return Pattern(min(own.align, other.align), other.offsets, is_exact=True)
         if p.align != _EVERY:
             p, q = q, p
         pairs = tuple(zip(p.offsets, q.offsets, strict=True))

@@ -21,15 +21,13 @@ from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
-from vyre_driver_cpu.spelling import TYPES, Spellings
+from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
 from vyre_driver_cpu.statements import ROLLED, UNROLLED, StatementPrinter, ask
 from vyre_driver_cpu.vectors import print_vectors
 from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal
 
-LINE = 64
-"""Bytes of a line of the cache, to which private arrays are aligned."""
 SLOT = 8
 """Bytes of an argument."""
 STOP = 3

@@ -20,6 +20,7 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.rename import renamed
 from vyre_foundation.ir.stmt import Assign, Body, For, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals
 
 WIDTH = 16
@@ -35,6 +36,7 @@ def write_out_rows(program: Program) -> Program:
     def each(stmt: Stmt) -> Stmt:
         if not isinstance(stmt, For) or not stmt.is_parallel:
             return stmt
+        stmt = _with_uniform_counters(stmt, fresh)
         rows = [s for s in stmt.body if isinstance(s, For) and _is_short(s)]
         if not rows:
             return stmt
@@ -47,6 +49,27 @@ def write_out_rows(program: Program) -> Program:
 
     body = rewrite_body(program.body, each)
     return program if body is program.body else replace(program, body=body)
+
+
+def _with_uniform_counters(loop: For, fresh: Fresh) -> For:
+    """Count loops that begin at the invocation, and go on by their number, for all invocations at once.
+
+    ``for i in 0..256 { for k in i..512 step 256 { … } }``  →  ``… { for n in 0..512 step 256 { let k = n + i; … } }``
+    """
+    lane = Local(loop.name, loop.start.dtype)
+
+    def each(stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(name, start, Literal() as stop, step, body) if (
+                start is lane and step == loop.trip_count and not loop.start.bits and not stop.bits % step  # type: ignore[attr-defined]
+            ):
+                first = Local(fresh(name), lane.dtype)
+                k = Let(name, Apply(OPS["add"], first, lane))
+                return For(first.name, literal(lane.dtype, 0), stop, step, (k, *body))
+            case _:
+                return stmt
+
+    return replace(loop, body=rewrite_body(loop.body, each))
 
 
 def _is_short(loop: For) -> bool:

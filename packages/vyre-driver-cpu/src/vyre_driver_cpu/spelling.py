@@ -40,6 +40,8 @@ from vyre_foundation.ir.stmt import AtomicOp
 
 LANGUAGE = "LLVM IR"
 """What source units call the language."""
+LINE = 64
+"""Bytes of a line of the cache, to which private arrays are aligned."""
 
 # fmt: off
 TYPES = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
-from vyre_driver_cpu.spelling import TYPES, typed
+from vyre_driver_cpu.spelling import LINE, TYPES, typed
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType, bool_, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
@@ -223,6 +223,48 @@ class VectorValues(OperandValues):
             found = self._near(node, pattern, mask) if found is None else found
             if found is not None:
                 return found
+        if self.lanes.may_be_adjacent(node.index):
+            return self._maybe_adjacent(node, mask)
+        return self._gathered(node, mask)
+
+    def _maybe_adjacent(self, node: Load, mask: str | None) -> str:
+        """Elements that may be side by side, which the addresses say when they are there."""
+        out, t = self._out, self.type(node.dtype)
+        adjacent, apart, behind = (out.name(stem) for stem in ("adjacent", "apart", "behind"))
+        is_adjacent, base = self._adjacent(node.buffer, node.index)
+        out.branch(is_adjacent, adjacent, apart)
+        out.open(adjacent)
+        one = self._loaded(node.buffer, base, mask)
+        out.jump(behind)
+        out.open(apart)
+        each = self._gathered(node, mask)
+        out.open(behind)
+        return out.value(f"phi {t} [ {one}, %{adjacent} ], [ {each}, %{apart} ]")
+
+    def _adjacent(self, buffer: Buffer, index: Expr) -> tuple[str, str]:
+        """Whether all lanes are behind the first as neighbours are, and the address of the first."""
+        out, t, width, dtype = self._out, self.type(index.dtype), self.lanes.width, index.dtype
+        places = self.operand(index)
+        first = out.value(f"extractelement {t} {places}, i64 0")
+        steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
+        expected = out.value(f"add {t} {self.splat(first, dtype)}, <{steps}>")
+        is_other = self.any(out.value(f"icmp ne {t} {places}, {expected}"))
+        fits = out.value(f"icmp ule {TYPES[dtype]} {first}, {-width}")
+        is_adjacent = out.value(f"select i1 {is_other}, i1 false, i1 {fits}")
+        wide = first if dtype is u64 else out.value(f"zext {TYPES[dtype]} {first} to i64")
+        array = self._scope.arrays[buffer.name]
+        return is_adjacent, out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {array}, i64 {wide}")
+
+    def _loaded(self, buffer: Buffer, base: str, mask: str | None) -> str:
+        """Adjacent elements."""
+        vector, width = self.type(buffer.dtype), self.lanes.width
+        if mask is None:
+            return self._out.value(f"load {vector}, ptr {base}, align {buffer.dtype.size}")
+        name = f"@llvm.masked.load.v{width}{_suffix(buffer.dtype)}.p0"
+        place = f"ptr align {buffer.dtype.size} {base}"
+        return self._out.value(f"call {vector} {name}({place}, {self.mask_type} {mask}, {vector} zeroinitializer)")
+
+    def _gathered(self, node: Load, mask: str | None) -> str:
         buffer, t = node.buffer, self.type(node.dtype)
         pointers, every = self._each(buffer, node.index), f"{self.mask_type} {mask or 'splat (i1 true)'}"
         name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
@@ -232,22 +274,31 @@ class VectorValues(OperandValues):
     def _near(self, node: Load, pattern: Pattern, mask: str | None) -> str | None:
         """Elements that are side by side, or near."""
         buffer, t, width = node.buffer, TYPES[node.dtype], self.lanes.width
-        places, vector = self._relative(pattern), self.type(node.dtype)
+        places = self._relative(pattern)
         if places == tuple(range(width)):
-            base = self._base(buffer, node.index)
-            if mask is None:
-                return self._out.value(f"load {vector}, ptr {base}, align {buffer.dtype.size}")
-            name = f"@llvm.masked.load.v{width}{_suffix(node.dtype)}.p0"
-            place = f"ptr align {buffer.dtype.size} {base}"
-            return self._out.value(f"call {vector} {name}({place}, {self.mask_type} {mask}, {vector} zeroinitializer)")
-        low, span = min(places), max(places) - min(places) + 1
-        if mask is not None or span > NEAR * width:
+            return self._loaded(buffer, self._base(buffer, node.index), mask)
+        window = self._window(buffer, pattern)
+        if mask is not None or window is None:
             return None
+        low, span, align = window
         address = self._beside(buffer, self._base(buffer, node.index), low)
         if span == 1:
-            return self.splat(self._out.value(f"load {t}, ptr {address}, align {buffer.dtype.size}"), node.dtype)
-        wide = self._out.value(f"load <{span} x {t}>, ptr {address}, align {buffer.dtype.size}")
+            return self.splat(self._out.value(f"load {t}, ptr {address}, align {align}"), node.dtype)
+        wide = self._out.value(f"load <{span} x {t}>, ptr {address}, align {align}")
         return self.shuffle(t, span, wide, "poison", [place - low for place in places])
+
+    def _window(self, buffer: Buffer, pattern: Pattern) -> tuple[int, int, int] | None:
+        """Adjacent elements that contain those of all lanes: their distance from lane 0, number and alignment in bytes.
+
+        An aligned block is preferred. It is within bounds where one of its elements is, if the buffer consists of such.
+        """
+        places, size, most = self._relative(pattern), buffer.dtype.size, NEAR * self.lanes.width
+        low, span = min(places), max(places) - min(places) + 1
+        block = 1 << max(pattern.offsets).bit_length()
+        if 1 < span <= block <= min(most, pattern.align) and isinstance(buffer.count, int) and not buffer.count % block:
+            is_own = buffer.memory is Memory.PRIVATE
+            return -pattern.offsets[0], block, min(LINE, block * size) if is_own else size
+        return (low, span, size) if span <= most else None
 
     def _from_row(self, node: Load) -> str | None:
         """An element of rows that are loaded together: all of them, with the first."""
@@ -299,36 +350,56 @@ class VectorValues(OperandValues):
     def store(self, buffer: Buffer, index: Expr, value: Expr) -> None:
         """Write the elements of the active lanes."""
         given, pattern = self.vector(value), self._pattern(index)
-        if pattern is None or not self._store_near(buffer, index, given, pattern):
-            t, width = self.type(buffer.dtype), self.lanes.width
-            name = f"@llvm.masked.scatter.v{width}{_suffix(buffer.dtype)}.v{width}p0"
-            places = f"<{width} x ptr> align {buffer.dtype.size} {self._each(buffer, index)}"
-            every = f"{self.mask_type} {self.mask or 'splat (i1 true)'}"
-            self._out.add(f"call void {name}({t} {given}, {places}, {every})")
+        if pattern is not None and self._store_near(buffer, index, given, pattern):
+            return
+        if not self.lanes.may_be_adjacent(index):
+            self._scatter(buffer, index, given)
+            return
+        out = self._out
+        adjacent, apart, behind = (out.name(stem) for stem in ("adjacent", "apart", "behind"))
+        is_adjacent, base = self._adjacent(buffer, index)
+        out.branch(is_adjacent, adjacent, apart)
+        out.open(adjacent)
+        self._store_at(buffer, base, given)
+        out.jump(behind)
+        out.open(apart)
+        self._scatter(buffer, index, given)
+        out.open(behind)
+
+    def _scatter(self, buffer: Buffer, index: Expr, given: str) -> None:
+        t, width = self.type(buffer.dtype), self.lanes.width
+        name = f"@llvm.masked.scatter.v{width}{_suffix(buffer.dtype)}.v{width}p0"
+        places = f"<{width} x ptr> align {buffer.dtype.size} {self._each(buffer, index)}"
+        every = f"{self.mask_type} {self.mask or 'splat (i1 true)'}"
+        self._out.add(f"call void {name}({t} {given}, {places}, {every})")
+
+    def _store_at(self, buffer: Buffer, base: str, given: str) -> None:
+        """Adjacent elements."""
+        vector, width, size = self.type(buffer.dtype), self.lanes.width, buffer.dtype.size
+        if self.mask is None:
+            self._out.add(f"store {vector} {given}, ptr {base}, align {size}")
+        else:
+            name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
+            mask = f"{self.mask_type} {self.mask}"
+            self._out.add(f"call void {name}({vector} {given}, ptr align {size} {base}, {mask})")
 
     def _store_near(self, buffer: Buffer, index: Expr, given: str, pattern: Pattern) -> bool:
         """Elements that are side by side; or near, in memory that no other thread sees."""
-        t, width, size = TYPES[buffer.dtype], self.lanes.width, buffer.dtype.size
-        places, vector = self._relative(pattern), self.type(buffer.dtype)
+        t, width = TYPES[buffer.dtype], self.lanes.width
+        places = self._relative(pattern)
         if places == tuple(range(width)):
-            base = self._base(buffer, index)
-            if self.mask is None:
-                self._out.add(f"store {vector} {given}, ptr {base}, align {size}")
-            else:
-                name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
-                self._out.add(
-                    f"call void {name}({vector} {given}, ptr align {size} {base}, {self.mask_type} {self.mask})"
-                )
+            self._store_at(buffer, self._base(buffer, index), given)
             return True
-        low, span = min(places), max(places) - min(places) + 1
-        if self.mask is not None or span > NEAR * width or buffer.memory is not Memory.PRIVATE:
+        window = self._window(buffer, pattern)
+        if self.mask is not None or window is None or buffer.memory is not Memory.PRIVATE:
             return False
+        low, span, align = window
         address = self._beside(buffer, self._base(buffer, index), low)
         lane_of = {place - low: lane for lane, place in enumerate(places)}
         wide = self.shuffle(t, width, given, "poison", [lane_of.get(n, -1) for n in range(span)])
-        old = self._out.value(f"load <{span} x {t}>, ptr {address}, align {size}")
+        old = self._out.value(f"load <{span} x {t}>, ptr {address}, align {align}")
         new = self.shuffle(t, span, old, wide, [span + n if n in lane_of else n for n in range(span)])
-        self._out.add(f"store <{span} x {t}> {new}, ptr {address}, align {size}")
+        self._out.add(f"store <{span} x {t}> {new}, ptr {address}, align {align}")
         return True
 
     def store_rows(self, buffer: Buffer, root: Expr, values: Mapping[int, str]) -> None:

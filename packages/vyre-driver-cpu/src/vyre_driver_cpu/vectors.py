@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from vyre_driver.codegen.placement import Life
 from vyre_driver_cpu.lanes import VectorLanes, can_address
@@ -25,7 +26,7 @@ from vyre_driver_cpu.statements import ROLLED, Counting, StatementPrinter, ask, 
 from vyre_driver_cpu.values import FunctionScope
 from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, row_groups, split
 from vyre_foundation.dtype import u32
-from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Expr, Load, Local
 from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Let, Region, Stmt, Store, Var
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
@@ -301,9 +302,16 @@ def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
     if any(lanes.varies(s.start) for s in inner) or not _are_apart(stmts, nodes, lanes):
         return None
     loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
-    if loops or len(nodes) > LONG or _has_rows(loop.body, lanes):
-        return lanes
-    return None
+    indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
+    gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
+    return lanes if loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) else None
+
+
+def _is_permuted(stmt: Stmt, lanes: VectorLanes) -> bool:
+    """Whether lanes store to a permutation of adjacent elements, or with gaps."""
+    if not isinstance(stmt, Store) or (pattern := lanes.pattern(stmt.index)) is None or pattern.is_uniform:
+        return False
+    return any(b - a != 1 for a, b in pairwise(pattern.offsets))
 
 
 def _can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
@@ -324,7 +332,7 @@ def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -
     """
     read = {node.buffer for node in nodes if isinstance(node, Load)}
     for stmt in stmts:
-        if isinstance(stmt, Store) and stmt.buffer in read:
+        if isinstance(stmt, Store) and stmt.buffer.memory is Memory.PRIVATE and stmt.buffer in read:
             pattern = lanes.pattern(stmt.index)
             if pattern is None or not can_address(stmt.index, pattern):
                 return False
