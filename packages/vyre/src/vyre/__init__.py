@@ -33,6 +33,7 @@ _running = [
     "graph",
     "grid_for",
     "profile",
+    "progress",
     "registered_backends_by_precedence",
     "run",
     "tune",
@@ -106,9 +107,10 @@ _load, _, _ = lazy_loader.attach(
     submodules=_modules,
     submod_attrs={
         "algorithms": _algorithms,
-        "execution": [name for name in _running if name not in ("explain", "graph", "profile")],
+        "execution": [name for name in _running if name not in ("explain", "graph", "profile", "progress")],
         "graphs": ["graph"],
         "profiles": ["explain", "profile"],
+        "bars": ["progress"],
         **_kernels,
     },
 )

@@ -90,6 +90,7 @@ from vyre_foundation.build import Operand
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_math import *  # noqa: F403
 
+from .bars import progress as progress
 from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run, tune as tune
 from .graphs import graph as graph
 from .kernels.aggregates import struct as struct
@@ -198,6 +199,7 @@ __all__ = [
     "prod",
     "profile",
     "program",
+    "progress",
     "registered_backends_by_precedence",
     "run",
     "run_length",

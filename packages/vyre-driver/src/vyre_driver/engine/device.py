@@ -23,6 +23,7 @@ from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.observe.metrics import Counters
+from vyre_driver.observe.progress import progress
 from vyre_driver.pipeline.disk import DiskPipelineCache
 from vyre_driver.pipeline.key import PipelineCacheIdentity
 from vyre_driver.pipeline.signature import DeviceSignatureTable
@@ -126,10 +127,12 @@ class Device:
             identity = self._identity(facts, config, queue)
             code = self.code.find(identity, queue)
             if code is None:
-                started = time.perf_counter_ns()
-                lowered, unit = self.emit(facts, config, deadline)
-                emission = Emission([lowered], unit, time.perf_counter_ns() - started)
-                code = self.code.compile(identity, facts.program, emission, config, queue, deadline)
+                with progress(f"compile {facts.program.name}", 1) as done:
+                    started = time.perf_counter_ns()
+                    lowered, unit = self.emit(facts, config, deadline)
+                    emission = Emission([lowered], unit, time.perf_counter_ns() - started)
+                    code = self.code.compile(identity, facts.program, emission, config, queue, deadline)
+                    done(1)
             return code
 
     def compile_many(
@@ -142,10 +145,15 @@ class Device:
         alone = self.target.subgroup_sizes
         wanted = {self._identity(f, config, queue): f for f in programs if f.program.subgroup_size not in alone}
         with self.counters.timing("compile_ns"):
-            for group in self.code.missing(wanted, queue):
-                started = time.perf_counter_ns()
-                lowered, unit = self._emit_many([wanted[identity] for identity in group], config, deadline)
-                self.code.compile_group(group, Emission(lowered, unit, time.perf_counter_ns() - started), queue)
+            groups = self.code.missing(wanted, queue)
+            if not groups:
+                return
+            with progress("compile", sum(map(len, groups))) as done:
+                for group in groups:
+                    started = time.perf_counter_ns()
+                    lowered, unit = self._emit_many([wanted[identity] for identity in group], config, deadline)
+                    self.code.compile_group(group, Emission(lowered, unit, time.perf_counter_ns() - started), queue)
+                    done(len(group))
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
         target = self.target_for(config)

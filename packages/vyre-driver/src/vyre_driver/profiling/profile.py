@@ -21,6 +21,7 @@ from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.graph.nodes import BufferKind, Graph
 from vyre_driver.observe.live import traced
+from vyre_driver.observe.progress import progress
 from vyre_driver.observe.trace import KernelRun, Trace
 from vyre_driver.plan.cost import work
 from vyre_driver.profiling.charts import bars, roofline
@@ -271,12 +272,16 @@ def _profiled(
         run()
         first_ns = time.perf_counter_ns() - started
         phases = _phases(trace)
-        for _ in range(WARM_RUNS):
-            run()
-        trace.kernels.clear()
-        walls = _timed(run, seconds)
-        kernels = tuple(trace.kernels)
-        found = roofs_of(inner, measure=roofs)
+        with progress(f"profile {name}", 3) as done:
+            for _ in range(WARM_RUNS):
+                run()
+            done(1)
+            trace.kernels.clear()
+            walls = _timed(run, seconds)
+            kernels = tuple(trace.kernels)
+            done(1)
+            found = roofs_of(inner, measure=roofs)
+            done(1)
         made = DispatchProfile(
             name=name,
             backend=backend.id(),

@@ -85,6 +85,7 @@ def run(
         if trace is not None:
             require_writable(trace, "--trace")
         with (
+            answer.progress(),
             tracing(backend_for(backend), trace) as watched,
             compile_graph(found, watched, fusion=not no_fusion) as compiled,
         ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vyre.bars import progress
 from vyre.cli.exit import ExitCode
 from vyre_driver.errors import (
     BackendError,
@@ -138,6 +139,10 @@ class Answer:
     def _trace(self) -> None:
         if os.environ.get("VYRE_DEBUG"):
             self.errors.print_exception()
+
+    def progress(self) -> AbstractContextManager[None]:
+        """Show progress on standard error while the context lasts; not beside a JSON document."""
+        return nullcontext() if self.as_json else progress(self.errors)
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Diagnostics for people, on standard error."""

@@ -38,7 +38,7 @@ def profile_command(
 ) -> None:
     """Profile a program or a graph: time, bytes and operations of each kernel, and the verdicts taken."""
     answer = Answer(as_json)
-    with answer.failures():
+    with answer.failures(), answer.progress():
         if html is not None:
             require_writable(html, "--html")
         graph = graph_in(file)

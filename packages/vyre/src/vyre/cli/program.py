@@ -195,7 +195,7 @@ def run(
             _finish(answer, "reference-scalar", started, results, targets)
             return
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
-        with tracing(device, trace) as watched:
+        with answer.progress(), tracing(device, trace) as watched:
             if compiled is not None:
                 load(watched, compiled)
             started = time.perf_counter()
