@@ -589,5 +589,7 @@ def test_a_lazy_name_of_the_front_door_is_listed_and_imported() -> None:
 
 
 def test_a_name_that_is_misspelled_is_suggested() -> None:
-    done = subprocess.run([sys.executable, "-c", "import vyre; vyre.runs"], capture_output=True, text=True, check=False)
-    assert "module 'vyre' has no attribute 'runs'. Did you mean: 'run'?" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", "import vyre; vyre.tunes"], capture_output=True, text=True, check=False
+    )
+    assert "module 'vyre' has no attribute 'tunes'. Did you mean: 'tune'?" in done.stderr

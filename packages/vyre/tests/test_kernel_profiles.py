@@ -11,6 +11,7 @@ import vyre as vy
 from vyre.cli import main
 from vyre_driver import Trace, traced
 from vyre_driver.testing.graphs import programs
+from vyre_driver.tune.choice import LaunchChoice, LaunchChoices
 from vyre_foundation.testing.html import parsed
 
 X = np.linspace(0, 1, 4096, dtype=np.float32)
@@ -79,6 +80,19 @@ def test_the_chosen_backend_has_its_reason() -> None:
     assert vy.explain(scaled.program, x=X, factor=2.0, backend="cpu")["backend"].reason == "the caller names it"
     reason = vy.explain(scaled.program, x=X, factor=2.0)["backend"].reason
     assert reason.startswith("the most preferred one that is available")
+
+
+def test_what_tuning_found_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = vy.backend_for("cpu")
+    choice = LaunchChoice(workgroup_size=(128, 1, 1), queue="threads", is_declared=True, ns=2000, own_ns=3000)
+    monkeypatch.setattr(LaunchChoices, "get", lambda self, program, lengths, config: choice)
+    made = vy.parse(vy.print_program(scaled.program).replace("scaled", "tuned"))
+    found = vy.explain(made, x=X, factor=2.0, backend=backend)
+    assert str(found["tuning"]) == (
+        "workgroups of 128 × 1 × 1, the queue 'threads': measured by tuning: 2.0 µs beside 3.0 µs of the engine's own"
+    )
+    assert str(found["queue"]) == "threads: tuning chose it"
+    assert str(found["workgroup"]) == "128 × 1 × 1: tuning asks for it"
 
 
 def test_the_command_prints_tables_or_data(file: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.observe.progress import progress, watching
 from vyre_driver.testing.fake_port import FakePort
+from vyre_driver.tune.race import race
 from vyre_foundation import program, u32
 from vyre_foundation.ir.program import Program
 
@@ -62,3 +63,10 @@ def test_compiling_is_told_once_and_a_warm_dispatch_tells_nothing() -> None:
         backend.precompile([adding(n) for n in range(2, 14)])
     assert log.lines == ["compile: 12", "compile +10", "compile +2", "compile."]
     backend.shutdown()
+
+
+def test_a_race_tells_its_rounds() -> None:
+    log = Log()
+    with watching(log):
+        race([lambda: 1.0, lambda: 1.0], max_samples=3)
+    assert log.lines == ["time 2 candidates: 3", *["time 2 candidates +1"] * 3, "time 2 candidates."]

@@ -128,8 +128,14 @@ def _of_engine(
         before = backend.backend_metric_snapshot()
         device, cached = backend.find_launch(program, inputs, config)
         after = backend.backend_metric_snapshot()
-        yield from _of_plan(cached.plan, config)
-        yield _of_queue(device, cached)
+        tuned = device.choices.get(program, cached.request.byte_lengths, config)
+        if tuned is not None:
+            reason = (
+                f"measured by tuning: {tuned.ns / 1e3:.1f} µs beside {tuned.own_ns / 1e3:.1f} µs of the engine's own"
+            )
+            yield DispatchVerdict("tuning", str(tuned), reason, {"ns": tuned.ns, "own_ns": tuned.own_ns})
+        yield from _of_plan(cached.plan, cached.request.config, is_tuned=tuned is not None)
+        yield _of_queue(device, cached, is_tuned=tuned is not None)
         launch = cached.launch
         if not isinstance(launch, PreparedLaunch):
             yield DispatchVerdict("code", "none", "the grid has no workgroups, so nothing is compiled or launched")
@@ -139,25 +145,27 @@ def _of_engine(
         yield from _of_lowering(device, cached, launch)
 
 
-def _of_plan(plan: LaunchPlan, config: DispatchConfig) -> Iterator[DispatchVerdict]:
+def _of_plan(plan: LaunchPlan, config: DispatchConfig, *, is_tuned: bool = False) -> Iterator[DispatchVerdict]:
     size = plan.program.workgroup_size
-    chosen = "the configuration asks for it" if config.workgroup_override is not None else "the program declares it"
+    asks = "tuning" if is_tuned else "the configuration"
+    chosen = f"{asks} asks for it" if config.workgroup_override is not None else "the program declares it"
     yield DispatchVerdict("workgroup", _extent(size), chosen, {"size": list(size)})
     tail = plan.tail
     if config.grid_override is not None:
-        why = "the configuration or the caller asks for it"
+        why = f"{asks} or the caller asks for it"
     else:
         why = f"{tail.rounded_count} invocations for {tail.original_count} elements"
     facts = {"grid": list(plan.grid), "invocations": tail.rounded_count, "repeats": plan.repeats}
     yield DispatchVerdict("grid", _extent(plan.grid), why, facts)
 
 
-def _of_queue(device: Device, cached: CachedLaunch) -> DispatchVerdict:
+def _of_queue(device: Device, cached: CachedLaunch, *, is_tuned: bool) -> DispatchVerdict:
     queues = device.profile.queues
     if not queues:
         return DispatchVerdict("queue", "the device's", "the backend names no others")
     choice = cached.choice
-    reason = "the only queue" if choice is None else choice.verdict.reason
+    unchosen = "tuning chose it" if is_tuned and len(queues) > 1 else "the only queue"
+    reason = unchosen if choice is None else choice.verdict.reason
     if choice is not None and choice.is_watching:
         reason += "; the next runs are measured"
     queue = queues[cached.queue]

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from math import comb
 from statistics import median
 
+from vyre_driver.observe.progress import progress
+
 DOUBT = 200
 """In one of so many looks at the times of equal candidates one of them seems slower."""
 HOPELESS = 1.5
@@ -46,14 +48,16 @@ def race(clocks: Sequence[Clock], *, max_samples: int = MAX_SAMPLES) -> RaceResu
     """Run all candidates in turns until one of them is clearly the fastest. Candidate 0 is the incumbent."""
     times: list[list[float]] = [[] for _ in clocks]
     racing = list(range(len(clocks)))
-    for number in range(max_samples):
-        turn = number % len(racing)
-        for n in racing[turn:] + racing[:turn]:
-            times[n].append(clocks[n]())
-        favourite = min(racing, key=lambda n: median(times[n]))
-        racing = [n for n in racing if n == 0 or not _is_out(times[n], times[favourite], times[0])]
-        if len(racing) == 1 or (len(racing) == 2 and is_slower(times[0], times[racing[1]])):
-            break
+    with progress(f"time {len(clocks)} candidates", max_samples) as done:
+        for number in range(max_samples):
+            turn = number % len(racing)
+            for n in racing[turn:] + racing[:turn]:
+                times[n].append(clocks[n]())
+            favourite = min(racing, key=lambda n: median(times[n]))
+            racing = [n for n in racing if n == 0 or not _is_out(times[n], times[favourite], times[0])]
+            if len(racing) == 1 or (len(racing) == 2 and is_slower(times[0], times[racing[1]])):
+                break
+            done(1)
     favourite = min(racing, key=lambda n: median(times[n]))
     is_faster = median(times[0]) > MARGIN * median(times[favourite]) and is_slower(times[0], times[favourite])
     return RaceResult(favourite if is_faster else 0, is_faster, tuple(map(tuple, times)))

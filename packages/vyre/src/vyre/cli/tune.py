@@ -45,7 +45,7 @@ def tune(
     byte, are used.
     """
     answer = Answer(as_json)
-    with answer.failures():
+    with answer.failures(), answer.progress():
         program = read_program(file, answer)
         program.validate()
         types = {buffer.name: buffer.dtype for buffer in program.inputs}
