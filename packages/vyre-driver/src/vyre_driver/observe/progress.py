@@ -1,4 +1,4 @@
-"""Progress of what takes long, such as compiling: reported to whoever watches in this context, else to nobody."""
+"""Progress of long work, such as compiling: reported to the watcher of the context, if it has one."""
 
 from __future__ import annotations
 
