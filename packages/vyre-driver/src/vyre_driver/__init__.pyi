@@ -274,6 +274,16 @@ from .schedule.compiled import CompiledGraph as CompiledGraph, compile_graph as 
 from .schedule.pending import PendingGraph as PendingGraph
 from .tune.programs import Tuning as Tuning, tune_program as tune_program
 from .tune.routing import Route as Route, RoutingTable as RoutingTable, routed_backend as routed_backend
+from .tune.speculate import (
+    SpeculativePipeline as SpeculativePipeline,
+    SpeculativeVariantDecision as SpeculativeVariantDecision,
+    SpeculativeVariantKeys as SpeculativeVariantKeys,
+    SpeculativeVariantKind as SpeculativeVariantKind,
+    SpeculativeVariantRace as SpeculativeVariantRace,
+    compile_async as compile_async,
+    compile_speculative as compile_speculative,
+    record_speculative_variant_race as record_speculative_variant_race,
+)
 from .tune.tuner import Trial as Trial, TuningReport as TuningReport
 
 __version__: str

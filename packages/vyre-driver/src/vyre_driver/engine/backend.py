@@ -16,6 +16,7 @@ from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.engine.artifact import compile_ahead, load_ahead
 from vyre_driver.engine.bind import compilation_config
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
@@ -426,12 +427,36 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._session.locked() as device:
             return device.choices.get(program, byte_lengths, config)
 
-    def take_choice(self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0) -> None:
-        """Launch a program by `choice` from now on, and in later processes. Launches that are prepared are dropped."""
+    def take_choice(
+        self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0, *, drops_prepared: bool = True
+    ) -> None:
+        """Launch a program by `choice` from now on, and in later processes.
+
+        Launches that are prepared are dropped, unless the caller says that they may stay.
+        """
         with self._session.locked() as device:
             device.choices.put(program, bucket, choice, cost_ns)
-            for cache in tuple(self._session.caches):
+            for cache in tuple(self._session.caches) if drops_prepared else ():
                 cache.reclaim(device)
+
+    def opened_again(self) -> EngineBackend:
+        """A backend of the same device that shares nothing with this one but the store; the caller shuts it down."""
+        return EngineBackend(self._id, self._open_port, version=self._version)
+
+    def compile_beside(self, program: Program, config: DispatchConfig) -> None:
+        """Compile a program on a second opening of the device, and load its code here.
+
+        Dispatches go on meanwhile, and wait for the loading at most. Nothing is done where the runtime does not give
+        its code away.
+        """
+        again = self.opened_again()
+        try:
+            made = compile_ahead(again, self._id, program, config)
+        except UnsupportedFeature:
+            return
+        finally:
+            again.shutdown()
+        load_ahead(self, made)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

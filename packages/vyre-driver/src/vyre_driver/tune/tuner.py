@@ -59,7 +59,9 @@ class Tunable(Protocol):
     ) -> LaunchChoice | None:
         """The choice that launches of this size take, None for none."""
 
-    def take_choice(self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0) -> None:
+    def take_choice(
+        self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0, *, drops_prepared: bool = True
+    ) -> None:
         """Launch a program by `choice` from now on."""
 
 
