@@ -95,3 +95,23 @@ def test_a_comparison(backend, size):
 def test_refusals(call, message):
     with pytest.raises(InvalidInput, match=message):
         call(np.ones(3, "f4"))
+
+
+@pytest.mark.parametrize("hidden", [None, 777])
+@pytest.mark.parametrize("dtype", ["u4", "i4", "i8", "f4"])
+def test_keys_that_differ_in_few_digits(dtype, hidden):
+    """The sample sees every 49th element: another one that differs in the last digit must still come to its place."""
+    x = (data("u4", 50_000) % 200 + 1000).astype(dtype)
+    if hidden is not None:
+        x[hidden] = np.iinfo(dtype).min if dtype[0] == "i" else -1e30 if dtype == "f4" else 2**32 - 1
+    order = np.argsort(total_order(x), stable=True)
+    same(va.sort(x, backend="cpu"), x[order])
+    same(va.argsort(x, backend="cpu"), order)
+    same(va.sort(x, descending=True, backend="cpu"), x[order][::-1])
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f8"])
+def test_equal_keys_stay_in_place(dtype):
+    x = np.full(9000, 3, dtype)
+    same(va.sort(x, backend="cpu"), x)
+    same(va.argsort(x, backend="cpu"), np.arange(9000))

@@ -14,13 +14,18 @@ from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scan import record_scan
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder, RecordedRange
+from vyre_driver.tune.distribution import (
+    DIGIT,
+    Distribution,
+    SortBackend,
+    digits_of,
+    select_sort_backend,
+    varying_bits,
+)
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
 from vyre_foundation.functions import min as least, not_
 
-DIGIT = 8
 DIGITS = 1 << DIGIT
-SERIAL = 1 << 13
-"""Up to this many elements, one invocation sorts them all."""
 CHUNKS = 1 << 10
 """Invocations that sort larger arrays at most, and `CHUNK` elements for each of them at least."""
 CHUNK = 1 << 12
@@ -148,15 +153,35 @@ def _by_digits(array: Array, has_places: bool, descending: bool, length: int, ba
     dtype = type_of(array)
     shape = (KeyOrder.of(dtype), bits_type(dtype), has_places, descending)
     keys = bits_of(array, dtype)
-    if array.size <= SERIAL and length == array.size:
+    chosen = select_sort_backend(Distribution.of(keys))
+    if chosen is SortBackend.SERIAL and length == array.size:
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
-    return run_graph(_record_sort, (*shape, array.size, length), {"keys": keys}, backend)["found"]
+    varying = varying_bits(keys) if chosen is SortBackend.NARROW_RADIX else (1 << bits_type(dtype).bits) - 1
+    digits = _digits(varying, KeyOrder.of(dtype), bits_type(dtype).bits)
+    return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
+
+
+def _digits(varying: int, order: KeyOrder, bits: int) -> tuple[int, ...]:
+    """The first bits of the digits to sort by, where the elements differ in the bits `varying`.
+
+    Floats of both signs differ in all bits of their keys. There is one digit at least, because the keys must move.
+    """
+    if order is KeyOrder.FLOAT and varying >> (bits - 1):
+        varying = (1 << bits) - 1
+    return digits_of(varying, bits) or (0,)
 
 
 def _record_sort(
-    graph: GraphRecorder, order: KeyOrder, bits: DType, has_places: bool, descending: bool, size: int, length: int
+    graph: GraphRecorder,
+    order: KeyOrder,
+    bits: DType,
+    has_places: bool,
+    descending: bool,
+    size: int,
+    length: int,
+    digits: tuple[int, ...],
 ) -> None:
-    """Record a pass for each digit of the keys from the last, and for each digit of the number of the row.
+    """Record a pass for each of some digits of the keys from the last, and for each digit of the number of the row.
 
     Places move with the keys if they are wanted.
     """
@@ -166,7 +191,7 @@ def _record_sort(
     grid = with_grid(-(-size // chunk))
     add = reduction_of("sum", u32, u32)
     rows = size // length
-    passes = [(shift, False) for shift in range(0, bits.bits, DIGIT)]
+    passes = [(shift, False) for shift in digits]
     passes += [(shift, True) for shift in range(0, (rows - 1).bit_length(), DIGIT)]
     for shift, of_row in passes:
         given: dict[str, object] = {"keys": keys, "shift": shift, "length": length}

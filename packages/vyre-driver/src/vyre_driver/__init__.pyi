@@ -272,6 +272,11 @@ from .registry.dialects import (
 from .registry.discovery import BackendProblem as BackendProblem
 from .schedule.compiled import CompiledGraph as CompiledGraph, compile_graph as compile_graph
 from .schedule.pending import PendingGraph as PendingGraph
+from .tune.distribution import (
+    Distribution as Distribution,
+    SortBackend as SortBackend,
+    select_sort_backend as select_sort_backend,
+)
 from .tune.programs import Tuning as Tuning, tune_program as tune_program
 from .tune.routing import Route as Route, RoutingTable as RoutingTable, routed_backend as routed_backend
 from .tune.speculate import (
