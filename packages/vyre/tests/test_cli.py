@@ -508,11 +508,11 @@ def test_races_are_shown_with_their_lines(neighbour: tuple[Path, Path]) -> None:
     result = invoke("run", program, "--input", f"x={x}", "--races")
     assert result.exit_code == 1
     said = " ".join(result.stderr.split())
-    assert "error[E1103]: invocation 1 reads at body[1] and invocation 2 writes at body[0]" in said
-    assert f"note: invocation 1 reads at {program}:7: out[global_id.x] = s[3 - local_id.x];" in said
-    assert f"note: invocation 2 writes at {program}:6: s[local_id.x] = x[global_id.x];" in said
+    assert "error[E1103]: invocation 0 writes at body[0] and invocation 3 reads at body[1]" in said
+    assert f"note: invocation 3 reads at {program}:7: out[global_id.x] = s[3 - local_id.x];" in said
+    assert f"note: invocation 0 writes at {program}:6: s[local_id.x] = x[global_id.x];" in said
     found = json.loads(invoke("run", program, "--input", f"x={x}", "--races", "--json").stdout)["error"]
-    assert (found["kind"], found["where"], len(found["diagnostics"][0]["notes"])) == ("DataRace", "s[2]", 2)
+    assert (found["kind"], found["where"], len(found["diagnostics"][0]["notes"])) == ("DataRace", "s[0]", 2)
 
 
 def test_a_run_without_races_gives_its_outputs(neighbour: tuple[Path, Path], tmp_path: Path) -> None:
@@ -524,11 +524,20 @@ def test_a_run_without_races_gives_its_outputs(neighbour: tuple[Path, Path], tmp
     assert np.load(out).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
 
-def test_races_are_for_the_reference(neighbour: tuple[Path, Path]) -> None:
+def test_races_can_be_sought_by_the_reference(neighbour: tuple[Path, Path]) -> None:
     program, x = neighbour
-    result = invoke("run", program, "--input", f"x={x}", "--races", "--backend", "cpu")
+    result = invoke("run", program, "--input", f"x={x}", "--races", "--backend", "reference")
+    assert result.exit_code == 1
+    assert "error[E1103]: invocation 1 reads at body[1] and invocation 2 writes at body[0]" in " ".join(
+        result.stderr.split()
+    )
+
+
+def test_a_search_for_races_has_no_evidence(neighbour: tuple[Path, Path], tmp_path: Path) -> None:
+    program, x = neighbour
+    result = invoke("run", program, "--input", f"x={x}", "--races", "--evidence", tmp_path / "evidence.json")
     assert result.exit_code == 2
-    assert "--races runs on the reference: leave --backend, --evidence and --trace out" in result.stderr
+    assert "--races runs other programs than are recorded: leave --evidence and --trace out" in result.stderr
 
 
 ROWS = """program rows workgroup(4, 2) {

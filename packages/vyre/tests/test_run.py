@@ -207,10 +207,18 @@ def test_a_race_names_both_invocations_the_element_and_the_lines() -> None:
     with pytest.raises(DataRace) as caught:
         vy.check(p.build(), x=np.arange(8, dtype=np.uint32))
     assert str(caught.value) == (
-        f"shared[2]: invocation 1 reads at body[1] ({__file__}:{wrote + 2}) and invocation 2 writes at body[0] "
-        f"({__file__}:{wrote}), with no barrier between them. Fix: put a barrier between the two, make both atomic, or "
-        "give each invocation an element of its own"
+        f"shared[0]: invocation 0 writes at body[0] ({__file__}:{wrote}) and invocation 3 reads at body[1] "
+        f"({__file__}:{wrote + 2}), with no barrier between them. Fix: put a barrier between the two, make both "
+        "atomic, or give each invocation an element of its own"
     )
+
+
+def test_the_reference_checks_with_a_detector_of_its_own() -> None:
+    with vy.program("writes", workgroup_size=4) as p:
+        out = p.write("out", vy.u32, 8)
+        out[p.global_id(0) // 2] = 1
+    with pytest.raises(DataRace, match=r"out\[0\]: invocation 0 writes .* and invocation 1 writes"):
+        vy.check(p.build(), backend="reference")
 
 
 def test_a_check_without_a_race_gives_the_outputs(operands: tuple[np.ndarray, np.ndarray]) -> None:

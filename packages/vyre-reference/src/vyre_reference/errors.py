@@ -41,7 +41,7 @@ class DataRace(EvaluationError):
     """Two invocations touch one element between two barriers, at least one of them writing without an atomic.
 
     `first` and `second` are (invocation, what it does, the path of the statement), and `origins` the lines of Python
-    that wrote the two, where they are known.
+    that wrote the two, where they are known. Both are None where each run of the program has raced in another way.
     """
 
     number = 1103
@@ -51,22 +51,25 @@ class DataRace(EvaluationError):
         self,
         buffer: str,
         index: int,
-        first: tuple[int, str, str],
-        second: tuple[int, str, str],
+        first: tuple[int, str, str] | None = None,
+        second: tuple[int, str, str] | None = None,
         *,
         origins: tuple[Origin | None, Origin | None] = (None, None),
         fix: str = "",
         where: str = "",
     ) -> None:
-        lines = ["" if origin is None else f" ({origin})" for origin in origins]
-        one, other = (
-            f"invocation {who} {does} at {path}{line}"
-            for (who, does, path), line in zip((first, second), lines, strict=True)
-        )
+        one, other = (_access(*known) for known in zip((first, second), origins, strict=True))
         message = f"{one} and {other}, with no barrier between them"
         place = where or f"{buffer}[{index}]"
         facts = {"buffer": buffer, "index": index, "first": first, "second": second, "origins": origins}
         super().__init__(message, fix=fix, where=place, **facts)
+
+
+def _access(known: tuple[int, str, str] | None, origin: Origin | None) -> str:
+    if known is None:
+        return "an invocation that changes from run to run uses it"
+    invocation, does, path = known
+    return f"invocation {invocation} {does} at {path}{'' if origin is None else f' ({origin})'}"
 
 
 class OutOfFuel(EvaluationError):

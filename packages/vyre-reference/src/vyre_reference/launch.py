@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.results import Outputs, host_bytes
 from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
+from vyre_driver.observe.races import Race, find_race
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_foundation.ir.buffer import Memory
@@ -17,6 +19,8 @@ from vyre_foundation.ir.program import Program
 from vyre_reference import scalar, vector
 from vyre_reference.bind import HostMemory
 from vyre_reference.budget import Budget
+from vyre_reference.errors import DataRace
+from vyre_reference.place import describe, origin_of
 from vyre_reference.scalar.races import Races
 
 if TYPE_CHECKING:
@@ -48,13 +52,42 @@ def run(
 
 
 def detect_races(
-    program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
+    program: Program,
+    arrays: Mapping[str, object],
+    config: DispatchConfig = DEFAULT_CONFIG,
+    backend: VyreBackend | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
-    """As `run`, on the scalar evaluator, which compares every access with those that no barrier orders before it.
+    """As `run`, after a search for data races.
 
-    Raises `DataRace` for the first two that race: both invocations, the buffer, the index and the statements.
+    Args:
+        program: A valid program.
+        arrays: The inputs by buffer name.
+        config: The options of the dispatch.
+        backend: Runs the program with a shadow of its memory (`vyre_driver.observe.races`), then the program. Without
+            one the scalar evaluator compares every access with those that no barrier orders before it, which takes
+            hundreds of times as long.
+
+    Returns:
+        The outputs by buffer name.
+
+    Raises:
+        DataRace: Two invocations race; the error names both, the buffer, the index and the statements.
+        VyreError: What `run` raises.
     """
-    return run(program, arrays, config, partial(scalar.evaluate, races=Races.DETECT))
+    if backend is None:
+        return run(program, arrays, config, partial(scalar.evaluate, races=Races.DETECT))
+    race = find_race(backend, program, arrays, config)
+    if race is not None:
+        raise _data_race(program, race)
+    return backend.dispatch_arrays(program, arrays, config)
+
+
+def _data_race(program: Program, race: Race) -> DataRace:
+    if race.accesses is None:
+        return DataRace(race.buffer, race.index)
+    first, second = ((a.invocation, a.touch.value, describe(program.body, a.path)) for a in race.accesses)
+    one, other = (origin_of(program, a.path) for a in race.accesses)
+    return DataRace(race.buffer, race.index, first, second, origins=(one, other))
 
 
 def launch(

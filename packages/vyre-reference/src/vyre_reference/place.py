@@ -1,17 +1,12 @@
-"""Places: where a statement stands in its program.
-
-A path alternates positions and branches: ``(2, 1, 0)`` is the first statement in the second body (the `orelse`) of the
-third statement. Paths compare in program order, outer statements before inner ones.
-"""
+"""Places: where a statement stands in its program, by its path."""
 
 from __future__ import annotations
 
+from vyre_driver.observe.accesses import Path
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, If
 from vyre_foundation.ir.walk import bodies
-
-Path = tuple[int, ...]
 
 
 def origin_of(program: Program, path: Path) -> Origin | None:

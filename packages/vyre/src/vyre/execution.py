@@ -14,6 +14,7 @@ from vyre_driver import (
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
 from vyre_driver.backend.config import DEFAULT_CONFIG
+from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.indirect import find_indirect_dispatch
@@ -111,11 +112,12 @@ def check(
     inputs: Mapping[str, object] | None = None,
     /,
     *,
+    backend: str | VyreBackend | None = None,
     config: DispatchConfig | None = None,
     invocations: int | Sequence[int] | None = None,
     **arrays: object,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Run a program once on the reference, which looks for faults that depend on the data.
+    """Run a program and look for faults that depend on the data.
 
     A race, two invocations that use one element with no barrier between them and without atomics, has no meaning and no
     error on a device (docs/language.md, "Memory"). One run finds a race of these inputs on this grid if there is any,
@@ -123,8 +125,9 @@ def check(
 
     Args:
         program: What `build()` returned.
-        inputs: The inputs by buffer name, as for `run`. Each operation of each invocation takes some microseconds here:
-            choose a small input.
+        inputs: The inputs by buffer name, as for `run`.
+        backend: As for `run`. The program runs there with a shadow of its memory, one or two words of 64 bits for each
+            element that it may write. The reference compares accesses one by one instead, hundreds of times slower.
         config: The options of the dispatch.
         invocations: The least number of invocations, as for `run`.
         **arrays: The inputs by buffer name, as for `run`.
@@ -137,7 +140,15 @@ def check(
         VyreError: What `run` raises.
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return vyre_reference.detect_races(program, named, options)
+    return checked(backend_for(backend), program, named, options)
+
+
+def checked(
+    backend: VyreBackend, program: Program, arrays: Mapping[str, object], config: DispatchConfig
+) -> dict[str, npt.NDArray[Any]]:
+    """The outputs of a launch, or `DataRace`. The reference has a detector of its own."""
+    is_reference = isinstance(innermost(backend), vyre_reference.ReferenceBackend)
+    return vyre_reference.detect_races(program, arrays, config, None if is_reference else backend)
 
 
 def grid_for(

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from vyre_driver.observe.accesses import Path, Touch
 from vyre_foundation.ir.program import Program
 from vyre_reference.errors import DataRace
-from vyre_reference.place import Path, describe, origin_of
+from vyre_reference.place import describe, origin_of
 from vyre_reference.scalar.memory import ScalarCells
 
 
@@ -22,18 +23,6 @@ class Races(Enum):
 
     IGNORE = "ignore"
     DETECT = "detect"
-
-
-class Touch(Enum):
-    """What an access does."""
-
-    READ = "reads"
-    WRITE = "writes"
-    ATOMIC = "updates atomically"
-
-    def conflicts(self, other: Touch) -> bool:
-        """Whether two unordered accesses to one element race: plain writes with all, reads with other kinds."""
-        return self is not other or self is Touch.WRITE
 
 
 class RecordedAccess(NamedTuple):

@@ -24,7 +24,7 @@ from vyre.cli.source import (
     write_array,
 )
 from vyre.cli.trace import TRACE, tracing
-from vyre.execution import backend_for, launch_of
+from vyre.execution import backend_for, checked, launch_of
 from vyre_driver import (
     DispatchConfig,
     EngineBackend,
@@ -149,7 +149,7 @@ def show(
 @SPEC
 @INVOCATIONS
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")
-@click.option("--races", is_flag=True, help="Run on the reference and detect data races; exit code 1 if there is one.")
+@click.option("--races", is_flag=True, help="Detect data races; exit code 1 if there is one.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a record of the run: device, sources, and digests of inputs and outputs.")  # fmt: skip
@@ -171,8 +171,8 @@ def run(
 ) -> None:
     """Run a program, or an artifact of `vyre compile`, over files."""
     answer = Answer(as_json)
-    if races and (backend != "auto" or evidence is not None or trace is not None):
-        raise click.UsageError("--races runs on the reference: leave --backend, --evidence and --trace out")
+    if races and (evidence is not None or trace is not None):
+        raise click.UsageError("--races runs other programs than are recorded: leave --evidence and --trace out")
     with answer.failures():
         compiled = read_compiled(file)
         program = read_program(file, answer) if compiled is None else compiled.program
@@ -189,12 +189,12 @@ def run(
         budget = 0 if compiled is None else compiled.ulp_budget
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
         _, config = launch_of(program, arrays, {}, config, numbers(invocations))
+        device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
         if races:
             started = time.perf_counter()
-            results = _without_races(answer, program, arrays, config)
-            _finish(answer, "reference-scalar", started, results, targets)
+            results = _without_races(answer, device, program, arrays, config)
+            _finish(answer, device.id(), started, results, targets)
             return
-        device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
         with answer.progress(), tracing(device, trace) as watched:
             if compiled is not None:
                 load(watched, compiled)
@@ -229,13 +229,15 @@ def extents(texts: Iterable[str]) -> list[tuple[int, int, int]]:
     return found
 
 
-def _without_races(answer: Answer, program: Program, arrays: dict[str, Any], config: DispatchConfig) -> dict[str, Any]:
+def _without_races(
+    answer: Answer, device: VyreBackend, program: Program, arrays: dict[str, Any], config: DispatchConfig
+) -> dict[str, Any]:
     """The outputs by name; a race says which lines of the file its two accesses are."""
     try:
-        return vyre_reference.detect_races(program, arrays, config)
+        return checked(device, program, arrays, config)
     except vyre_reference.DataRace as race:
         source = None if answer.source is None else answer.source()
-        for invocation, does, path in (race.fields["first"], race.fields["second"]):
+        for invocation, does, path in filter(None, (race.fields["first"], race.fields["second"])):
             line = None if source is None else source.place_of(path)
             if line is not None:
                 race.add_note(f"invocation {invocation} {does} at {line.file}:{line.line}: {line.code.strip()}")
