@@ -168,7 +168,7 @@ def test_a_planted_race_is_found_where_it_is(kind: str) -> None:
     _, buffer, index, statements = PLANTED[kind]
     found = search(planted(kind, repaired=False))
     assert found is not None
-    assert found[:2] == (buffer, index)
+    assert (found.buffer, found.index) == (buffer, index)
     assert found.accesses is not None
     first, second = found.accesses
     assert first.invocation != second.invocation
@@ -296,7 +296,7 @@ def test_the_shadow_of_much_workgroup_memory_is_elsewhere(repaired: bool) -> Non
             p.barrier()
         out[p.global_id(0)] = shared[(3 - lane) * 1_900]
     found = search(p.build(), 2)
-    assert found is None if repaired else found is not None and found[:2] == ("shared", 0)
+    assert found is None if repaired else found is not None and (found.buffer, found.index) == ("shared", 0)
 
 
 @pytest.mark.parametrize("size", [(3, 2, 2), (5, 1, 3)])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vyre_driver.errors import Trapped
+from vyre_driver.observe.accesses import Path
 from vyre_foundation.ir.program import Program
-from vyre_reference.place import Path, describe, origin_of
+from vyre_reference.place import describe, origin_of
 
 
 class Traps:

@@ -7,13 +7,14 @@ third statement. Paths compare in program order, outer statements before inner o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from itertools import count
 
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, Load
-from vyre_foundation.ir.stmt import Atomic, Body, For, If, Region, Stmt, Store
-from vyre_foundation.ir.walk import bodies, expressions, postorder
+from vyre_foundation.ir.stmt import Atomic, Body, Stmt, Store
+from vyre_foundation.ir.walk import expressions, postorder, with_bodies
 
 Path = tuple[int, ...]
 
@@ -30,7 +31,8 @@ class Touch(Enum):
         return self is not other or self is Touch.WRITE
 
 
-class AccessSite(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AccessSite:
     """A place in a program that accesses an element of a buffer."""
 
     path: Path
@@ -59,18 +61,10 @@ def surrounded(body: Body, around: Callable[[Stmt, Path], tuple[Body, Body]], pa
     for position, stmt in enumerate(body):
         here = (*path, position)
         before, after = around(stmt, here)
-        inner = [surrounded(nested, around, (*here, branch)) for branch, nested in enumerate(bodies(stmt))]
-        out += (*before, _with(stmt, inner), *after)
+        out += (*before, _surrounded(stmt, around, here), *after)
     return tuple(out)
 
 
-def _with(stmt: Stmt, inner: list[Body]) -> Stmt:
-    match stmt:
-        case If(condition):
-            return If(condition, *inner)
-        case For(name, start, stop, step):
-            return For(name, start, stop, step, *inner)
-        case Region(label):
-            return Region(label, *inner)
-        case _:
-            return stmt
+def _surrounded(stmt: Stmt, around: Callable[[Stmt, Path], tuple[Body, Body]], path: Path) -> Stmt:
+    branches = count()
+    return with_bodies(stmt, lambda body: surrounded(body, around, (*path, next(branches))))

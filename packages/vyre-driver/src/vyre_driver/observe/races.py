@@ -24,6 +24,7 @@ often if several workgroups touch the element, but then the first word decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -75,7 +76,8 @@ _ONE = {Touch.WRITE: _OWNED, Touch.READ: 2, Touch.ATOMIC: 3}
 _SEVERAL = {Touch.READ: 4, Touch.ATOMIC: 5}
 
 
-class RacingElement(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RacingElement:
     """An element that has raced: of a buffer, and of the workgroup whose memory the buffer is, if it is."""
 
     buffer: str
@@ -91,7 +93,8 @@ class RacingAccess(NamedTuple):
     path: Path
 
 
-class Race(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Race:
     """A data race: the element, and two accesses to it.
 
     There are none if the program did something else in each run that was to name them; a program with a race may.
@@ -281,8 +284,8 @@ class _Detecting:
     def _around(self, stmt: Stmt, path: Path) -> tuple[Body, Body]:
         sites = [site for site in accesses(stmt, path) if site.buffer in self._shadows]
         # Whatever races with a read races with a write of the same element by the same statement.
-        written = {site[2:] for site in sites if site.touch is Touch.WRITE}
-        sites = [site for site in sites if site.touch is not Touch.READ or site[2:] not in written]
+        written = {(site.buffer, site.index) for site in sites if site.touch is Touch.WRITE}
+        sites = [s for s in sites if s.touch is not Touch.READ or (s.buffer, s.index) not in written]
         before = [added for site in sites for added in self._watched(site)]
         return tuple(before), self._new_epochs(stmt)
 
@@ -321,8 +324,8 @@ class _Detecting:
             races = races & (state != one) & (state != several)
             others = (Value(seen) - state) | several
         owned = (Value(seen) - state) | _OWNED
-        kept = owned if site.touch is Touch.WRITE else select(state == one, Value(seen), owned)
-        changed = select(is_new, Value(own), select(is_own, kept, others))
+        updated = owned if site.touch is Touch.WRITE else select(state == one, Value(seen), owned)
+        changed = select(is_new, Value(own), select(is_own, updated, others))
         element = self._element(shadow, site.buffer, index)
         mark = (shadow.epoch << EPOCH_BIT) | Value(shadow.own) | one
         attempt: Body = (
@@ -396,8 +399,8 @@ class _Entry(NamedTuple):
 
     def races_with(self, other: _Entry) -> bool:
         is_other = (self.group, self.lane) != (other.group, other.lane)
-        together = self.grid_epoch == other.grid_epoch and (self.group != other.group or self.epoch == other.epoch)
-        return is_other and together and self.site.touch.conflicts(other.site.touch)
+        are_unordered = self.grid_epoch == other.grid_epoch and (self.group != other.group or self.epoch == other.epoch)
+        return is_other and are_unordered and self.site.touch.conflicts(other.site.touch)
 
 
 def _accesses(

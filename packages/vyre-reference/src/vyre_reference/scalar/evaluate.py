@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from vyre_driver.observe.accesses import Touch
 from vyre_foundation import dialects
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, ExprNode, Id, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import Op, scalar
 from vyre_foundation.ops.scalar import Scalar
-from vyre_reference.scalar.races import Touch
 
 if TYPE_CHECKING:
     from vyre_reference.scalar.invocation import Invocation

@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from vyre_driver.observe.accesses import Path, Touch
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -27,12 +28,12 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ops.scalar import Scalar
 from vyre_reference.errors import UndefinedBehaviour
-from vyre_reference.place import Path, describe
+from vyre_reference.place import describe
 from vyre_reference.scalar.atomics import replacement
 from vyre_reference.scalar.evaluate import evaluate, zero
 from vyre_reference.scalar.memory import ScalarCells
 from vyre_reference.scalar.position import position_of
-from vyre_reference.scalar.races import RecordedAccess, Touch
+from vyre_reference.scalar.races import RecordedAccess
 from vyre_reference.scalar.run import Execution
 
 

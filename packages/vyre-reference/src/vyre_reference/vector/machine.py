@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vyre_driver.observe.accesses import Path
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
@@ -37,7 +38,7 @@ from vyre_foundation.ir.stmt import (
 from vyre_reference.bind import HostMemory, bind
 from vyre_reference.budget import Budget
 from vyre_reference.errors import UndefinedBehaviour
-from vyre_reference.place import Path, describe
+from vyre_reference.place import describe
 from vyre_reference.traps import Traps
 from vyre_reference.vector import atomics, subgroup
 from vyre_reference.vector.chunk import Chunk, chunks
