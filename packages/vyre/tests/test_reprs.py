@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import vyre as vy
+from vyre_driver import KernelProfile, Trace
+from vyre_driver.backend.pending import ReadyPending
+from vyre_driver.graph.nodes import Graph
 from vyre_driver.plan.launch import plan_launch
+from vyre_driver.schedule.pending import PendingGraph
+from vyre_driver.testing.graphs import programs
 from vyre_foundation import LengthOf
 
 
@@ -19,6 +25,16 @@ def histogram() -> vy.ProgramBuilder:
 
 PROGRAM = histogram().build()
 BACKEND = vy.backend_for("reference")
+AFFINE = programs()["affine"]
+
+
+def once() -> Graph:
+    g = vy.graph("once")
+    g.output("y", g.dispatch(AFFINE, x=g.input("x", vy.u32, 64))["out"])
+    return g.build()
+
+
+GRAPH = once()
 LINES = {
     "builder": (histogram(), "<ProgramBuilder 'histogram': 3 buffers, 2 statements>"),
     "program": (PROGRAM, "<Program 'histogram': 3 buffers, 2 statements>"),
@@ -37,6 +53,22 @@ LINES = {
         next(r for r in vy.registered_backends_by_precedence() if r.id == "reference"),
         "<BackendRegistration 'reference': precedence 900, selected by_name>",
     ),
+    "graph": (GRAPH, "<Graph 'once': 2 buffers, 2 nodes>"),
+    "graph facts": (
+        GRAPH.validate(),
+        "<GraphFacts: 2 nodes, 1 dispatches, 0 loops; input 256 bytes, temporary 256 bytes>",
+    ),
+    "pending graph": (PendingGraph("reference"), "<PendingGraph on 'reference': in flight>"),
+    "pending dispatch": (ReadyPending([]), "<ReadyPending: ready>"),
+    "kernel profile": (
+        KernelProfile("k", "threads", (1, 1, 1), 1, 3, 1500.0, 1.0, 1.0, True, 0.5, 0.1),
+        "<KernelProfile of 'k': 3 × 1.5 µs on 'threads', limited by memory>",
+    ),
+    "explanation": (
+        vy.explain(AFFINE, x=np.zeros(4, np.uint32), backend=BACKEND),
+        "<DispatchExplanation of 'affine': 6 verdicts>",
+    ),
+    "trace": (Trace(), "<Trace: 0 spans, 0 kernels>"),
     "value": (vy.constant(vy.u32, 1) + 2, "<u32 1 + 2>"),
     "op": (vy.OPS["add"], "<op add>"),
 }

@@ -24,7 +24,7 @@ CSS = """
  overflow-x:auto;white-space:pre}
 .vyre summary{cursor:pointer;opacity:.8}
 .vyre svg{color:inherit;max-width:100%;height:auto;display:block;margin:.3em 0}
-.vyre .k{color:#9a63e8;font-weight:600}.vyre .t{color:#1b8aa5}.vyre .n{color:#c2650b}
+.vyre .k{color:#9a63e8;font-weight:600}.vyre .t{color:#1b8aa5}.vyre .n{color:#cb7014}
 .vyre .s{color:#3a8f45}.vyre .c{opacity:.62;font-style:italic}
 """.strip()
 """The style of all fragments. Its colours have enough contrast on white and on black."""

@@ -29,6 +29,9 @@ class PendingDispatch(ABC):
     any order, from any thread, or not at all. An interrupt, or the end of `timeout`, leaves the dispatch in flight.
     """
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {'ready' if self.is_ready() else 'in flight'}>"
+
     @abstractmethod
     def is_ready(self) -> bool:
         """Whether `await_result` would return at once."""

@@ -15,12 +15,21 @@ _CHARACTER, _LINE, _PAD, _GAP_X, _GAP_Y = 7.3, 16.0, 8.0, 16.0, 34.0
 _LONGEST = 48
 """Characters of a line; the rest is in the tooltip."""
 
-_STYLE = (
-    "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#222}text.name{font-weight:bold}"
-    "rect{fill:#fff;stroke:#667;rx:4px}rect.DispatchNode{fill:#e8f0fe}rect.RepeatNode{fill:#f6f6f6;"
-    "stroke-dasharray:4 3}rect.UploadNode,rect.DownloadNode{fill:#fdf3dc}rect.CopyNode,rect.FillNode{fill:#eaf5ea}"
-    "path{fill:none;stroke:#667}"
-)
+_CLASS = "vyre-graph"
+_RULES = {
+    "text": "font:12px ui-monospace,Menlo,Consolas,monospace;fill:currentColor",
+    "text.name": "font-weight:bold",
+    "rect": "fill:rgba(128,128,128,.08);stroke:#7d828c;rx:4px",
+    "rect.DispatchNode": "fill:rgba(76,141,214,.2)",
+    "rect.RepeatNode": "fill:rgba(128,128,128,.06);stroke-dasharray:4 3",
+    "rect.UploadNode": "fill:rgba(217,160,43,.2)",
+    "rect.DownloadNode": "fill:rgba(217,160,43,.2)",
+    "rect.CopyNode": "fill:rgba(70,161,92,.2)",
+    "rect.FillNode": "fill:rgba(70,161,92,.2)",
+    "path": "fill:none;stroke:#7d828c",
+}
+_STYLE = "".join(f".{_CLASS} {selector}{{{rule}}}" for selector, rule in _RULES.items())
+"""It holds inside of the picture alone, also within a page, and is legible on light and dark grounds."""
 
 
 def graph_svg(graph: Graph) -> str:
@@ -37,7 +46,7 @@ def graph_svg(graph: Graph) -> str:
     title = _printable(f"graph {graph.name}")
     width, height = max(body.width, len(title) * _CHARACTER) + 2 * _PAD, body.height + _LINE + 3 * _PAD
     size = {"width": _number(width), "height": _number(height), "viewBox": f"0 0 {_number(width)} {_number(height)}"}
-    root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size})
+    root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": _CLASS, **size})
     ET.SubElement(root, "style").text = _STYLE
     _text(root, title, _PAD, _PAD + _LINE, is_name=True)
     _draw(root, body, _PAD, 2 * _PAD + _LINE)

@@ -62,6 +62,12 @@ class GraphFacts:
     loops: int
     bytes: Mapping[BufferKind, int]
 
+    def __repr__(self) -> str:
+        held = ", ".join(f"{kind.value} {size} bytes" for kind, size in self.bytes.items() if size)
+        return (
+            f"<GraphFacts: {self.nodes} nodes, {self.dispatches} dispatches, {self.loops} loops; {held or 'no bytes'}>"
+        )
+
 
 def validate(graph: Graph) -> GraphFacts:
     """Check a graph.

@@ -69,6 +69,10 @@ class KernelProfile:
     memory_share: float | None
     arithmetic_share: float | None
 
+    def __repr__(self) -> str:
+        limit = f", limited by {self.limit}" if self.limit else ""
+        return f"<KernelProfile of {self.program!r}: {self.launches} × {_time(self.ns)} on {self.queue!r}{limit}>"
+
     @property
     def bytes_per_second(self) -> float | None:
         """What it moves in a second."""

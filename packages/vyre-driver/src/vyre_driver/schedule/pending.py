@@ -36,6 +36,9 @@ class PendingGraph:
         self._arrays: Arrays = {}
         self._error: BaseException | None = None
 
+    def __repr__(self) -> str:
+        return f"<PendingGraph on {self._backend!r}: {'ready' if self.is_ready() else 'in flight'}>"
+
     def is_ready(self) -> bool:
         """Whether `result` would return at once."""
         return self._ended.is_set()
