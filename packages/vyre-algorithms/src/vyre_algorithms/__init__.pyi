@@ -11,8 +11,11 @@ from .choose import (
     unique_all as unique_all,
 )
 from .count import bincount as bincount, histogram as histogram
+from .digest import crc32 as crc32, sha256 as sha256
 from .exact import exact_dot as exact_dot, exact_sum as exact_sum
+from .matrix import csr as csr, matmul as matmul, spmv as spmv, transpose as transpose
 from .move import gather as gather, scatter as scatter
+from .random import philox as philox, sample as sample, shuffle as shuffle, threefry as threefry
 from .reduce import (
     all as all,
     any as any,

@@ -106,23 +106,24 @@ def _of_number(p: ProgramBuilder, element: Value, table: Buffer) -> Value:
 
 
 def _between_edges(p: ProgramBuilder, element: Value, edges: Buffer) -> Value:
-    """The last edge that is not above the element, by halving; the last bin has its upper edge."""
+    """The last edge that is not above the element: as if bins had equal width, and from there step by step."""
     value = p.let(element.cast(f64))
     bins = p.let(edges.length - 1)
-    low, high = p.var(0, u32), p.var(bins)
-    with p.range(32):
-        with p.if_(low >= high):
-            p.break_()
-        middle = p.let((low + high + 1) >> 1)
-        is_above = p.let(edges[middle] > value)
-        with p.if_(is_above):
-            high.set(middle - 1)
-        with p.else_():
-            low.set(middle)
-    is_inside = (value >= edges[0]) & (value <= edges[bins])
-    found = p.var(bins)
+    first, last = p.let(edges[0]), p.let(edges[bins])
+    is_inside = p.let((value >= first) & (value <= last))
+    guess = ((value - first) / (last - first) * bins.cast(f64)).cast(u32)
+    found = p.var(least(guess, bins - 1))
     with p.if_(is_inside):
-        found.set(least(low.get(), bins - 1))
+        with p.range(bins):
+            with p.if_((found == 0) | (edges[found] <= value)):
+                p.break_()
+            found -= 1
+        with p.range(bins):
+            with p.if_((found >= bins - 1) | (value < edges[found + 1])):
+                p.break_()
+            found += 1
+    with p.else_():
+        found.set(bins)
     return found.get()
 
 

@@ -1,16 +1,16 @@
 """Correctly rounded sums: every bit of every element counts, and the sum is rounded once.
 
-A workgroup adds a block of 4096 elements in three floating-point accumulators whose additions are exact. To add
-``1.5 * 2**(e + 52)`` and subtract it again rounds an f64 to a multiple of ``2**e``, and the rest is exact, too. The
-``e`` of the first accumulator follows from the greatest element of the block, so that the sum of 4096 such multiples
-has 53 bits at most; those of the others follow from the greatest possible rest. What is left after three of them, which
-is rare, and blocks near the ends of the range of f64 go to the long accumulator element by element, and so do the three
+A workgroup adds a block of 4096 elements in two floating-point accumulators, or three for f64, whose additions are
+exact. To add ``1.5 * 2**(e + 52)`` and subtract it again rounds an f64 to a multiple of ``2**e``, and the rest is exact,
+too. The ``e`` of the first accumulator follows from the greatest element of the block, so that the sum of 4096 such multiples
+has 53 bits at most; those of the others follow from the greatest possible rest. What is left after them, which
+is rare, and blocks near the ends of the range of f64 go to the long accumulator element by element, and so do the
 sums: cells of 32 bits from ``2**-1074`` up, in integers of 64 bits. Integer additions are exact in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf, ldexp, nan
 
@@ -22,7 +22,7 @@ from vyre_algorithms.tree import BLOCK, LANES, Reduction, by_halves
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select
 from vyre_foundation.dtype import f64, i32, i64, u32, u64
-from vyre_foundation.functions import abs as magnitude, add, max as greatest, min as least, ne
+from vyre_foundation.functions import add, max as greatest, min as least, ne, not_
 
 MOST = 1 << 29
 """Elements whose additions to one cell cannot overflow it."""
@@ -113,6 +113,7 @@ def _rounded(cells: Sequence[int], dtype: DType) -> float:
 @lru_cache(maxsize=16)
 def _accumulate(dtype: DType, factors: int) -> Program:
     """The cells of the long accumulator for the sum of the elements, or of their products."""
+    accumulators = 3 if dtype is f64 else 2
     with program("exact_sum", LANES) as p:
         sources = [p.read(f"x{n}", dtype) for n in range(factors)]
         cells = p.write("cells", i64, CELLS + 3)
@@ -123,16 +124,11 @@ def _accumulate(dtype: DType, factors: int) -> Program:
             first, *others = (source[index].cast(f64) for source in sources)
             return first * others[0] if others else first
 
-        largest = p.var(0.0, f64)
-        unusual = p.var(0, u32)
-        with p.range(begin, end, LANES) as row:
-            size = p.let(magnitude(element(row + lane)))
-            largest.set(greatest(largest.get(), size))
-            unusual.set(unusual | select(size < 2.0**TOP, constant(u32, 0), constant(u32, 1)))
-        top, any_unusual = _of_all(p, largest.get(), unusual.get())
+        top = _greatest(p, sources, element, begin, end)
+        is_unusual = p.let(not_(top < 2.0**TOP))
         exponent = p.let((top.bitcast(u64) >> 52).cast(u32).bitcast(i32) - 1023)
         bounds = []
-        for n in range(3):
+        for n in range(accumulators):
             # The least exponent of f64 is that of its least subnormal number.
             lowest = greatest(exponent - (FIRST + n * NEXT), constant(i32, -1074))
             bits = ((lowest + (52 + 1023)).bitcast(u32).cast(u64) << 52) | (1 << 51)
@@ -140,42 +136,54 @@ def _accumulate(dtype: DType, factors: int) -> Program:
 
         sums = [p.var(0.0, f64) for _ in bounds]
         left_over = p.var(0, u32)
-        with p.if_(any_unusual == 0), p.range(begin, end, LANES) as row:
+        with p.if_(not_(is_unusual)), p.range(begin, end, LANES) as row:
             rest = p.let(element(row + lane))
             for bound, total in zip(bounds, sums, strict=True):
                 part = p.let((rest + bound) - bound)
                 total.set(total + part)
                 rest = p.let(rest - part)
             left_over.set(left_over | select(ne(rest, 0.0), constant(u32, 1), constant(u32, 0)))
-        with p.if_((any_unusual != 0) | (left_over != 0)), p.range(begin, end, LANES) as row:
+        with p.if_(is_unusual | (left_over != 0)), p.range(begin, end, LANES) as row:
             rest = p.let(element(row + lane))
             for bound in bounds:
-                part = p.let(select(any_unusual != 0, constant(f64, 0.0), (rest + bound) - bound))
+                part = p.let(select(is_unusual, constant(f64, 0.0), (rest + bound) - bound))
                 rest = p.let(rest - part)
             with p.if_(ne(rest, 0.0)):
                 _add(p, cells, rest)
-        zero = constant(f64, 0.0)
-        of_three = Reduction("sums", (), (f64,) * 3, (zero,) * 3, lambda *_: (), lambda a, b: tuple(map(add, a, b)))
-        for value in by_halves(p, of_three, tuple(total.get() for total in sums)):
+        adding = _sums_of(accumulators)
+        for value in by_halves(p, adding, tuple(total.get() for total in sums)):
             with p.if_((lane == 0) & ne(value, 0.0)):
                 _add(p, cells, value)
     return p.build()
 
 
-def _of_all(p: ProgramBuilder, largest: Value, unusual: Value) -> tuple[Value, Value]:
-    """The greatest element of the workgroup, and whether a lane has seen an unusual one."""
-    lane = p.local_id(0)
-    tops, flags = p.workgroup("tops", f64, LANES), p.workgroup("flags", u32, LANES)
-    tops[lane], flags[lane] = largest, unusual
+def _sums_of(number: int) -> Reduction:
+    """The sums of so many accumulators."""
+    add_all = lambda a, b: tuple(map(add, a, b))
+    return Reduction("sums", (), (f64,) * number, (constant(f64, 0.0),) * number, lambda *_: (), add_all)
+
+
+def _greatest(
+    p: ProgramBuilder, sources: Sequence[Buffer], element: Callable[[Value], Value], begin: Value, end: Value
+) -> Value:
+    """The greatest magnitude in the block as f64: bits without the sign are ordered as magnitudes, and NaNs above."""
+    source = sources[0].dtype if len(sources) == 1 else f64
+    bits = source.unsigned
+    lane, tops = p.local_id(0), p.workgroup("tops", bits, LANES)
+    own = p.var(0, bits)
+    with p.range(begin, end, LANES) as row:
+        signed = sources[0][row + lane] if source is not f64 else element(row + lane)
+        own.set(greatest(own.get(), signed.bitcast(bits) & (bits.highest >> 1)))
+    tops[lane] = own
     half = LANES // 2
     while half:
         p.barrier()
         with p.if_(lane < half):
             tops[lane] = greatest(tops[lane], tops[lane + half])
-            flags[lane] = flags[lane] | flags[lane + half]
         half //= 2
     p.barrier()
-    return p.let(tops[0]), p.let(flags[0])
+    found = tops[0].bitcast(source)
+    return p.let(found if source is f64 else found.cast(f64))
 
 
 def _add(p: ProgramBuilder, cells: Buffer, value: Value) -> None:

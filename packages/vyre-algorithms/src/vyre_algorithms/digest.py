@@ -1,0 +1,147 @@
+"""Digests of many messages at once, one message for each invocation."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array, Backend
+from vyre_algorithms.launches import launch
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u8, u32
+from vyre_foundation.functions import rotr
+
+GROUP = 64
+BLOCK, WORDS = 64, 16
+"""Bytes and words of a block of SHA-256."""
+Message = bytes | bytearray | memoryview
+
+
+def sha256(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
+    """Compute the SHA-256 digests of messages (FIPS 180-4).
+
+    Args:
+        messages: Bytes-like objects of any lengths.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of uint8 with a row of 32 for each message.
+
+    Raises:
+        InvalidInput: A message is none.
+    """
+    given = _bytes_of(messages)
+    if not given:
+        return np.zeros((0, 32), np.uint8)
+    padded = [text + b"\x80" + bytes(-(len(text) + 9) % BLOCK) + (8 * len(text)).to_bytes(8, "big") for text in given]
+    words = np.frombuffer(b"".join(padded), ">u4").astype(np.uint32)
+    starts = _starts([len(text) // BLOCK for text in padded])
+    found = launch(_sha256(), {"words": words, "starts": starts}, -(-len(given) // GROUP), backend)["digests"]
+    return found.astype(">u4").view(np.uint8).reshape(-1, 32)
+
+
+def crc32(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
+    """Compute the CRC-32 checksums of messages, as `zlib.crc32` does.
+
+    Args:
+        messages: Bytes-like objects of any lengths.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of uint32 with an element for each message.
+
+    Raises:
+        InvalidInput: A message is none.
+    """
+    given = _bytes_of(messages)
+    if not given:
+        return np.zeros(0, np.uint32)
+    text = np.frombuffer(b"".join(given) or b"\0", np.uint8)
+    starts = _starts([len(message) for message in given])
+    return launch(_crc32(), {"text": text, "starts": starts}, -(-len(given) // GROUP), backend)["sums"]
+
+
+def _bytes_of(messages: Sequence[object]) -> list[bytes]:
+    for message in messages:
+        if not isinstance(message, (bytes, bytearray, memoryview)):
+            fix = "pass a list of bytes"
+            raise InvalidInput("messages", needed="bytes-like objects", got=type(message).__name__, fix=fix)
+    return [bytes(message) for message in messages]  # type: ignore[call-overload]
+
+
+def _starts(lengths: Sequence[int]) -> Array:
+    return np.array([0, *accumulate(lengths)], np.uint32)
+
+
+def _primes(number: int) -> list[int]:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < number:
+        if all(candidate % prime for prime in found):
+            found.append(candidate)
+        candidate += 1
+    return found
+
+
+def _root_bits(value: int, degree: int) -> int:
+    """The first 32 bits behind the point of a root."""
+    low, high = 0, value << 32
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if middle**degree <= value << (32 * degree) else (low, middle - 1)
+    return low & 0xFFFF_FFFF
+
+
+@lru_cache(maxsize=1)
+def _sha256() -> Program:
+    first_state = [_root_bits(prime, 2) for prime in _primes(8)]
+    constants = [_root_bits(prime, 3) for prime in _primes(64)]
+    with program("sha256", GROUP) as p:
+        words, starts = p.read("words", u32), p.read("starts", u32)
+        digests = p.write("digests", u32, LengthOf("starts", times=8, plus=-8))
+        i = p.global_id(0)
+        state = [p.var(word, u32) for word in first_state]
+        with p.range(starts[i], starts[i + 1]) as block:
+            message = [p.let(words[block * WORDS + n]) for n in range(WORDS)]
+            mixed = _compressed(p, [word.get() for word in state], message, constants)
+            for word, change in zip(state, mixed, strict=True):
+                word += change
+        for n, word in enumerate(state):
+            digests[i * 8 + n] = word
+    return p.build()
+
+
+def _compressed(p: ProgramBuilder, state: Sequence[Value], block: list[Value], constants: Sequence[int]) -> list[Value]:
+    a, b, c, d, e, f, g, h = state
+    words = list(block)
+    for n, fixed in enumerate(constants):
+        if n >= WORDS:
+            near, far = words[n - 2], words[n - 15]
+            from_near = rotr(near, 17) ^ rotr(near, 19) ^ (near >> 10)
+            from_far = rotr(far, 7) ^ rotr(far, 18) ^ (far >> 3)
+            words.append(p.let(words[n - 16] + from_far + words[n - 7] + from_near))
+        choice, majority = g ^ (e & (f ^ g)), (a & b) | (c & (a | b))
+        one = p.let(h + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + choice + fixed + words[n])
+        two = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + majority
+        a, b, c, d, e, f, g, h = p.let(one + two), a, b, c, p.let(d + one), e, f, g
+    return [a, b, c, d, e, f, g, h]
+
+
+@lru_cache(maxsize=1)
+def _crc32() -> Program:
+    """A step for each byte, from a table. Checksums are linear, so two of them show the step between their bytes."""
+    table = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]
+    with program("crc32", GROUP) as p:
+        text, starts = p.read("text", u8), p.read("starts", u32)
+        steps = p.constant("steps", u32, table)
+        sums = p.write("sums", u32, LengthOf("starts", plus=-1))
+        i = p.global_id(0)
+        state = p.var(0xFFFF_FFFF, u32)
+        with p.range(starts[i], starts[i + 1]) as k:
+            state.set(steps[(state ^ text[k].cast(u32)) & 0xFF] ^ (state >> 8))
+        sums[i] = ~state.get()
+    return p.build()

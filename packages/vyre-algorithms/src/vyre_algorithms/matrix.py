@@ -1,0 +1,230 @@
+"""Matrices: products with a stated order of operations, transposes, and sparse ones."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, of_kind, starts_of, type_of, vector
+from vyre_algorithms.launches import launch
+from vyre_algorithms.order import bits_of, bits_type
+from vyre_algorithms.search import searchsorted
+from vyre_algorithms.sort import argsort
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import DType, LengthOf, Program, Value, program, u32
+from vyre_foundation.dtype import bool_, f32
+from vyre_foundation.functions import fma
+
+WIDE, HIGH, ROWS = 64, 1, 4
+"""A workgroup of a product, and the rows of the result that an invocation computes."""
+TILE = 16
+GROUP = 64
+
+
+def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = None) -> Array:
+    """Multiply matrices, or stacks of them.
+
+    An element of the result begins as 0, and the products of its row and column are added in the order of the column:
+    for floats each by a fused multiply-add, which rounds once. f16 and bf16 are added in f32 and rounded at the end.
+
+    Args:
+        a: An array of integers or floats with two axes or more, (…, m, k).
+        b: An array of the same type, (…, k, n). The axes in front broadcast as in NumPy.
+        dtype: The type of the result, in which products are added; by default that of the arrays. Integers wrap.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array (…, m, n).
+
+    Raises:
+        InvalidInput: The shapes or types do not fit each other, or an argument is of another kind.
+    """
+    left, right = array_of(a, "a"), array_of(b, "b")
+    kind = of_kind(left, "iuf", "integers or floats", "a")
+    if left.ndim < 2 or right.ndim < 2 or left.shape[-1] != right.shape[-2] or right.dtype != left.dtype:
+        needed, got = (
+            "(…, m, k) and (…, k, n) of one type",
+            f"{left.dtype} {left.shape} and {right.dtype} {right.shape}",
+        )
+        raise InvalidInput("b", needed=needed, got=got, fix="reshape or convert one of the arrays")
+    result = kind if dtype is None else as_dtype(dtype)
+    try:
+        stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    except ValueError:
+        got = f"{left.shape} and {right.shape}"
+        raise InvalidInput("b", needed="axes that broadcast", got=got, fix="reshape one of the arrays") from None
+    (m, k), n = left.shape[-2:], right.shape[-1]
+    shape = (*stack, m, n)
+    state = f32 if result.is_float and result.bits == 16 else result
+    out = np.zeros(shape, state.numpy)
+    if out.size and k:
+        given = {
+            "a": np.ascontiguousarray(np.broadcast_to(left, (*stack, m, k))).reshape(-1),
+            "b": np.ascontiguousarray(np.broadcast_to(right, (*stack, k, n))).reshape(-1),
+            "shape": np.array([m, k, n], np.uint32),
+            "slots": np.zeros(out.size, np.bool_),
+        }
+        grid = (-(-n // WIDE), -(-m // (HIGH * ROWS)), out.size // (m * n))
+        out = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
+    return out.astype(result.numpy, copy=False)
+
+
+def transpose(x: object, /, *, backend: Backend = None) -> Array:
+    """Exchange the last two axes.
+
+    Args:
+        x: An array with two axes or more.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array, contiguous.
+
+    Raises:
+        InvalidInput: The array has fewer axes.
+    """
+    array = array_of(x)
+    if array.ndim < 2:
+        fix = "pass .reshape(1, -1)"
+        raise InvalidInput("x", needed="two axes or more", got=f"the shape {array.shape}", fix=fix)
+    *stack, rows, columns = array.shape
+    shape = (*stack, columns, rows)
+    if not array.size:
+        return np.zeros(shape, array.dtype)
+    dtype = type_of(array)
+    bits = bits_of(np.ascontiguousarray(array), dtype).reshape(-1)
+    given = {"x": bits, "shape": np.array([rows, columns], np.uint32)}
+    grid = (-(-columns // TILE), -(-rows // TILE), array.size // (rows * columns))
+    return launch(_turn(bits_type(dtype)), given, grid, backend)["out"].view(array.dtype).reshape(shape)
+
+
+def spmv(values: object, columns: object, starts: object, x: object, /, *, backend: Backend = None) -> Array:
+    """Multiply a sparse matrix in compressed rows (CSR) with a vector, or with a matrix.
+
+    The products of a row are added in its order, as `matmul` does.
+
+    Args:
+        values: The elements that are stored, row after row: an array of integers or floats with one axis.
+        columns: The column of each: integers.
+        starts: Where each row begins, and the number of elements last.
+        x: A vector of the same type, or a matrix, whose rows are those of the columns.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array with an element, or a row, for each row of the sparse matrix.
+
+    Raises:
+        InvalidInput: A column is out of bounds, or an argument is of another kind.
+    """
+    elements, dense = vector(values, "values"), np.ascontiguousarray(array_of(x))
+    places = vector(columns, "columns")
+    of_kind(places, "iu", "integers", "columns")
+    kind = of_kind(elements, "iuf", "integers or floats", "values")
+    offsets = starts_of(starts, elements.size)
+    if dense.dtype != elements.dtype or dense.ndim not in (1, 2) or places.size != elements.size:
+        needed = f"{elements.size} columns, and a vector or matrix of {elements.dtype}"
+        got = f"{places.size}, and {dense.dtype} {dense.shape}"
+        raise InvalidInput("x", needed=needed, got=got, fix="reshape or convert it")
+    if places.size and (int(places.min()) < 0 or int(places.max()) >= dense.shape[0]):
+        fix = "pass a vector with an element for each column"
+        raise InvalidInput("columns", needed=f"columns below {dense.shape[0]}", got="others", fix=fix)
+    rows, width = offsets.size - 1, dense.size // max(1, dense.shape[0])
+    shape = (rows, *dense.shape[1:])
+    if not places.size or not width:
+        return np.zeros(shape, dense.dtype)
+    given = {
+        "values": elements,
+        "columns": places.astype(np.uint32),
+        "starts": offsets.astype(np.uint32),
+        "x": dense.reshape(-1),
+    }
+    state = f32 if kind.is_float and kind.bits == 16 else kind
+    found = launch(_sparse(kind, state, width), given, -(-rows * width // GROUP), backend)["out"]
+    return found.astype(dense.dtype, copy=False).reshape(shape)
+
+
+def csr(rows: object, columns: object, values: object, number: int, /, *, backend: Backend = None) -> tuple[Array, ...]:
+    """Bring a sparse matrix of coordinates (COO) into compressed rows; elements of a row stay in their order.
+
+    Args:
+        rows: The row of each element: integers below `number`.
+        columns: The column of each.
+        values: The elements.
+        number: The number of rows.
+        backend: As for `vyre.run`.
+
+    Returns:
+        The values, the columns and the starts, as `spmv` takes them.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    of_each = vector(rows, "rows")
+    order = argsort(of_each, backend=backend)
+    sought = np.arange(number + 1).astype(of_each.dtype)
+    starts = searchsorted(of_each[order], sought, backend=backend)
+    starts[-1] = of_each.size
+    return vector(values, "values")[order], vector(columns, "columns")[order], starts
+
+
+def _added(state: DType, total: Value, a: Value, b: Value) -> Value:
+    if state is not a.dtype:
+        a, b = a.cast(state), b.cast(state)
+    return fma(a, b, total) if state.is_float else total + a * b
+
+
+@lru_cache(maxsize=64)
+def _product(kind: DType, state: DType) -> Program:
+    """A tile of the product; neighbours in x have neighbouring columns."""
+    with program("matmul", (WIDE, HIGH)) as p:
+        a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
+        p.read("slots", bool_)
+        out = p.write("out", state, LengthOf("slots"))
+        m, depth, n = p.let(shape[0]), p.let(shape[1]), p.let(shape[2])
+        x, y, stack = p.local_id(0), p.local_id(1), p.workgroup_id(2)
+        left, top = p.let(p.workgroup_id(0) * WIDE + x), p.let((p.workgroup_id(1) * HIGH + y) * ROWS)
+        of_a, of_b = p.let(stack * m * depth), p.let(stack * depth * n)
+        totals = [p.var(0, state) for _ in range(ROWS)]
+        with p.range(0, depth) as k:
+            right = p.let(b[of_b + k * n + left])
+            for row, total in enumerate(totals):
+                total.set(_added(state, total.get(), a[of_a + (top + row) * depth + k], right))
+        for row, total in enumerate(totals):
+            with p.if_((top + row < m) & (left < n)):
+                out[(stack * m + top + row) * n + left] = total
+    return p.build()
+
+
+@lru_cache(maxsize=8)
+def _turn(bits: DType) -> Program:
+    """In tiles through the memory of the workgroup, so that rows are read and rows are written."""
+    with program("transpose", (TILE, TILE)) as p:
+        x, shape = p.read("x", bits), p.uniform("shape", u32, 2)
+        out = p.write("out", bits, like=x)
+        tile = p.workgroup("tile", bits, TILE * (TILE + 1))
+        rows, columns = p.let(shape[0]), p.let(shape[1])
+        i, j = p.local_id(0), p.local_id(1)
+        left, top = p.workgroup_id(0) * TILE, p.workgroup_id(1) * TILE
+        first = p.let(p.workgroup_id(2) * rows * columns)
+        with p.if_((left + i < columns) & (top + j < rows)):
+            tile[j * (TILE + 1) + i] = x[first + (top + j) * columns + left + i]
+        p.barrier()
+        with p.if_((top + i < rows) & (left + j < columns)):
+            out[first + (left + j) * rows + top + i] = tile[i * (TILE + 1) + j]
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _sparse(kind: DType, state: DType, width: int) -> Program:
+    with program("sparse_product", GROUP) as p:
+        values, columns = p.read("values", kind), p.read("columns", u32)
+        starts, x = p.read("starts", u32), p.read("x", kind)
+        out = p.write("out", state, LengthOf("starts", times=width, plus=-width))
+        i = p.global_id(0)
+        row, column = (i, None) if width == 1 else (p.let(i // width), p.let(i % width))
+        total = p.var(0, state)
+        with p.range(starts[row], starts[row + 1]) as k:
+            place = columns[k] if column is None else columns[k] * width + column
+            total.set(_added(state, total.get(), values[k], x[place]))
+        out[i] = total
+    return p.build()

@@ -1,0 +1,155 @@
+"""Matrices, random words and digests against NumPy, published vectors and the standard library."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from algorithm_data import TYPES, data, same
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+
+def fused(a, b):
+    """The product with one rounding for each addition, in the order of the columns."""
+    out = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    for k in range(a.shape[1]):
+        # The sum of a product of f32 and an f32 is rounded to f64 first, to odd, so that the second rounding is right.
+        exact = [[Fraction(float(x)) * Fraction(float(y)) for y in b[k]] for x in a[:, k]]
+        for i, row in enumerate(exact):
+            for j, product in enumerate(row):
+                out[i, j] = nearest_f32(product + Fraction(float(out[i, j])))
+    return out
+
+
+def nearest_f32(value):
+    if not value:
+        return np.float32(0)
+    exponent = np.frexp(float(value))[1]
+    unit = Fraction(2) ** max(int(exponent) - 24, -149)
+    return np.float32(float(round(value / unit) * unit))
+
+
+def test_the_order_of_products(backend):
+    a, b = data("f4", (5, 9)), data("f4", (9, 70), seed=2)
+    same(va.matmul(a, b, backend=backend), fused(a, b))
+
+
+@pytest.mark.parametrize(
+    "shape", [((1, 1), (1, 1)), ((3, 7, 20), (20, 65)), ((2, 1, 4, 3), (5, 3, 2)), ((4, 0), (0, 2))]
+)
+def test_products_of_integers(backend, shape):
+    a, b = data("i4", shape[0]), data("i4", shape[1], seed=2)
+    same(va.matmul(a, b, backend=backend), a @ b)
+
+
+def test_products_of_small_types():
+    a, b = data("i1", (20, 300)), data("i1", (300, 10), seed=2)
+    same(va.matmul(a, b, dtype=np.int32, backend="cpu"), a.astype("i4") @ b.astype("i4"))
+    halves = data("f2", (4, 5)), data("f2", (5, 6))
+    found = va.matmul(*halves, backend="cpu")
+    same(found, fused(*(half.astype("f4") for half in halves)).astype("f2"))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (17, 40), (3, 33, 16), (0, 4)])
+def test_transposes(backend, shape):
+    x = data("f4", shape)
+    same(va.transpose(x, backend=backend), np.ascontiguousarray(x.swapaxes(-1, -2)))
+
+
+def test_transposes_of_every_type():
+    for dtype in TYPES:
+        x = data(dtype, (20, 30))
+        same(va.transpose(x, backend="cpu"), np.ascontiguousarray(x.T))
+
+
+def test_sparse_products(backend):
+    dense = data("i4", (50, 30)) * (data("u1", (50, 30)) < 30)
+    rows, columns = np.nonzero(dense)
+    order = np.random.default_rng(3).permutation(rows.size)
+    matrix = va.csr(rows[order], columns[order], dense[rows, columns][order], 50, backend=backend)
+    x = data("i4", 30)
+    same(va.spmv(*matrix, x, backend=backend), dense @ x)
+    wide = data("i4", (30, 3))
+    same(va.spmv(*matrix, wide, backend=backend), dense @ wide)
+    same(va.spmv(np.zeros(0, "f4"), np.zeros(0, "i4"), np.zeros(4, "i4"), np.ones(2, "f4")), np.zeros(3, "f4"))
+
+
+ONES = (1 << 128) - 1
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "words"),
+    [
+        (0, 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        (ONES, ONES >> 64, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        (0x03707344_13198A2E_85A308D3_243F6A88, 0x299F31D0_A4093822, "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    ],
+)
+def test_philox(backend, counter, key, words):
+    found = va.philox(key, 4, counter=counter, backend=backend)
+    assert " ".join(f"{word:08x}" for word in found) == words
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "words"),
+    [
+        (0, 0, "6b200159 99ba4efe"),
+        (ONES >> 64, ONES >> 64, "1cb996fc bb002be7"),
+        (0x85A308D3_243F6A88, 0x03707344_13198A2E, "c4923a9c 483df7a0"),
+    ],
+)
+def test_threefry(backend, counter, key, words):
+    found = va.threefry(key, 2, counter=counter, backend=backend)
+    assert " ".join(f"{word:08x}" for word in found) == words
+
+
+def test_any_part_of_a_sequence_can_be_made_alone(backend):
+    whole = va.philox(7, 1003, backend=backend)
+    same(va.philox(7, 600, counter=100, backend=backend), whole[400:1000])
+    across = (1 << 64) - 2
+    assert not np.array_equal(va.philox(7, 8, counter=across)[:4], va.philox(7, 8, counter=across)[4:])
+    same(va.philox(7, 8, counter=across)[4:], va.philox(7, 4, counter=across + 1))
+
+
+def test_shuffles(backend):
+    x = np.arange(10_000).reshape(-1, 2)
+    found = va.shuffle(x, 3, backend=backend)
+    assert not np.array_equal(found, x)
+    same(np.sort(found, 0), x)
+    drawn = va.sample(1000, 10, 3, backend=backend)
+    assert np.unique(drawn).size == 10
+    assert drawn.max() < 1000
+
+
+MESSAGES = [b"", b"abc", bytes(55), bytes(56), bytes(63), bytes(64), bytes(range(256)) * 5, b"x" * 1000]
+
+
+def test_digests(backend):
+    assert [bytes(row) for row in va.sha256(MESSAGES, backend=backend)] == [
+        hashlib.sha256(message).digest() for message in MESSAGES
+    ]
+    same(va.crc32(MESSAGES, backend=backend), np.array([zlib.crc32(message) for message in MESSAGES], np.uint32))
+    assert va.sha256([]).shape == (0, 32)
+    assert va.crc32([b""]).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.matmul(x, x[:2]), r"expected \(…, m, k\) and \(…, k, n\) of one type"),
+        (lambda x: va.matmul(np.stack([x] * 2), np.stack([x] * 3)), "expected axes that broadcast"),
+        (lambda x: va.transpose(x[0]), "expected two axes or more"),
+        (lambda x: va.spmv(x[0], np.array([0, 1, 3]), np.array([0, 3]), x[0]), "expected columns below 3"),
+        (lambda x: va.spmv(x[0], np.array([0, 1]), np.array([0, 3]), x[0]), "expected 3 columns"),
+        (lambda x: va.philox(-1, 4), "got -1, expected 0"),
+        (lambda x: va.sha256(["a"]), "got str, expected bytes-like objects"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones((3, 3), "f4"))
