@@ -1,11 +1,12 @@
 """Correctly rounded sums: every bit of every element counts, and the sum is rounded once.
 
 A workgroup adds a block of 4096 elements in two floating-point accumulators, or three for f64, whose additions are
-exact. To add ``1.5 * 2**(e + 52)`` and subtract it again rounds an f64 to a multiple of ``2**e``, and the rest is exact,
-too. The ``e`` of the first accumulator follows from the greatest element of the block, so that the sum of 4096 such multiples
-has 53 bits at most; those of the others follow from the greatest possible rest. What is left after them, which
-is rare, and blocks near the ends of the range of f64 go to the long accumulator element by element, and so do the
-sums: cells of 32 bits from ``2**-1074`` up, in integers of 64 bits. Integer additions are exact in any order.
+exact. To add ``1.5 * 2**(e + 52)`` and subtract it again rounds an f64 to a multiple of ``2**e``, and the rest is
+exact, too. The ``e`` of the first accumulator follows from the greatest element of the block, so that the sum of 4096
+such multiples has 53 bits at most; those of the others follow from the greatest possible rest. What is left after
+them, which is rare, and blocks near the ends of the range of f64 go to the long accumulator element by element, and
+so do the sums: cells of 32 bits from ``2**-1074`` up, in integers of 64 bits. Integer additions are exact in any
+order.
 """
 
 from __future__ import annotations
