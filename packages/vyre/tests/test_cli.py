@@ -19,6 +19,7 @@ from vyre_driver import Availability, BackendRegistration
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.registration import registered
+from vyre_driver.testing.traces import require_trace_events
 from vyre_foundation.dialects import refresh
 
 
@@ -304,7 +305,9 @@ def test_run_writes_a_trace(xor: Path, arrays: tuple[Path, Path], tmp_path: Path
     file = tmp_path / "trace.json"
     result = invoke("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--backend", "cpu", "--trace", file)
     assert result.exit_code == 0, result.output
-    spans = {e["name"]: e for e in json.loads(file.read_text())["traceEvents"] if e["ph"] == "X"}
+    document = json.loads(file.read_text())
+    require_trace_events(document)
+    spans = {e["name"]: e for e in document["traceEvents"] if e["ph"] == "X"}
     assert {"dispatch xor", "plan", "find code", "bind", "launch xor", "xor", "wait"} <= spans.keys()
     assert spans["xor"]["args"]["grid"] == [2, 1, 1]
 

@@ -15,6 +15,7 @@ from vyre.cli import main
 from vyre_driver import GraphRecorder, Trace, Trapped, compile_graph, traced
 from vyre_driver.graph.nodes import Graph, RepeatNode
 from vyre_driver.testing.graphs import programs, random_graph
+from vyre_driver.testing.traces import require_trace_events
 from vyre_foundation.errors import BuildError
 
 AFFINE, MIX, DOWN = (programs()[name] for name in ("affine", "mix", "count_down"))
@@ -331,15 +332,17 @@ def test_findings_have_an_exit_code_of_their_own(tmp_path: Path) -> None:
     assert "G008" in done.output
 
 
-def test_a_launch_of_a_graph_is_a_call_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["cpu", "opencl"])
+def test_a_launch_of_a_graph_is_a_call_of_its_own(backend: str) -> None:
     g = vy.graph("solver")
     x = g.input("x", vy.u32, len(X))
     g.output("y", g.dispatch(AFFINE, x=g.dispatch(AFFINE, x=x)["out"])["out"])
     trace = Trace()
-    with g.compile(traced(vy.backend_for("cpu"), trace), fusion=False) as run:
+    with g.compile(traced(vy.backend_for(backend), trace), fusion=False) as run:
         np.testing.assert_array_equal(run.run(x=X)["y"], (X * 3 + 1) * 3 + 1)
         run.launch(x=X).result()
     spans = sorted(trace.spans(), key=lambda span: span.begin_ns)
+    require_trace_events(trace.to_json())
     launches = [span for span in spans if span.name == "launch solver"]
     assert [span.facts["input_bytes"] for span in launches] == [4000, 4000]
     assert launches[0].track != launches[1].track, "a launch that does not block has a thread of its own"
@@ -358,5 +361,7 @@ def test_the_command_traces_a_graph(tmp_path: Path) -> None:
     np.save(x, X)
     result = CliRunner().invoke(main, ["graph", "run", str(file), "--input", f"x={x}", "--trace", str(out)])
     assert result.exit_code == 0, result.output
-    found = {event["name"] for event in json.loads(out.read_text())["traceEvents"]}
+    document = json.loads(out.read_text())
+    require_trace_events(document)
+    found = {event["name"] for event in document["traceEvents"]}
     assert {"launch solver", "affine", "plan", "upload"} <= found

@@ -27,6 +27,9 @@ from vyre_driver.errors import (
     KernelCompileFailed,
     UnsupportedFeature,
 )
+from vyre_driver.observe.live import traced
+from vyre_driver.observe.trace import Trace
+from vyre_driver.testing.traces import require_trace_events
 from vyre_driver_cuda import memory as memory_module, port as port_module
 from vyre_driver_cuda.emit import CudaSource
 from vyre_driver_cuda.port import CudaPort
@@ -504,6 +507,23 @@ def test_the_engine_runs_programs_over_it(fake: FakeCupy) -> None:
         backend.dispatch(adding(), [given], DispatchConfig(timeout=0.05))
     fake.patience = 0
     backend.shutdown()
+
+
+def test_a_trace_has_the_times_of_events_and_the_places_of_the_host(fake: FakeCupy) -> None:
+    trace = Trace()
+    backend = traced(EngineBackend("cuda-rehearsal", lambda: RehearsedPort(opened(fake))), trace)
+    made = adding()
+    for _ in range(3):
+        backend.dispatch(made, [np.arange(4, dtype=np.uint32)])
+    backend.shutdown()
+    require_trace_events(trace.to_json())
+    kernels = sorted((s for s in trace.spans() if s.category == "kernel"), key=lambda span: span.begin_ns)
+    assert [span.name for span in kernels] == [made.name] * 3
+    assert {span.facts["clock"] for span in kernels} == {"device, placed by the host"}
+    launches = {span.flow: span for span in trace.spans() if span.category == "launch"}
+    for span, run in zip(kernels, trace.kernels, strict=True):
+        assert span.begin_ns >= launches[span.flow].begin_ns
+        assert run.device_ns == span.end_ns - span.begin_ns
 
 
 def test_after_a_loss_nothing_runs_until_the_backend_recovers() -> None:
