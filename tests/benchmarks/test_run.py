@@ -13,6 +13,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ROWS = {  # suite: a row that nobody may lose
     "ir": ("sharing", "vyre lowering", "emit"),
     "evaluators": ("histogram, result used", "vyre, all lanes at once", ""),
+    "races": ("histogram", "vyre, the program itself", ""),
     "dispatch": ("xor", "vyre", "compiled pipeline"),
     "kernels": ("matmul", "vyre", "kernel"),
     "elementary": ("hypot", "vyre", ""),
