@@ -7,7 +7,7 @@ from vyre_driver.testing.agreement import outcome
 from vyre_driver_cpu import port
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.compiler import compile_text
-from vyre_foundation.testing import EVERYTHING, generate
+from vyre_foundation.testing import EVERYTHING, addressing, generate
 
 
 @pytest.mark.parametrize("seed", range(48))
@@ -15,6 +15,12 @@ def test_a_random_program(agree, seed: int) -> None:
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
     agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+@pytest.mark.parametrize("seed", range(96, 144))
+def test_random_addresses(agree, seed: int) -> None:
+    drawn = addressing(seed)
+    agree(drawn.program, [drawn.inputs[b.name] for b in drawn.program.inputs], DispatchConfig(grid_override=drawn.grid))
 
 
 @pytest.mark.parametrize("seed", range(100, 124))

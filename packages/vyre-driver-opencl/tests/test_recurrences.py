@@ -13,7 +13,7 @@ from vyre_driver_opencl import icd
 from vyre_driver_opencl.quirks.compiler_options import VARIABLE
 from vyre_foundation.build import constant, program
 from vyre_foundation.dtype import DType, f32, f64, i64, u8, u32
-from vyre_foundation.testing import accumulation, recurrence
+from vyre_foundation.testing import accumulation, addressing, recurrence
 
 ROW, COUNT = 64, 40
 
@@ -86,6 +86,13 @@ def test_a_random_recurrence(agree: Any, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_accumulation(agree: Any, seed: int) -> None:
     made = accumulation(seed)
+    inputs = [made.inputs[buffer.name] for buffer in made.program.inputs]
+    agree(made.program, inputs, DispatchConfig(grid_override=made.grid))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_addresses(agree: Any, seed: int) -> None:
+    made = addressing(seed)
     inputs = [made.inputs[buffer.name] for buffer in made.program.inputs]
     agree(made.program, inputs, DispatchConfig(grid_override=made.grid))
 

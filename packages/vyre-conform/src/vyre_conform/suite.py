@@ -18,18 +18,20 @@ from vyre_foundation.testing import (
     STRUCTURED,
     GeneratedProgram,
     accumulation,
+    addressing,
     generate,
     recurrence,
 )
 
 # Random programs by their subject, and how many of every ten are about it.
 PROFILES: dict[str, tuple[Callable[[int], GeneratedProgram], int]] = {
-    "everything": (partial(generate, profile=DEFAULT), 4),
+    "everything": (partial(generate, profile=DEFAULT), 3),
     "structured": (partial(generate, profile=STRUCTURED), 1),
     "narrow": (partial(generate, profile=NARROW), 2),
     "traps": (partial(generate, profile=EVERYTHING), 1),
     "recurrences": (recurrence, 1),
     "accumulations": (accumulation, 1),
+    "addressing": (addressing, 1),
 }
 
 

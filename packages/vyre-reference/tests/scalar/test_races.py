@@ -10,7 +10,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
-from vyre_foundation.testing import DEFAULT, accumulation, generate, recurrence
+from vyre_foundation.testing import DEFAULT, accumulation, addressing, generate, recurrence
 from vyre_reference import DataRace, run, scalar
 from vyre_reference.scalar.races import Races
 from vyre_reference.scalar.schedule import Shuffled
@@ -167,8 +167,8 @@ def test_workgroup_memory_of_two_groups_is_two_places():
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize(
     "make",
-    [partial(generate, profile=DEFAULT), recurrence, accumulation],
-    ids=["everything", "recurrences", "accumulations"],
+    [partial(generate, profile=DEFAULT), recurrence, accumulation, addressing],
+    ids=["everything", "recurrences", "accumulations", "addressing"],
 )
 def test_generated_programs_are_clean(seed, make):
     """The generator's programs are free of races by construction: an opinion that is not the detector's."""

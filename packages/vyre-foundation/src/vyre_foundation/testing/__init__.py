@@ -1,10 +1,11 @@
 """Random programs for tests, and the parts of test suites that other packages use.
 
-`generate(seed, profile)`, `recurrence(seed)` and `accumulation(seed)` make programs; `shrink(program, inputs,
-still_fails)` makes one smaller.
+`generate(seed, profile)`, `recurrence(seed)`, `accumulation(seed)` and `addressing(seed)` make programs;
+`shrink(program, inputs, still_fails)` makes one smaller.
 """
 
 from vyre_foundation.testing.accumulations import accumulation
+from vyre_foundation.testing.addressing import addressing
 from vyre_foundation.testing.generator import GeneratedProgram, generate
 from vyre_foundation.testing.profile import DEFAULT, EVERYTHING, NARROW, STRAIGHT_LINE, STRUCTURED, WIDE, Profile
 from vyre_foundation.testing.recurrences import recurrence
@@ -12,5 +13,5 @@ from vyre_foundation.testing.shrink import shrink
 
 __all__ = [
     "DEFAULT", "EVERYTHING", "NARROW", "STRAIGHT_LINE", "STRUCTURED", "WIDE",
-    "GeneratedProgram", "Profile", "accumulation", "generate", "recurrence", "shrink",
+    "GeneratedProgram", "Profile", "accumulation", "addressing", "generate", "recurrence", "shrink",
 ]  # fmt: skip

@@ -16,7 +16,8 @@ from vyre_foundation.dtype import f32, u32, u64
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Load, Local, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Let, Store
+from vyre_foundation.ir.stmt import For, Let, Store
+from vyre_foundation.ir.walk import statements
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize import optimize
 from vyre_foundation.text import parse
@@ -238,13 +239,35 @@ BUFFERS = "uniform n: u32[1] @0; read x: f32[] @1; read_write y: f32[] @2; read_
         ("for j in 0..n[0] { var t = 0.0; for k in 0..n[0] { t = t + x[k]; } y[j] = t; }", ["k"]),
         ("var t = 0.0; for j in 0..n[0] { for k in 0..n[0] { if x[k] > t { t = x[k]; } } } y[0] = t;", ["j", "k"]),
         ("for j in 0..n[0] { var t = x[j]; t = t + y[j]; y[j] = t; }", []),
-        ("for j in 0..n[0] { for k in 0..n[0] { y[k] = y[k] + x[j]; } }", []),
+        ("for j in 0..n[0] { for k in 0..n[0] { y[k] = y[k] + x[j]; } }", ["j"]),
         ("var t = 0; for k in 0..n[0] { t = t + k; } z[0] = t;", []),
     ],
 )
 def test_loops_that_carry_a_float(text: str, loops: list[str], dialects) -> None:
     assert advised(text, replace(dialects["full"], serial_loop="serial")) == loops
     assert advised(text, dialects["full"]) == []
+
+
+@pytest.mark.parametrize(
+    ("index", "carried"),
+    [("i", {"k"}), ("k", {"i"}), ("k * 8 + i", set()), ("0", {"i", "k"}), ("at", {"k"}), ("sum", {"i", "k"})],
+)
+def test_an_element_is_carried_by_loops_that_do_not_change_its_index(index: str, carried: set[str]) -> None:
+    """`i` starts again in each iteration of `k`, so the same elements are met again."""
+    found = parse(f"""program p workgroup(1, 1, 1) {{
+      read_write x: f32[64] @0;
+
+      var sum = 0;
+      for k in 0..8 {{
+        for i in 0..8 {{
+          let at = i * 2;
+          sum = sum + i;
+          x[{index}] = x[{index}] + 1.0;
+        }}
+      }}
+    }}""")
+    loops = {stmt.name: id(stmt) for stmt in statements(found.body) if isinstance(stmt, For)}
+    assert carrying_loops(found) == {loops[name] for name in carried}
 
 
 def test_parameters_of_functions_are_declared_outside() -> None:
