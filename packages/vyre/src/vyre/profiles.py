@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+import vyre_driver
 from vyre.execution import backend_for, launch_of
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Selection
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
-from vyre_driver.profiling.explain import explain as explain_dispatch, explain_graph
-from vyre_driver.profiling.profile import SECONDS, DispatchProfile, profile as profile_dispatch, profile_graph
+from vyre_driver.profiling import SECONDS
 from vyre_driver.profiling.verdicts import DispatchExplanation
 from vyre_driver.registry.backends import availability, registered_backends_by_precedence
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_foundation import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.profiling.profile import DispatchProfile
 
 
 def profile(
@@ -51,9 +55,9 @@ def profile(
     """
     opened = backend_for(backend)
     if isinstance(what, (Graph, GraphRecorder)):
-        return profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
+        return vyre_driver.profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
     given, options = launch_of(what, inputs, arrays, config, invocations)
-    return profile_dispatch(what, given, opened, options, seconds=seconds)
+    return vyre_driver.profile(what, given, opened, options, seconds=seconds)
 
 
 def explain(
@@ -85,9 +89,9 @@ def explain(
     opened = backend_for(backend)
     if isinstance(what, (Graph, GraphRecorder)):
         with compile_graph(_graph(what), opened) as run:
-            return explain_graph(run)
+            return vyre_driver.explain_graph(run)
     given, options = launch_of(what, inputs, arrays, config, invocations)
-    return explain_dispatch(what, given, opened, options, chosen=why_chosen(backend, opened))
+    return vyre_driver.explain(what, given, opened, options, chosen=why_chosen(backend, opened))
 
 
 def why_chosen(asked: str | VyreBackend | None, found: VyreBackend) -> str:

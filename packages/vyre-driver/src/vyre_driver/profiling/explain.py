@@ -25,7 +25,7 @@ from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
-from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict
+from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_driver.schedule.compiled import CompiledGraph
 from vyre_foundation.ir.expr import Load
 from vyre_foundation.ir.program import Program
@@ -73,18 +73,6 @@ def explain(
         verdicts.append(DispatchVerdict("code", "none", "the backend is not of the engine: it evaluates the program"))
     verdicts.append(determinism(program))
     return DispatchExplanation(program.name, program.fingerprint(), tuple(verdicts), print_program(program))
-
-
-def determinism(program: Program) -> DispatchVerdict:
-    """Whether every schedule is proven to give the same bytes.
-
-    Args:
-        program: A valid program.
-    """
-    found = program.validate().determinism
-    if found.is_deterministic:
-        return DispatchVerdict("determinism", "proven", "every schedule gives the same bytes")
-    return DispatchVerdict("determinism", "not proven", "; ".join(map(str, found.reasons)))
 
 
 def explain_graph(run: CompiledGraph) -> DispatchExplanation:

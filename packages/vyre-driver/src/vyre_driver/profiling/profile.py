@@ -24,6 +24,7 @@ from vyre_driver.observe.live import traced
 from vyre_driver.observe.progress import progress
 from vyre_driver.observe.trace import KernelRun, Trace
 from vyre_driver.plan.cost import work
+from vyre_driver.profiling import SECONDS
 from vyre_driver.profiling.charts import bars, roofline
 from vyre_driver.profiling.explain import explain, explain_graph
 from vyre_driver.profiling.roofs import Roofs, roofs_of
@@ -40,7 +41,6 @@ HEAD = (
 LEAST_RUNS, MOST_RUNS = 5, 1000
 WARM_RUNS = 12
 """Before anything counts: by then the queue of most launches is settled."""
-SECONDS = 0.5
 FAR, ABOVE = 0.1, 1.2
 """Shares of a roof: far below it; and so far above that the bytes cannot come from memory."""
 PHASES = ("plan", "optimize", "legalize", "emit", "compile", "load code", "bind")

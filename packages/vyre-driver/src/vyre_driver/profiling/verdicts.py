@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vyre_foundation.ir.program import Program
 from vyre_foundation.markup import Html, fragment, table
 from vyre_foundation.text.highlight import highlighted
 
@@ -80,3 +81,15 @@ def verdict_lines(verdicts: Sequence[DispatchVerdict]) -> list[str]:
     """A line for each verdict, with the subjects in a column."""
     width = max((len(verdict.subject) for verdict in verdicts), default=0)
     return [f"{verdict.subject:{width}}  {verdict}" for verdict in verdicts]
+
+
+def determinism(program: Program) -> DispatchVerdict:
+    """Whether every schedule is proven to give the same bytes.
+
+    Args:
+        program: A valid program.
+    """
+    found = program.validate().determinism
+    if found.is_deterministic:
+        return DispatchVerdict("determinism", "proven", "every schedule gives the same bytes")
+    return DispatchVerdict("determinism", "not proven", "; ".join(map(str, found.reasons)))

@@ -11,7 +11,7 @@ from vyre.cli.outcome import JSON, Answer
 from vyre.cli.program import INVOCATIONS, SPEC, numbers
 from vyre.cli.source import read_program, require_writable, specialized
 from vyre.profiles import profile as profile_now
-from vyre_driver.profiling.profile import SECONDS
+from vyre_driver.profiling import SECONDS
 
 
 @click.command("profile")

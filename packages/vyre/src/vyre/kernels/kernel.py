@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+import vyre_driver
 from vyre.execution import backend_for, grid_for
 from vyre.kernels.annotations import ArrayType, Axis, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import AXES, CompiledKernel, Options, compile_kernel
@@ -21,15 +22,16 @@ from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature, VyreB
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_driver.profiling.explain import determinism, explain
-from vyre_driver.profiling.profile import DispatchProfile, profile
-from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict
+from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_foundation import Program, print_program
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 from vyre_foundation.html import program_html
 from vyre_foundation.markup import fragment
+
+if TYPE_CHECKING:
+    from vyre_driver.profiling.profile import DispatchProfile
 
 MAX_LAUNCHES = 256
 """Shapes for which a launcher remembers how to launch."""
@@ -88,12 +90,12 @@ class KernelLauncher:
     def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
         """Launch the kernel many times over arrays, as `KernelFunction.profile` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        return profile(self._program, inputs, self._backend, launch.config)
+        return vyre_driver.profile(self._program, inputs, self._backend, launch.config)
 
     def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
         """Say everything that is decided about a launch over arrays, as `KernelFunction.explain` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        found = explain(self._program, inputs, self._backend, launch.config)
+        found = vyre_driver.explain(self._program, inputs, self._backend, launch.config)
         shapes = tuple([DispatchVerdict("result", name, f"of the shape {shape}") for name, shape in launch.results])
         verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
         return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
