@@ -10,7 +10,11 @@ from vyre_driver_cpu.compiler import compile_text
 from vyre_foundation.testing import EVERYTHING, addressing, generate
 
 
-@pytest.mark.parametrize("seed", range(48))
+ADDRESSES_BEHIND_A_BRANCH = (100_043, 100_144)
+"""Addresses that one of two branches computed, and that were used behind them."""
+
+
+@pytest.mark.parametrize("seed", [*range(48), *ADDRESSES_BEHIND_A_BRANCH])
 def test_a_random_program(agree, seed: int) -> None:
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)

@@ -225,19 +225,20 @@ class VectorValues(OperandValues):
                 return found
         if self.lanes.may_be_adjacent(node.index):
             return self._maybe_adjacent(node, mask)
-        return self._gathered(node, mask)
+        return self._gathered(node, self._each(node.buffer, node.index), mask)
 
     def _maybe_adjacent(self, node: Load, mask: str | None) -> str:
         """Elements that may be side by side, which the addresses say when they are there."""
         out, t = self._out, self.type(node.dtype)
         adjacent, apart, behind = (out.name(stem) for stem in ("adjacent", "apart", "behind"))
         is_adjacent, base = self._adjacent(node.buffer, node.index)
+        pointers = self._each(node.buffer, node.index)  # here: what it computes may be used again behind the branch
         out.branch(is_adjacent, adjacent, apart)
         out.open(adjacent)
         one = self._loaded(node.buffer, base, mask)
         out.jump(behind)
         out.open(apart)
-        each = self._gathered(node, mask)
+        each = self._gathered(node, pointers, mask)
         out.open(behind)
         return out.value(f"phi {t} [ {one}, %{adjacent} ], [ {each}, %{apart} ]")
 
@@ -264,9 +265,9 @@ class VectorValues(OperandValues):
         place = f"ptr align {buffer.dtype.size} {base}"
         return self._out.value(f"call {vector} {name}({place}, {self.mask_type} {mask}, {vector} zeroinitializer)")
 
-    def _gathered(self, node: Load, mask: str | None) -> str:
+    def _gathered(self, node: Load, pointers: str, mask: str | None) -> str:
         buffer, t = node.buffer, self.type(node.dtype)
-        pointers, every = self._each(buffer, node.index), f"{self.mask_type} {mask or 'splat (i1 true)'}"
+        every = f"{self.mask_type} {mask or 'splat (i1 true)'}"
         name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
         places = f"<{self.lanes.width} x ptr> align {buffer.dtype.size} {pointers}"
         return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
@@ -353,23 +354,24 @@ class VectorValues(OperandValues):
         if pattern is not None and self._store_near(buffer, index, given, pattern):
             return
         if not self.lanes.may_be_adjacent(index):
-            self._scatter(buffer, index, given)
+            self._scatter(buffer, self._each(buffer, index), given)
             return
         out = self._out
         adjacent, apart, behind = (out.name(stem) for stem in ("adjacent", "apart", "behind"))
         is_adjacent, base = self._adjacent(buffer, index)
+        pointers = self._each(buffer, index)
         out.branch(is_adjacent, adjacent, apart)
         out.open(adjacent)
         self._store_at(buffer, base, given)
         out.jump(behind)
         out.open(apart)
-        self._scatter(buffer, index, given)
+        self._scatter(buffer, pointers, given)
         out.open(behind)
 
-    def _scatter(self, buffer: Buffer, index: Expr, given: str) -> None:
+    def _scatter(self, buffer: Buffer, pointers: str, given: str) -> None:
         t, width = self.type(buffer.dtype), self.lanes.width
         name = f"@llvm.masked.scatter.v{width}{_suffix(buffer.dtype)}.v{width}p0"
-        places = f"<{width} x ptr> align {buffer.dtype.size} {self._each(buffer, index)}"
+        places = f"<{width} x ptr> align {buffer.dtype.size} {pointers}"
         every = f"{self.mask_type} {self.mask or 'splat (i1 true)'}"
         self._out.add(f"call void {name}({t} {given}, {places}, {every})")
 
