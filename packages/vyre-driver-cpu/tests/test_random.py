@@ -9,7 +9,6 @@ from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.compiler import compile_text
 from vyre_foundation.testing import EVERYTHING, addressing, generate
 
-
 ADDRESSES_BEHIND_A_BRANCH = (100_043, 100_144)
 """Addresses that one of two branches computed, and that were used behind them."""
 
