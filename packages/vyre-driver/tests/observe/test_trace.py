@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from vyre_driver.errors import InvalidSetting
 from vyre_driver.observe.live import layered, traced
 from vyre_driver.observe.trace import HOST, Trace, TraceSpan, Track
 from vyre_driver.testing.traces import require_trace_events
@@ -66,6 +67,11 @@ def test_an_error_is_a_fact_of_its_span() -> None:
         raise ValueError("odd")
     (span,) = trace.spans()
     assert span.facts == {"error": "ValueError: odd"}
+
+
+def test_the_variable_names_a_file_that_can_be_written(backend, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="a folder that can be written"):
+        layered(backend, {"VYRE_TRACE": str(tmp_path / "nowhere" / "out.json")})
 
 
 def test_the_variable_traces_what_is_acquired(backend, doubling, words, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ on backends of the engine every dispatch with it.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -139,6 +140,8 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
     """`backend` with what the environment's variables ask for; itself if they ask for nothing."""
     path = environment.get(TRACE)
     if path:
+        if not os.access(Path(path).parent, os.W_OK):
+            raise InvalidSetting(TRACE, needed="a file in a folder that can be written", got=path)
         backend = traced(backend, process_trace(path))
     every = _every(environment.get(SHADOW) or "off")
     if every:
