@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
     ("page", "blocks", "printed"),
     [
         ("algorithms", 9, ""),
-        ("driver", 11, "reference"),
+        ("driver", 12, "reference"),
         ("graphs", 7, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
         ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
         ("profiling", 4, "'accesses': 4"),

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,3 +133,38 @@ def test_a_platform_without_devices_is_passed_over(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(icd, "listed", lambda only=None: [Empty()])
     with pytest.raises(BackendUnavailable, match="no OpenCL runtime with a device"):
         candidates("opencl")
+
+
+def test_devices_of_the_same_kind_are_opened_apart() -> None:
+    """`POCL_DEVICES` counts when a process first asks, so this takes another one."""
+    script = (
+        "import numpy as np\n"
+        "from vyre_driver import StaleHandle, acquire\n"
+        "from vyre_driver.registry.backends import device_names\n"
+        "from vyre_foundation import program, u32\n"
+        "with program('triple', workgroup_size=8) as p:\n"
+        "    x = p.read('x', u32)\n"
+        "    y = p.write('y', u32, like=x)\n"
+        "    y[p.global_id(0)] = x[p.global_id(0)] * 3\n"
+        "assert len(device_names('opencl')) == 2\n"
+        "both = [acquire('opencl', n) for n in (0, 1)]\n"
+        "x = np.arange(1000, dtype=np.uint32)\n"
+        "pending = [one.dispatch_async(p.build(), [x + n]) for n, one in enumerate(both)]\n"
+        "for n, one in enumerate(pending):\n"
+        "    assert np.frombuffer(one.await_result()[0], np.uint32).tolist() == ((x + n) * 3).tolist()\n"
+        "queues = [[queue.name for queue in one.device_profile().queues] for one in both]\n"
+        "assert queues == [['basic', 'pthread'], ['pthread']]\n"
+        "handle = both[0].allocate_resident(4)\n"
+        "try:\n"
+        "    both[1].download_resident(handle)\n"
+        "except StaleHandle:\n"
+        "    print('apart')\n"
+    )
+    environment = os.environ | {"POCL_DEVICES": "basic pthread pthread", VARIABLE: "pocl"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "apart\n"), done.stderr
+
+
+def test_a_device_that_has_gone_is_not_replaced() -> None:
+    with pytest.raises(BackendUnavailable, match=r"none with the index 99.*Fix: list them again"):
+        opened.open_device("opencl", 99)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.aot import AotEmitter, AotTargetId
-from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver.backend.registration import Availability, BackendRegistration, DeviceFactory
 from vyre_driver_cuda._version import __version__
 
 if TYPE_CHECKING:
@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "registration"]
 
 
-def _backend() -> VyreBackend:
+def _backend(device: int | None = None) -> VyreBackend:
     from vyre_driver_cuda.backend import CudaBackend
 
-    return CudaBackend()
+    return CudaBackend(device)
+
+
+def _devices() -> list[str]:
+    from vyre_driver_cuda.devices import candidates
+
+    return [str(candidate) for candidate in candidates()]
 
 
 def _availability() -> Availability:
@@ -81,4 +87,5 @@ registration = BackendRegistration(
     probe=_availability,
     summary="an NVIDIA GPU: NVRTC compiles, CuPy launches",
     aot=_emitters(),
+    devices=DeviceFactory(_devices, _backend),
 )

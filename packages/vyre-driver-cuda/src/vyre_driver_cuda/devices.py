@@ -30,19 +30,28 @@ class Candidate:
         return f"{self.id} ({self.name}, {self.architecture})"
 
 
-def chosen() -> Candidate:
-    """The GPU to open; `BackendUnavailable` says why there is none."""
+def candidates() -> list[Candidate]:
+    """The GPUs that the variable allows, in the driver's order; `BackendUnavailable` says why there are none."""
     device_count()  # says better than CuPy what is missing
     api = cupy()
     with translated(BACKEND):
         found = [_candidate(api, id) for id in range(api.cuda.runtime.getDeviceCount())]
     wanted = os.environ.get(VARIABLE, "").strip()
-    for candidate in found:
-        if matches(candidate, wanted):
-            return _required(candidate)
+    allowed = [candidate for candidate in found if matches(candidate, wanted)]
+    if allowed:
+        return allowed
     there = "; ".join(map(str, found)) or "none"
     reason = f"{VARIABLE}={wanted!r} matches no GPU (found: {there})"
     raise BackendUnavailable(BACKEND, reason, fix="name one of them, or unset it")
+
+
+def chosen(index: int | None = None) -> Candidate:
+    """The GPU to open: the first of `candidates`, or the one at `index`; `BackendUnavailable` if it is too old."""
+    allowed = candidates()
+    if index is not None and index >= len(allowed):
+        reason = f"there are {len(allowed)} GPUs now, and none with the index {index}"
+        raise BackendUnavailable(BACKEND, reason, fix="list them again with `vyre devices`")
+    return _required(allowed[index or 0])
 
 
 def matches(candidate: Candidate, wanted: str) -> bool:

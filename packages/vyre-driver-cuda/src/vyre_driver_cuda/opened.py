@@ -29,9 +29,12 @@ class OpenedDevice:
     dialect: CDialect
 
 
-def open_device() -> OpenedDevice:
-    """The chosen GPU, or `BackendUnavailable` with the reason. Makes its context, which costs most of the time."""
-    candidate, api = chosen(), cupy()
+def open_device(device: int | None = None) -> OpenedDevice:
+    """The chosen GPU, or `BackendUnavailable` with the reason. Makes its context, which costs most of the time.
+
+    `device` is its place among those that `candidates` lists.
+    """
+    candidate, api = chosen(device), cupy()
     runtime = api.cuda.runtime
     with translated(BACKEND):
         runtime.setDevice(candidate.id)

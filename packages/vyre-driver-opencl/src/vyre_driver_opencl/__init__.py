@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.aot import AotEmitter, AotTargetId
-from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver.backend.registration import Availability, BackendRegistration, DeviceFactory
 from vyre_driver_opencl._version import __version__
 
 if TYPE_CHECKING:
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "registration", "registration_gpu", "registration_intel"]
 
 
-def _backend(id: str) -> VyreBackend:
+def _backend(id: str, device: int | None = None) -> VyreBackend:
     from vyre_driver_opencl.backend import OpenClBackend
 
-    return OpenClBackend(id)
+    return OpenClBackend(id, device)
+
+
+def _devices(id: str) -> list[str]:
+    from vyre_driver_opencl.devices import devices
+
+    return [str(group[-1]) for group in devices(id)]
 
 
 def _availability(id: str) -> Availability:
@@ -76,6 +82,7 @@ registration = BackendRegistration(
     probe=partial(_availability, "opencl"),
     summary="a GPU or the newest CPU runtime of the system, else the embedded PoCL",
     aot=_emitters("opencl"),
+    devices=DeviceFactory(partial(_devices, "opencl"), partial(_backend, "opencl")),
 )
 registration_gpu = BackendRegistration(
     id="opencl-gpu",
@@ -85,6 +92,7 @@ registration_gpu = BackendRegistration(
     probe=_gpu_availability,
     summary="a GPU that OpenCL knows",
     aot=_emitters("opencl-gpu"),
+    devices=DeviceFactory(partial(_devices, "opencl-gpu"), partial(_backend, "opencl-gpu")),
 )
 registration_intel = BackendRegistration(
     id="opencl-intel",
@@ -94,4 +102,5 @@ registration_intel = BackendRegistration(
     probe=partial(_availability, "opencl-intel"),
     summary="the Intel CPU runtime, for a second opinion: subgroups, f16",
     aot=_emitters("opencl-intel"),
+    devices=DeviceFactory(partial(_devices, "opencl-intel"), partial(_backend, "opencl-intel")),
 )

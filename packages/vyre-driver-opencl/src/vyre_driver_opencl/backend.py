@@ -11,11 +11,14 @@ from vyre_driver_opencl.port import OpenClPort
 
 
 class OpenClBackend(EngineBackend, contract=1):
-    """Dispatch on an OpenCL device; `id` says which devices come into question. The first use opens one."""
+    """Dispatch on an OpenCL device; `id` says which devices come into question. The first use opens one.
 
-    def __init__(self, id: str = "opencl") -> None:
-        super().__init__(id, partial(_open, id), version=__version__)
+    That is the best one that works, or with an index that one alone.
+    """
+
+    def __init__(self, id: str = "opencl", device: int | None = None) -> None:
+        super().__init__(id, partial(_open, id, device), version=__version__)
 
 
-def _open(id: str) -> OpenClPort:
-    return OpenClPort(id, open_device(id))
+def _open(id: str, device: int | None) -> OpenClPort:
+    return OpenClPort(id, open_device(id, device))

@@ -85,7 +85,25 @@ def siblings(best: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
         return [best]
     platform, kind = best.device.platform, best.device.type
     same = [c for c in others if c.device.platform == platform and c.device.type == kind]
-    return sorted(same, key=lambda candidate: candidate.device.max_compute_units)
+    # `POCL_DEVICES` may name a way twice, and means two devices then: the first ones of all ways belong together.
+    place = _alike(best, same).index(best)
+    paired = {alike[place].position: alike[place] for c in same if place < len(alike := _alike(c, same))}
+    return sorted(paired.values(), key=lambda candidate: candidate.device.max_compute_units)
+
+
+def _alike(one: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates that run code in the way of `one`, in the order of their platform."""
+    return sorted((c for c in others if c.device.name == one.device.name), key=lambda c: c.position)
+
+
+def devices(backend: str) -> list[list[Candidate]]:
+    """What can be opened side by side, best first: each device with its siblings, the one with most workers last."""
+    found: list[list[Candidate]] = []
+    usable = candidates(backend)
+    for candidate in usable:
+        if not any(candidate in group for group in found):
+            found.append(siblings(candidate, usable))
+    return found
 
 
 def first_usable(backend: str, attempt: Callable[[Candidate, Sequence[Candidate]], T]) -> T:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pyopencl as cl
 
 from vyre_driver.codegen.dialect import CDialect
+from vyre_driver.errors import BackendUnavailable
 from vyre_driver_opencl import proof
-from vyre_driver_opencl.devices import Candidate, first_usable, require_compiler, siblings
+from vyre_driver_opencl.devices import Candidate, devices, first_usable, require_compiler, siblings
 from vyre_driver_opencl.errors import translated
 from vyre_driver_opencl.facts import DeviceFacts
 from vyre_driver_opencl.needs import Group, Need
@@ -65,8 +66,17 @@ class OpenedDevice:
         return proof.ProbeDevice(self.context, queue, prelude(self.reported.extensions), self.reported.options)
 
 
-def open_device(backend: str) -> OpenedDevice:
-    """The best device of this backend that works, or `BackendUnavailable` with the reason for each that does not."""
+def open_device(backend: str, device: int | None = None) -> OpenedDevice:
+    """The best device of this backend that works, or `BackendUnavailable` with the reason for each that does not.
+
+    With an index it is that device or none.
+    """
+    if device is not None:
+        found = devices(backend)
+        if device >= len(found):
+            reason = f"it has {len(found)} devices now, and none with the index {device}"
+            raise BackendUnavailable(backend, reason, fix="list them again with `vyre devices`")
+        return _open(backend, found[device][-1], found[device])
     return first_usable(backend, lambda candidate, found: _open(backend, candidate, siblings(candidate, found)))
 
 

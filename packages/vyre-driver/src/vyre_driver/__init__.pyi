@@ -10,6 +10,7 @@ from .backend.pipeline import (
 from .backend.registration import (
     Availability as Availability,
     BackendRegistration as BackendRegistration,
+    DeviceFactory as DeviceFactory,
     Selection as Selection,
 )
 from .backend.resources import (
@@ -270,6 +271,7 @@ from .registry.dialects import (
     intern_string as intern_string,
 )
 from .registry.discovery import BackendProblem as BackendProblem
+from .registry.listing import DeviceListing as DeviceListing, devices as devices
 from .schedule.compiled import CompiledGraph as CompiledGraph, compile_graph as compile_graph
 from .schedule.pending import PendingGraph as PendingGraph
 from .tune.distribution import (

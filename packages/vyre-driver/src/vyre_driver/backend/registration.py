@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -40,6 +40,18 @@ class Selection(Enum):
     """Only a caller who names it: an interpreter must not stand in for a device silently."""
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceFactory:
+    """The devices of a backend that can open any of several.
+
+    `names` lists them by index, the one that `factory` prefers first, and opens none of them. `open` makes a fresh
+    backend for one, by its index; that device or none is what it opens.
+    """
+
+    names: Callable[[], Sequence[str]]
+    open: Callable[[int], VyreBackend]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendRegistration:
     """What an entry point of the group ``vyre.backends`` names; the entry point is called as the backend.
@@ -47,7 +59,7 @@ class BackendRegistration:
     `precedence` ranks: lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal.
     `probe` answers cheaply whether `factory` would succeed; the two may import device libraries, importing the module
     of the registration must not. `factory` makes a fresh backend, which belongs to the caller. `aot` are the
-    emitters of code ahead of time.
+    emitters of code ahead of time. `devices` is None for a backend of one device.
     """
 
     id: str
@@ -58,6 +70,7 @@ class BackendRegistration:
     selection: Selection = Selection.AUTOMATIC
     summary: str = ""
     aot: tuple[AotEmitter, ...] = ()
+    devices: DeviceFactory | None = None
 
     def __repr__(self) -> str:
         return f"<BackendRegistration {self.id!r}: precedence {self.precedence}, selected {self.selection.value}>"

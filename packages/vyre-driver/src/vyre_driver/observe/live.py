@@ -49,12 +49,19 @@ _open: dict[str | None, VyreBackend] = {}
 _lock = threading.Lock()
 
 
-def acquire(id: str) -> VyreBackend:
-    """A fresh backend, which belongs to the caller: `shutdown` it when done.
+def acquire(id: str, device: int | None = None) -> VyreBackend:
+    """Make a fresh backend, which belongs to the caller: `shutdown` it when done.
 
-    `UnknownBackend` if the id is not registered, `BackendUnavailable` with the probe's reason if it cannot run here.
+    Args:
+        id: The id of a backend, which opens the best device that works; or with an index, such as ``"id:1"``, that
+            device alone.
+        device: The index, where `id` has none. `devices` lists what there is.
+
+    Raises:
+        UnknownBackend: No installed package registers the id.
+        BackendUnavailable: It cannot run here, with the reason, or it has no such device.
     """
-    return layered(registry.acquire(id))
+    return layered(registry.acquire(id, device))
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
@@ -70,15 +77,16 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
     """Open the backend with an id, once per process.
 
     Args:
-        backend: An id that `vyre backends` lists; None or "auto" for the most preferred available one, which is never
-            the reference; a backend is returned as it is.
+        backend: An id that `vyre backends` lists, which opens its best device; or one with the index of a device, as
+            `vyre devices` lists them, such as "id:1". None or "auto" for the most preferred available backend,
+            which is never the reference. A backend is returned as it is.
 
     Returns:
-        The backend; later calls with the same id return the same object.
+        The backend; later calls with the same name return the same object.
 
     Raises:
         UnknownBackend: No installed package registers the id.
-        BackendUnavailable: The backend cannot be opened on this machine.
+        BackendUnavailable: The backend cannot be opened on this machine, or has no such device.
         InvalidLaunch: The argument is neither an id nor a backend.
     """
     if isinstance(backend, VyreBackend):

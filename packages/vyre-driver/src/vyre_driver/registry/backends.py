@@ -6,12 +6,13 @@ availability is asked for.
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import dataclass, field
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
-from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, UnknownBackend
+from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, InvalidLaunch, UnknownBackend
 from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 
@@ -34,6 +35,9 @@ class _Registry:
 
 
 _registry = _Registry()
+
+_DEVICE = re.compile(r"(.+):([0-9]{1,6})")
+"""A backend and the index of a device."""
 
 
 def register(registration: BackendRegistration) -> None:
@@ -89,12 +93,37 @@ def availability(id: str) -> Availability:
     return _probe(registration_of(id))
 
 
-def acquire(id: str) -> VyreBackend:
+def acquire(id: str, device: int | None = None) -> VyreBackend:
     """A fresh backend, which belongs to the caller: `shutdown` it when done.
 
-    `UnknownBackend` if the id is not registered, `BackendUnavailable` with the probe's reason if it cannot run here.
+    ``"id:1"`` names a device, as ``acquire("id", 1)`` does. `UnknownBackend` if the id is not registered,
+    `BackendUnavailable` with the probe's reason if it cannot run here, or if it has no such device.
     """
-    return _acquire(registration_of(id))
+    name, index = split_device(id)
+    if device is not None:
+        if index is not None or type(device) is not int:
+            needed, got = "an index of a device, given once", f"{device!r} for {id!r}"
+            fix = 'pass acquire("id:1") or acquire("id", 1)'
+            raise InvalidLaunch("device", needed=needed, got=got, fix=fix)
+        index = device
+    registration = registration_of(name)
+    return _acquire(registration) if index is None else _acquire_device(registration, index)
+
+
+def split_device(name: str) -> tuple[str, int | None]:
+    """The id and the index of the device in ``"id:1"``; None where the name has no index."""
+    found = _DEVICE.fullmatch(name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def device_names(id: str) -> tuple[str, ...]:
+    """The names of the devices of a backend, by index; "" for the one of a backend that has no choice.
+
+    Runtimes may be loaded in this process, but no device is opened. `BackendUnavailable` if the backend cannot run.
+    """
+    registration = registration_of(id)
+    _require_available(registration)
+    return ("",) if registration.devices is None else tuple(registration.devices.names())
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
@@ -116,10 +145,24 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
 
 
 def _acquire(registration: BackendRegistration) -> VyreBackend:
+    _require_available(registration)
+    return registration.factory()
+
+
+def _acquire_device(registration: BackendRegistration, index: int) -> VyreBackend:
+    id, names = registration.id, device_names(registration.id)
+    if not 0 <= index < len(names):
+        there = ", ".join(f"{id}:{n}{f' ({name})' if name else ''}" for n, name in enumerate(names))
+        raise BackendUnavailable(
+            id, f"it has no device {index}, only {there}", fix=f"name one of them, or {id!r} alone"
+        )
+    return registration.factory() if registration.devices is None else registration.devices.open(index)
+
+
+def _require_available(registration: BackendRegistration) -> None:
     state = _probe(registration)
     if not state.is_available:
         raise BackendUnavailable(registration.id, state.reason, fix=state.fix)
-    return registration.factory()
 
 
 def _probe(registration: BackendRegistration) -> Availability:

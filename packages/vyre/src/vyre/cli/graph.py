@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from vyre.cli.given import BACKEND
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre.cli.source import named_paths, read_array, read_bytes, require_distinct, require_writable, write_array
 from vyre.cli.trace import TRACE, tracing
@@ -53,9 +54,7 @@ def show(file: Path, as_svg: bool, as_json: bool) -> None:
     "--input", "inputs", multiple=True, metavar="NAME=FILE", help="Input: a .npy file, or raw elements. Repeatable."
 )
 @click.option("--output", "outputs", multiple=True, metavar="NAME=FILE", help="File for an output. Repeatable.")
-@click.option(
-    "--backend", default="auto", show_default=True, help="Id of a backend; auto is the most preferred one available."
-)
+@BACKEND
 @click.option("--no-fusion", is_flag=True, help="Leave every dispatch as it was recorded.")
 @TRACE
 @JSON

@@ -20,6 +20,7 @@ from vyre.cli.spellings import print_spellings
 from vyre_driver import availability, backend_problems, registered_backends_by_precedence
 from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.store import shared_store
+from vyre_driver.registry.backends import device_names
 
 DISTRIBUTIONS = (
     *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-reference", "vyre-conform"),
@@ -66,7 +67,7 @@ def list_backends(answer: Answer) -> ExitCode:
 
 
 def list_devices(answer: Answer, spellings: bool = False) -> ExitCode:
-    """Show the device of each available backend, queried in separate processes."""
+    """Show the devices of each available backend, queried in separate processes."""
     found = _ask_all(answer)
     if answer.as_json:
         answer.json({"devices": found})
@@ -188,7 +189,8 @@ def _queues(profile: dict[str, Any]) -> str:
 
 
 def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, Any]]:
-    ids = [r.id for r in registered_backends_by_precedence() if availability(r.id).is_available]
+    available = [r.id for r in registered_backends_by_precedence() if availability(r.id).is_available]
+    ids = [name for id in available for name in _named(id)]
     columns = (SpinnerColumn("line"), TextColumn("asking {task.description}"))
     with Progress(*columns, console=answer.errors, transient=True, disable=answer.as_json) as progress:
         task = progress.add_task("", total=len(ids))
@@ -197,6 +199,12 @@ def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, An
             progress.update(task, description=id, advance=1)
             found[id] = ask(id, measure=measure)
     return found
+
+
+def _named(id: str) -> list[str]:
+    """The names of the devices of a backend: of one device its id alone."""
+    count = len(device_names(id))
+    return [id] if count == 1 else [f"{id}:{index}" for index in range(count)]
 
 
 def _about(reason: str, fix: str) -> str:

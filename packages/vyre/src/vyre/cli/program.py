@@ -12,6 +12,7 @@ import numpy as np
 
 import vyre_reference
 from vyre.cli.compile import load, read_compiled
+from vyre.cli.given import BACKEND
 from vyre.cli.outcome import JSON, Answer, coloured, readable_time
 from vyre.cli.plan import show_plan
 from vyre.cli.source import (
@@ -143,9 +144,7 @@ def show(
 @INPUTS
 @click.option("--output", "outputs", multiple=True, metavar="NAME=FILE",
               help="File for an output; NAME can be omitted if there is one output. Repeatable.")  # fmt: skip
-@click.option(
-    "--backend", default="auto", show_default=True, help="Id of a backend; auto is the most preferred one available."
-)
+@BACKEND
 @SPEC
 @INVOCATIONS
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")

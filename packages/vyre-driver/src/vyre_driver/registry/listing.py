@@ -1,0 +1,117 @@
+"""Every device of every backend, queried in processes of their own: this one loads no runtime and opens nothing.
+
+``python -m vyre_driver.registry.listing ID`` prints the devices of one backend as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from enum import Enum
+from itertools import chain
+from typing import Any
+
+from vyre_driver import process
+from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
+from vyre_driver.device.queue import Queue
+from vyre_driver.errors import BackendError
+from vyre_driver.registry.backends import (
+    acquire,
+    availability,
+    device_names,
+    registered_backends_by_precedence,
+    registration_of,
+)
+
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceListing:
+    """A device that a backend lists. `profile` is None where it cannot be opened, and `reason` says why."""
+
+    backend: str
+    index: int
+    name: str
+    profile: DeviceProfile | None
+    reason: str = ""
+
+    @property
+    def address(self) -> str:
+        """What names it wherever a backend is named, such as ``id:1``."""
+        return f"{self.backend}:{self.index}"
+
+    @property
+    def identity(self) -> tuple[str, ...] | None:
+        """What compiled code depends on; equal for devices that share it."""
+        return None if self.profile is None else self.profile.identity
+
+
+def devices(backend: str | None = None) -> tuple[DeviceListing, ...]:
+    """List the devices of all available backends, the most preferred backend first.
+
+    Each backend is asked in a process of its own, which takes about a second, and all at the same time.
+
+    Args:
+        backend: The id of a backend, to ask that one alone.
+
+    Returns:
+        The devices by backend and index. A backend that is not available has none.
+
+    Raises:
+        UnknownBackend: No installed package registers the id.
+    """
+    ids = [r.id for r in registered_backends_by_precedence()] if backend is None else [registration_of(backend).id]
+    with ThreadPoolExecutor(max(1, len(ids))) as pool:
+        return tuple(chain.from_iterable(pool.map(_ask, ids)))
+
+
+def _ask(id: str) -> list[DeviceListing]:
+    try:
+        done = process.run(process.python("-m", __name__, id), seconds=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return [_failed(id, f"no answer within {TIMEOUT_S:g} s")]
+    if done.returncode != 0:
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
+        return [_failed(id, f"its process ended with status {done.returncode}: {last}")]
+    rows = json.loads(done.stdout.splitlines()[-1])
+    return [DeviceListing(**{**row, "profile": _profile_of(row["profile"])}) for row in rows]
+
+
+def _failed(id: str, reason: str) -> DeviceListing:
+    return DeviceListing(backend=id, index=0, name="", profile=None, reason=reason)
+
+
+def _profile_of(fields: dict[str, Any] | None) -> DeviceProfile | None:
+    if fields is None:
+        return None
+    tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    tuples["queues"] = tuple(Queue(**queue) for queue in fields["queues"])
+    quality = DeviceTimingQuality(fields["timing_quality"])
+    return DeviceProfile(**{**fields, **tuples, "timing_quality": quality})
+
+
+def _rows(id: str) -> list[dict[str, Any]]:
+    if not availability(id).is_available:
+        return []
+    return [_row(id, index, name) for index, name in enumerate(device_names(id))]
+
+
+def _row(id: str, index: int, name: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"backend": id, "index": index, "name": name}
+    try:
+        backend = acquire(id, index)
+        profile = backend.device_profile()
+        backend.shutdown()
+    except BackendError as error:
+        return {**row, "profile": None, "reason": str(error)}
+    plain = {key: value.value if isinstance(value, Enum) else value for key, value in asdict(profile).items()}
+    return {**row, "name": name or profile.device, "profile": plain}
+
+
+if __name__ == "__main__":
+    process.end_with_parent()
+    sys.stdout.write(json.dumps(_rows(sys.argv[1])) + "\n")

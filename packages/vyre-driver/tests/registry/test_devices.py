@@ -1,0 +1,116 @@
+"""Several devices of one backend: they are listed, opened by index, and used side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from vyre_driver import BackendRegistration, DeviceFactory, EngineBackend, acquire, devices
+from vyre_driver.backend.registration import Availability
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.errors import BackendUnavailable, InvalidLaunch, StaleHandle, UnknownBackend
+from vyre_driver.observe.live import backend_for
+from vyre_driver.registry.backends import device_names, split_device
+from vyre_driver.registry.listing import _profile_of
+from vyre_driver.testing.fake_port import FakePort
+from vyre_driver.testing.registration import registered
+from vyre_driver.testing.target import generous_profile
+
+ID = "fake-several"
+opened: list[int] = []
+
+
+def open_backend(index: int = 0) -> EngineBackend:
+    opened.append(index)
+    return EngineBackend(ID, lambda: FakePort(lambda plan, memory: None))
+
+
+@pytest.fixture(autouse=True)
+def several() -> Iterator[None]:
+    opened.clear()
+    made = BackendRegistration(
+        id=ID,
+        precedence=900,
+        contract=1,
+        factory=open_backend,
+        probe=Availability.available,
+        devices=DeviceFactory(lambda: ("first", "second", "third"), open_backend),
+    )
+    with registered(made):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("opencl", ("opencl", None)), ("opencl:1", ("opencl", 1)), ("cpu:host", ("cpu:host", None)), (":1", (":1", None))],
+)
+def test_names_of_devices(name: str, found: tuple[str, int | None]) -> None:
+    assert split_device(name) == found
+
+
+def test_a_device_is_opened_by_index() -> None:
+    assert device_names(ID) == ("first", "second", "third")
+    for backend in (acquire(ID), acquire(f"{ID}:2"), acquire(ID, 1)):
+        assert backend.id() == ID
+    assert opened == [0, 2, 1]
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(BackendUnavailable, match=rf"no device 3, only {ID}:0 \(first\).*Fix: name one of them"):
+        acquire(f"{ID}:3")
+    with pytest.raises(BackendUnavailable, match="no device -1"):
+        acquire(ID, -1)
+    with pytest.raises(UnknownBackend, match="'nothing'"):
+        acquire("nothing:0")
+    for name, index in ((f"{ID}:1", 1), (ID, True), (ID, "1")):
+        with pytest.raises(InvalidLaunch, match=r"expected an index of a device.*Fix: pass acquire"):
+            acquire(name, index)  # type: ignore[arg-type]
+
+
+def test_a_backend_of_one_device_has_the_index_0() -> None:
+    assert device_names("reference") == ("",)
+    assert acquire("reference:0").id() == "reference"
+    with pytest.raises(BackendUnavailable, match="no device 1, only reference:0"):
+        acquire("reference:1")
+
+
+def test_handles_belong_to_one_device() -> None:
+    first, second = acquire(f"{ID}:0"), acquire(f"{ID}:1")
+    handle = first.allocate_resident(4)
+    with pytest.raises(StaleHandle, match="is another one"):
+        second.upload_resident(handle, b"1234")
+    first.upload_resident(handle, b"1234")
+    assert bytes(first.download_resident(handle)) == b"1234"
+
+
+def test_a_device_is_opened_once_for_a_process() -> None:
+    assert backend_for(f"{ID}:1") is backend_for(f"{ID}:1")
+    assert backend_for(f"{ID}:1") is not backend_for(f"{ID}:2")
+
+
+def test_devices_are_listed_with_their_profiles() -> None:
+    (found,) = devices("reference")
+    assert (found.backend, found.index, found.address) == ("reference", 0, "reference:0")
+    assert found.profile == acquire("reference").device_profile()
+    assert found.identity == acquire("reference").device_profile().identity
+    with pytest.raises(UnknownBackend):
+        devices("nothing")
+
+
+def test_a_backend_that_another_process_does_not_know_has_a_reason() -> None:
+    (found,) = devices(ID)
+    assert found.profile is None
+    assert found.identity is None
+    assert f"no backend {ID!r} is registered" in found.reason
+
+
+def test_profiles_come_back_from_json_as_they_were() -> None:
+    import json
+    from dataclasses import asdict
+    from enum import Enum
+
+    for profile in (generous_profile(), DeviceProfile(backend="x")):
+        plain = {name: value.value if isinstance(value, Enum) else value for name, value in asdict(profile).items()}
+        assert _profile_of(json.loads(json.dumps(plain))) == profile
+    assert _profile_of(None) is None
