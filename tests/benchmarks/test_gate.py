@@ -8,6 +8,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import gate
+import vectorized
 from counted import counts
 from workloads import WORKLOADS
 
@@ -15,6 +16,15 @@ from workloads import WORKLOADS
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_nothing_has_grown(name: str) -> None:
     grown, _ = gate.compared(gate.accepted(), {name: counts(name)})
+    assert not grown, "\n".join([*grown, gate.FIX])
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_no_vectors_are_lost(name: str) -> None:
+    title = vectorized.title(name)
+    if title not in gate.accepted():
+        pytest.skip(f"no counts of {vectorized.COMPILER} were accepted yet")
+    grown, _ = gate.compared(gate.accepted(), {title: vectorized.counts(name)})
     assert not grown, "\n".join([*grown, gate.FIX])
 
 

@@ -8,6 +8,7 @@ from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu import vectors
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.dialect import target_of
+from vyre_driver_cpu.jam import TOGETHER
 from vyre_driver_cpu.lanes import VectorLanes
 from vyre_driver_cpu.printer import print_module
 from vyre_driver_cpu.spelling import spellings
@@ -263,3 +264,29 @@ def test_loops_along_rows(name: str, agree) -> None:
         assert f"store <{stride} x i32>" in _text(program)
     for size in (64 * 3 * stride, 64 * 3 * stride - 9):
         agree(program, [_words(size)], DispatchConfig(grid_override=(3, 1, 1)))
+
+
+LOOKUPS = {
+    "states":  "var s = u32(t[i & 63]); for k in 0..100 { s = u32(t[(s * 7 + k) & 1023]); } out[i] = s;",
+    "nested":  "var s = i; for k in 0..9 { var m = s & 7; for l in 0..k { m = m + u32(t[(m * 5 + l) & 2047]); } "
+               "s = s ^ m; } out[i] = s;",
+    "guarded": "var s = i; for k in 0..40 { s = s + u32(t[s]); } out[i] = s;",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.parametrize("size", [256, 250, 3])
+def test_lookups_of_several_invocations(name: str, size: int, agree) -> None:
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read t: u8[] @0;
+  read x: u32[] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {{ {LOOKUPS[name]} }}
+}}
+""")
+    (kernel,) = lowered_for(target_of("cpu", spellings(has_half=True)), validate(program)).kernels
+    assert any(isinstance(s, For) and s.step == TOGETHER for s in statements(kernel.program.body))
+    table = np.random.default_rng(3).integers(0, 256, 1024, np.uint8)
+    agree(program, [table, _words(size)], DispatchConfig(grid_override=(4, 1, 1)))

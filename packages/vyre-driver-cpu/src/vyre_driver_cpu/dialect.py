@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.target import Groups, Target
+from vyre_driver_cpu.jam import jam_lookups
 from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import Spellings
 from vyre_foundation.dtype import bool_
@@ -11,6 +12,7 @@ from vyre_foundation.passes import Pass
 
 PASSES: tuple[Pass[Context], ...] = (
     Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
+    Pass("jam-lookups", "Run a few invocations together that look up small elements", lambda p, c: jam_lookups(p)),
 )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_FUNCTION = re.compile(r"^_?(kernel_\d+):")
+_FUNCTION = re.compile(r"^_?(kernel_\d+)(?:_body)?:")
 _END = re.compile(r"^(?:\.Lfunc_end|\s+\.(?:cfi_endproc|globl|section|subsections_via_symbols))")
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)\s*(.*)")
 _X86_WIDTHS = (("%zmm", 512), ("%ymm", 256), ("%xmm", 128))
@@ -41,16 +41,18 @@ class VectorReport:
 
 
 def vector_reports(assembly: str) -> Iterator[VectorReport]:
-    """A report for each kernel of an assembly text, x86-64 or arm64."""
-    name, found = "", list[tuple[str, str]]()
+    """A report for each kernel of an assembly text, x86-64 or arm64. Its body may be a function of its own."""
+    name, found = "", dict[str, list[tuple[str, str]]]()
     for line in assembly.splitlines():
         if match := _FUNCTION.match(line):
-            name, found = match[1], []
+            name = match[1]
+            found.setdefault(name, [])
         elif name and _END.match(line):
-            yield _report(name, found)
             name = ""
         elif name and (match := _INSTRUCTION.match(line)):
-            found.append((match[1], match[2]))
+            found[name].append((match[1], match[2]))
+    for kernel in sorted(found, key=lambda kernel: int(kernel.removeprefix("kernel_"))):
+        yield _report(kernel, found[kernel])
 
 
 def _report(kernel: str, instructions: list[tuple[str, str]]) -> VectorReport:
