@@ -19,11 +19,12 @@ from functools import partial
 from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
+from vyre_driver_cpu.compiler import LOCALLY
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
 from vyre_driver_cpu.statements import ROLLED, UNROLLED, StatementPrinter, ask
-from vyre_driver_cpu.vectors import print_vectors
+from vyre_driver_cpu.vectors import is_made_of_vectors, print_vectors
 from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Expr, Id, IdKind, Length, Literal
@@ -69,8 +70,14 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
             if buffer.memory is Memory.CONSTANT and buffer not in tables:
                 tables[buffer] = f"@table_{len(tables)}"
                 lines.append(_table(buffer, tables[buffer]))
-    for name, kernel in zip(names, lowered.kernels, strict=True):
-        lines += _KernelPrinter(name, kernel, spellings, tables, functions).text()
+    printers = [
+        _KernelPrinter(name, kernel, spellings, tables, functions)
+        for name, kernel in zip(names, lowered.kernels, strict=True)
+    ]
+    for printer in printers:
+        lines += printer.text()
+    if all(printer.is_made_of_vectors for printer in printers):
+        lines.insert(0, LOCALLY)
     lines += _ADVICE
     return "\n".join(lines), names
 
@@ -109,6 +116,8 @@ class _KernelPrinter:
         self._spellings, self._tables, self._functions = spellings, tables, functions
         self._bound = [b for b in kernel.program.buffers if b.binding is not None]
         self._volume = kernel.program.workgroup_volume
+        self.is_made_of_vectors = False
+        """Whether what is printed is long, and LLVM has no vectors to make of it."""
 
     def text(self) -> Iterator[str]:
         yield from self._invocation()
@@ -149,9 +158,11 @@ class _KernelPrinter:
             if self._volume > 1:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
-        StatementPrinter(
+        statements = StatementPrinter(
             out, program, self._spellings, arrays, symbols, self._functions, asks=True, vectorize=print_vectors
-        ).body(program.body)
+        )
+        statements.body(program.body)
+        self.is_made_of_vectors = is_made_of_vectors(statements)
         out.jump("done")
         out.open("done")
         out.add("ret void")

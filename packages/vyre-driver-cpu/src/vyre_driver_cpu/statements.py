@@ -101,6 +101,10 @@ class StatementPrinter:
         scope = FunctionScope(out, spellings, placement, arrays, symbols, {}, lets, functions, known, UpperBounds(lets))
         self.mutable = frozenset(s.name for s in statements(program.body) if isinstance(s, Var))
         self.asks, self._vectorize = asks, vectorize
+        self.vectorized: list[int] = []
+        """Operations of each loop over invocations that is printed as vectors."""
+        self.left_to_llvm = 0
+        """Loops over invocations that are innermost, and printed for one of them."""
         self.number = 0
         """How many statements stand before the present place."""
         self._rare = 0
@@ -195,6 +199,8 @@ class StatementPrinter:
         """The end is evaluated before the loop. Legalization has proven that the counter does not overflow."""
         if stmt.is_parallel and not self._rare and self._vectorize(self, stmt):
             return
+        if stmt.is_parallel and not self._rare:
+            self.left_to_llvm += not any(isinstance(s, For) and s.is_parallel for s in statements(stmt.body))
         start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         behind, chunk = self._out.name("behind"), chunk_of(stmt) if self.asks else None
         if chunk is None:

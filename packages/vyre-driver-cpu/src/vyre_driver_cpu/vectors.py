@@ -51,6 +51,11 @@ class LoopMasks:
     going: str
 
 
+def is_made_of_vectors(printer: StatementPrinter) -> bool:
+    """Whether loops over invocations are vectors already, and long: then LLVM has little to do."""
+    return not printer.left_to_llvm and sum(printer.vectorized) > LONG
+
+
 class VectorPrinter(StatementPrinter):
     """Prints the body of a loop over invocations for a vector of them."""
 
@@ -265,6 +270,8 @@ def print_vectors(parent: StatementPrinter, loop: For) -> bool:
     lanes = _lanes_of(parent, loop)
     if lanes is None:
         return False
+    nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
+    parent.vectorized.append(len(nodes))
     scope, out, t, width = parent.scope, parent.scope.out, TYPES[u32], lanes.width
     start, stop = parent.values.operand(loop.start), parent.values.operand(loop.stop)
     is_whole = start == "0" and lanes.alignment(loop.stop) % width == 0
