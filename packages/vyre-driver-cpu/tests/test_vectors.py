@@ -8,7 +8,7 @@ from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu import vectors
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.dialect import target_of
-from vyre_driver_cpu.jam import TOGETHER
+from vyre_driver_cpu.jam import BATCH
 from vyre_driver_cpu.lanes import VectorLanes
 from vyre_driver_cpu.printer import print_module
 from vyre_driver_cpu.spelling import spellings
@@ -287,6 +287,6 @@ program p workgroup(64, 1, 1) {{
 }}
 """)
     (kernel,) = lowered_for(target_of("cpu", spellings(has_half=True)), validate(program)).kernels
-    assert any(isinstance(s, For) and s.step == TOGETHER for s in statements(kernel.program.body))
+    assert any(isinstance(s, For) and s.step == BATCH for s in statements(kernel.program.body))
     table = np.random.default_rng(3).integers(0, 256, 1024, np.uint8)
     agree(program, [table, _words(size)], DispatchConfig(grid_override=(4, 1, 1)))

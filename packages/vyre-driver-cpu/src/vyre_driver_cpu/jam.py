@@ -26,7 +26,7 @@ from vyre_foundation.ir.walk import expressions, postorder, rewrite_body, statem
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals
 
-TOGETHER = 4
+BATCH = 4
 """Invocations."""
 
 
@@ -39,7 +39,7 @@ def jam_lookups(program: Program) -> Program:
     def each(stmt: Stmt) -> Stmt | Body:
         if not isinstance(stmt, For) or not stmt.is_parallel or stmt.start is not literal(u32, 0):
             return stmt
-        lanes = VectorLanes(stmt, TOGETHER, lets, mutable, UpperBounds(lets))
+        lanes = VectorLanes(stmt, BATCH, lets, mutable, UpperBounds(lets))
         return tuple(_jammed(stmt, fresh)) if _looks_up(stmt, lanes) else stmt
 
     body = rewrite_body(program.body, each)
@@ -71,21 +71,21 @@ def _is_lookup(load: Load, lanes: VectorLanes) -> bool:
 
 def _jammed(loop: For, fresh: Fresh) -> list[Stmt]:
     """The loop with several invocations in each iteration, and behind it the invocations that are left."""
-    names = [{name: fresh(name) for name in declared_locals(loop.body)} for _ in range(TOGETHER)]
+    names = [{name: fresh(name) for name in declared_locals(loop.body)} for _ in range(BATCH)]
     first = Local(fresh(loop.name), u32)
-    whole: Expr = Apply(OPS["and"], loop.stop, literal(u32, u32.highest + 1 - TOGETHER))
+    whole: Expr = Apply(OPS["and"], loop.stop, literal(u32, u32.highest + 1 - BATCH))
     if isinstance(loop.stop, Literal):
-        whole = literal(u32, loop.stop.bits - loop.stop.bits % TOGETHER)
+        whole = literal(u32, loop.stop.bits - loop.stop.bits % BATCH)
     values: list[dict[str, Expr]] = [
-        {loop.name: Apply(OPS["add"], first, literal(u32, n)) if n else first} for n in range(TOGETHER)
+        {loop.name: Apply(OPS["add"], first, literal(u32, n)) if n else first} for n in range(BATCH)
     ]
-    main = For(first.name, loop.start, whole, TOGETHER, _together(loop.body, names, values, fresh))
+    main = For(first.name, loop.start, whole, BATCH, _batched(loop.body, names, values, fresh))
     if whole == loop.stop:
         return [main]
     return [main, For(loop.name, whole, loop.stop, 1, loop.body)]
 
 
-def _together(
+def _batched(
     body: Body, names: Sequence[Mapping[str, str]], values: Sequence[Mapping[str, Expr]], fresh: Fresh
 ) -> Body:
     """Each statement for all invocations; loops count for all of them."""
@@ -96,7 +96,7 @@ def _together(
             (bounds,) = renamed((replace(stmt, body=()),), names[0], values[0])
             assert isinstance(bounds, For)
             counted = [{**known, stmt.name: counter} for known in values]
-            inner = _together(stmt.body, names, counted, fresh)
+            inner = _batched(stmt.body, names, counted, fresh)
             out.append(replace(bounds, name=counter.name, body=inner))
         else:
             for own, known in zip(names, values, strict=True):
