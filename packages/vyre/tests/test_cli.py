@@ -536,6 +536,30 @@ def test_races_can_be_sought_by_the_reference(neighbour: tuple[Path, Path]) -> N
     )
 
 
+BEHIND = """program behind workgroup(4) {
+  write out: u32[4] @0;
+
+  out[global_id.x + 2] = 1;
+  if global_id.x == 3 {
+    trap(7, "odd");
+  }
+}
+"""
+
+
+def test_accesses_out_of_bounds_and_traps_are_shown_with_their_lines(tmp_path: Path) -> None:
+    program = tmp_path / "behind.vyre"
+    program.write_text(BEHIND)
+    result = invoke("run", program, "--bounds")
+    said = " ".join(result.stderr.split())
+    assert result.exit_code == 4
+    assert f"note: out of bounds: invocation 2 writes out[4] of 4, one of 2 here --> {program}:4:3" in said
+    assert f"""note: trap('odd') at {program}:6: trap(7, "odd");""" in said
+    program.write_text(BEHIND.replace("== 3", "== 9"))
+    found = json.loads(invoke("run", program, "--bounds", "--json").stdout)["diagnostics"]
+    assert [(note["severity"], note["where"], note["source"]["line"]) for note in found] == [("note", "body[0]", 4)]
+
+
 def test_a_search_for_races_has_no_evidence(neighbour: tuple[Path, Path], tmp_path: Path) -> None:
     program, x = neighbour
     result = invoke("run", program, "--input", f"x={x}", "--races", "--evidence", tmp_path / "evidence.json")

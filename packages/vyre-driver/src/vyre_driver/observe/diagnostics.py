@@ -98,7 +98,7 @@ class Diagnostic:
     """One message.
 
     `where` names the place in words or as a path, `location` an op, `source` the line of a program; `fix` says what to
-    do.
+    do. The code is empty for what is no fault.
     """
 
     severity: Severity
@@ -224,7 +224,8 @@ def render(diagnostic: Diagnostic) -> str:
 
 def parts(diagnostic: Diagnostic) -> Iterator[tuple[FragmentKind, str]]:
     """The pieces of the text. Joined they are what `render` gives."""
-    yield FragmentKind.SEVERITY, f"{diagnostic.severity.value}[{diagnostic.code}]"
+    code = f"[{diagnostic.code}]" if diagnostic.code else ""
+    yield FragmentKind.SEVERITY, f"{diagnostic.severity.value}{code}"
     yield FragmentKind.MESSAGE, f": {diagnostic.message}"
     line = diagnostic.source
     margin = " " * (len(str(line.line)) if line is not None else 1)

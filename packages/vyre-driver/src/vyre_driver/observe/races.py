@@ -29,14 +29,19 @@ from typing import NamedTuple
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.results import host_bytes
-from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.device.profile import Extent
 from vyre_driver.legalization.coordinates import group_index, local_index
 from vyre_driver.legalization.declare import declare, next_binding, scratch, workgroup_array
-from vyre_driver.observe.accesses import AccessSite, Path, Touch, accesses, surrounded
-from vyre_driver.plan.indirect import read_indirect_grid
-from vyre_driver.plan.launch import LaunchPlan, plan_launch
+from vyre_driver.observe.accesses import (
+    AccessSite,
+    Path,
+    Touch,
+    accesses,
+    instrumented_launch,
+    surrounded,
+    without_traps,
+)
+from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.build import Value, select
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Count, LengthOf, Memory, Per, PerLaunch
@@ -52,15 +57,12 @@ from vyre_foundation.ir.stmt import (
     Break,
     For,
     If,
-    IndirectDispatch,
     Let,
     Scope,
     Stmt,
     Store,
-    Trap,
     Var,
 )  # fmt: skip
-from vyre_foundation.ir.walk import rewrite_body
 from vyre_foundation.validate.limits import MAX_BYTES
 
 STATE_BITS, PARTY_BITS = 3, 33
@@ -135,12 +137,7 @@ def find_race(
     Raises:
         VyreError: The dispatch failed.
     """
-    given = [host_bytes(b.name, a) for b, a in zip(program.inputs, ordered_inputs(program, arrays), strict=True)]
-    indirect = None if config.grid_override is not None else read_indirect_grid(program, given)
-    plan = plan_launch(program, [view.nbytes for view in given], config, indirect_grid=indirect)
-    launch = config.replace(
-        grid_override=plan.grid, workgroup_override=None, max_output_bytes=None, profile=None, ulp_budget=0
-    )
+    plan, launch = instrumented_launch(program, arrays, config)
 
     def results(detecting: DetectingProgram) -> list[int]:
         found: list[int] = backend.dispatch_arrays(detecting.program, arrays, launch)[detecting.results].tolist()
@@ -203,10 +200,7 @@ class _Detecting:
 
     def made(self) -> DetectingProgram:
         """The program and what its results mean."""
-        original = self._program.body
-        head = 1 if original and isinstance(original[0], IndirectDispatch) else 0
-        body = surrounded(original, self._around)
-        body = (*body[:head], *self._prologue(), *_without_traps(body[head:]))
+        body = (*self._prologue(), *without_traps(surrounded(self._program.body, self._around)))
         program = declare(self._program, body, *self._added)
         return DetectingProgram(program, self._results.name, self._tracked, tuple(self._sites))
 
@@ -371,10 +365,6 @@ class _Detecting:
             Store(self._results, first.expr, who.expr),
             Store(self._results, (first + 1).expr, epochs.expr),
         )
-
-
-def _without_traps(body: Body) -> Body:
-    return rewrite_body(body, lambda stmt: () if isinstance(stmt, Trap) else stmt)
 
 
 # ── what the results say ─────────────────────────────────────────────────────────────────────────────────────────────

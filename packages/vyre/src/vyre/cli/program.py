@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,19 @@ from vyre_driver import (
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.engine.lowering import lowered_for, named_passes, run_pass
-from vyre_driver.observe.diagnostics import Diagnostic, Severity, of_finding
+from vyre_driver.errors import Trapped
+from vyre_driver.observe.accesses import placed
+from vyre_driver.observe.bounds import out_of_bounds
+from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, Severity, of_finding
 from vyre_driver.observe.evidence import counted
 from vyre_driver.plan.lengths import fixed_lengths
 from vyre_foundation import Program, print_program
+from vyre_foundation.ir.stmt import Trap
 from vyre_foundation.ir.walk import statements
 from vyre_foundation.optimize import optimize
 from vyre_foundation.passes import Pass
 from vyre_foundation.validate.facts import Facts
+from vyre_reference.place import describe
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 SPEC = click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
@@ -149,6 +155,7 @@ def show(
 @INVOCATIONS
 @click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")
 @click.option("--races", is_flag=True, help="Detect data races; exit code 1 if there is one.")
+@click.option("--bounds", is_flag=True, help="Show accesses out of bounds, which are defined, with their lines.")
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a record of the run: device, sources, and digests of inputs and outputs.")  # fmt: skip
@@ -163,6 +170,7 @@ def run(
     invocations: str | None,
     grid: tuple[int, int, int] | None,
     races: bool,
+    bounds: bool,
     timeout: float | None,
     evidence: Path | None,
     trace: Path | None,
@@ -189,12 +197,15 @@ def run(
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
         _, config = launch_of(program, arrays, {}, config, numbers(invocations))
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
+        notes = _accesses_out_of_bounds(answer, device, program, arrays, config) if bounds else []
+        if not as_json:
+            answer.show(notes)
         if races:
             started = time.perf_counter()
             results = _without_races(answer, device, program, arrays, config)
-            _finish(answer, device.id(), started, results, targets)
+            _finish(answer, device.id(), started, results, targets, notes)
             return
-        with answer.progress(), tracing(device, trace) as watched:
+        with _lines_of_traps(answer, program), answer.progress(), tracing(device, trace) as watched:
             if compiled is not None:
                 load(watched, compiled)
             started = time.perf_counter()
@@ -202,7 +213,7 @@ def run(
                 results = watched.dispatch_arrays(program, arrays, config)
             else:
                 results = _dispatch_with_evidence(watched, program, arrays, config, evidence)
-        _finish(answer, device.id(), started, results, targets)
+        _finish(answer, device.id(), started, results, targets, notes)
 
 
 def numbers(text: str | None, option: str = "--invocations") -> tuple[int, ...] | None:
@@ -243,12 +254,54 @@ def _without_races(
         raise
 
 
-def _finish(answer: Answer, backend: str, started: float, results: dict[str, Any], targets: dict[str, Path]) -> None:
+@contextmanager
+def _lines_of_traps(answer: Answer, program: Program) -> Iterator[None]:
+    """A trap says which lines of the file may have recorded it: a device knows its tag."""
+    try:
+        yield
+    except Trapped as trap:
+        source = None if answer.source is None else answer.source()
+        for path in [path for stmt, path in placed(program.body) if isinstance(stmt, Trap) and stmt.tag == trap.tag]:
+            line = None if source is None else source.place_of(describe(program.body, path))
+            if line is not None:
+                trap.add_note(f"trap({trap.tag!r}) at {line.file}:{line.line}: {line.code.strip()}")
+        raise
+
+
+def _accesses_out_of_bounds(
+    answer: Answer, device: VyreBackend, program: Program, arrays: dict[str, Any], config: DispatchConfig
+) -> list[Diagnostic]:
+    """A note for each place in the program that has made such accesses, with its line."""
+    source = None if answer.source is None else answer.source()
+    notes = []
+    for found in out_of_bounds(device, program, arrays, config):
+        path = describe(program.body, found.path)
+        notes.append(
+            Diagnostic(
+                severity=Severity.NOTE,
+                code=DiagnosticCode(""),
+                message=f"out of bounds: {found}",
+                where=path,
+                source=None if source is None else source.place_of(path),
+                fix="check the index, or leave it: loads give 0, stores are dropped",
+            )
+        )
+    return notes
+
+
+def _finish(
+    answer: Answer,
+    backend: str,
+    started: float,
+    results: dict[str, Any],
+    targets: dict[str, Path],
+    notes: list[Diagnostic],
+) -> None:
     """Write and report what a run gave."""
     seconds = time.perf_counter() - started
     for name, path in targets.items():
         write_array(path, results[name])
-    _report_run(answer, backend, seconds, results, targets)
+    _report_run(answer, backend, seconds, results, targets, notes)
 
 
 def _targets(program: Program, arrays: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Path]:
@@ -280,14 +333,20 @@ def _dispatch_with_evidence(
 
 
 def _report_run(
-    answer: Answer, backend: str, seconds: float, results: dict[str, Any], targets: dict[str, Path]
+    answer: Answer,
+    backend: str,
+    seconds: float,
+    results: dict[str, Any],
+    targets: dict[str, Path],
+    notes: list[Diagnostic],
 ) -> None:
     if answer.as_json:
         described = {
             name: {"dtype": str(a.dtype), "count": a.size, "file": str(targets[name]) if name in targets else None}
             for name, a in results.items()
         }
-        answer.json({"backend": backend, "wall_s": seconds, "outputs": described})
+        shown = {"diagnostics": [note.to_json() for note in notes]} if notes else {}
+        answer.json({"backend": backend, "wall_s": seconds, "outputs": described, **shown})
         return
     rows = [
         (name, str(a.dtype), str(a.size), str(targets.get(name, "–")), np.array2string(a, threshold=6, edgeitems=3))
