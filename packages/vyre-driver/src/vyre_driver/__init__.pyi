@@ -279,6 +279,12 @@ from .tune.distribution import (
     SortBackend as SortBackend,
     select_sort_backend as select_sort_backend,
 )
+from .tune.extraction import (
+    DeviceExtraction as DeviceExtraction,
+    ExtractionDevice as ExtractionDevice,
+    extract_best_for_device as extract_best_for_device,
+    extract_best_for_devices as extract_best_for_devices,
+)
 from .tune.programs import Tuning as Tuning, tune_program as tune_program
 from .tune.routing import Route as Route, RoutingTable as RoutingTable, routed_backend as routed_backend
 from .tune.speculate import (

@@ -35,6 +35,7 @@ from vyre_driver.policy.queue import choose_queue, usable_queues
 from vyre_driver.tune.choice import LaunchChoices
 from vyre_driver.tune.natives import Natives
 from vyre_driver.tune.queue import QueueChoice, Rate
+from vyre_driver.tune.variants import AS_IT_STANDS
 from vyre_foundation.dtype import f64, i64, u64
 from vyre_foundation.ir.stmt import AtomicOp
 from vyre_foundation.validate.facts import Facts
@@ -67,6 +68,8 @@ class Device:
         self._probe()
         self.rate = Rate.of(known, self.profile.identity, keeps=not port.is_traced)
         self.choices = LaunchChoices(known, self.profile.identity)
+        self.final: set[str] = set()
+        """The fingerprints of variants that were measured: they are lowered as they stand."""
         self.code = CodeCache(port, counters, DiskPipelineCache(store), open_port)
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, weakref.proxy(self))
@@ -156,7 +159,7 @@ class Device:
                     done(len(group))
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
-        target = self.target_for(config)
+        target = self._target_of(facts, config)
         return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
 
     def emit(
@@ -167,13 +170,11 @@ class Device:
             lowered = self._lowered(facts, config, deadline)
             while not self.port.show(lowered):
                 self._probe()
-                lowered = engine.lowering.lowered_for(
-                    self.target_for(config), facts, deadline, stage=self.counters.stage
-                )
+                lowered = self._lowered(facts, config, deadline)
             return lowered, engine.lowering.emitted(self.port, lowered, deadline)
 
     def _lowered(self, facts: Facts, config: DispatchConfig, deadline: Deadline | None) -> Lowered:
-        target = self.target_for(config)
+        target = self._target_of(facts, config)
         return engine.lowering.lowered_for(target, facts, deadline, stage=self.counters.stage)
 
     def _emit_many(
@@ -191,6 +192,13 @@ class Device:
         """The workgroups of each kernel that are certain to run at the same time."""
         entries = code.executable.entries
         return min(self.port.side_by_side(code.module, entry.name, entry.workgroup_size) for entry in entries)
+
+    def _target_of(self, facts: Facts, config: DispatchConfig) -> Target:
+        """The target for one program."""
+        target = self.target_for(config)
+        if not self.final or facts.program.fingerprint() not in self.final:
+            return target
+        return replace(target, replacements=(*AS_IT_STANDS, *target.replacements))
 
     def target_for(self, config: DispatchConfig) -> Target:
         """The target with those of its own functions that the error budget allows.

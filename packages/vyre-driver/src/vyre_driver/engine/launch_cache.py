@@ -33,6 +33,7 @@ from vyre_driver.plan.resize import resized
 from vyre_driver.policy.queue import longest_seconds
 from vyre_driver.tune.choice import LaunchChoice
 from vyre_driver.tune.queue import QueueChoice
+from vyre_driver.tune.variants import variants_of
 from vyre_foundation.ir.program import Program
 
 _nbytes, _new = attrgetter("nbytes"), tuple.__new__
@@ -168,16 +169,21 @@ class CachedLaunch:
 def _as_chosen(
     device: Device, plan: LaunchPlan, request: LaunchRequest, choice: LaunchChoice
 ) -> tuple[LaunchPlan, LaunchRequest]:
-    """The plan and the request with the chosen workgroup size; as they are where it is not proven or not possible."""
+    """The plan and the request with the chosen variant and workgroup size, as far as they are proven and possible."""
+    program = variants_of(request.program).get(choice.variant, request.program) if choice.variant else request.program
     size = choice.workgroup_size
     config = None if size is None else resized(plan, request.config, size, is_declared=choice.is_declared)
-    if config is None:
+    if config is None and program is request.program:
         return plan, request
     try:
-        chosen = plan_launch(request.program, request.byte_lengths, config)
+        config = config or request.config
+        grid = request.key.indirect_grid
+        chosen = plan_launch(program, request.byte_lengths, config, indirect_grid=grid)
         admit(chosen, config, device.profile)
     except BackendError:  # the bucket has sizes for which the device has too few workgroups
         return plan, request
+    if program is not request.program:
+        device.final.add(chosen.program.fingerprint())
     return chosen, request._replace(config=config)
 
 

@@ -23,6 +23,8 @@ METHOD = 1
 class LaunchChoice:
     """How to launch a program: `workgroup_size` in place of its own, `queue` by name. None leaves it to the engine.
 
+    `variant` names one of its variants (`variants_of`), "" for what the optimizer leaves.
+
     `is_declared`: the caller of the tuner has answered for the workgroup size, where nothing proves that it does not
     matter. `ns` is what a dispatch took, `own_ns` what it took without the choice.
     """
@@ -32,16 +34,18 @@ class LaunchChoice:
     is_declared: bool = False
     ns: float = 0.0
     own_ns: float = 0.0
+    variant: str = ""
 
     def __str__(self) -> str:
         size = [f"workgroups of {' × '.join(map(str, self.workgroup_size))}"] if self.workgroup_size else []
         queue = [f"the queue {self.queue!r}"] if self.queue is not None else []
-        return ", ".join((*size, *queue)) or "as the engine launches it"
+        variant = [f"the variant {self.variant!r}"] if self.variant else []
+        return ", ".join((*size, *queue, *variant)) or "as the engine launches it"
 
     @property
     def is_default(self) -> bool:
         """Whether it leaves everything to the engine."""
-        return self.workgroup_size is None and self.queue is None
+        return self.workgroup_size is None and self.queue is None and not self.variant
 
 
 def size_bucket(byte_lengths: Sequence[int], config: DispatchConfig) -> int:
@@ -99,7 +103,8 @@ def _choice(document: object) -> LaunchChoice:
     if size is not None and (len(size) != 3 or not all(type(n) is int and n > 0 for n in size)):
         raise ValueError(f"{size} is no workgroup size")
     extent = None if size is None else (size[0], size[1], size[2])
-    return LaunchChoice(extent, queue, fields.flag("is_declared"), fields.number("ns"), fields.number("own_ns"))
+    ns, own_ns, variant = fields.number("ns"), fields.number("own_ns"), fields.text("variant")
+    return LaunchChoice(extent, queue, fields.flag("is_declared"), ns, own_ns, variant)
 
 
 def _written(choice: LaunchChoice) -> dict[str, object]:

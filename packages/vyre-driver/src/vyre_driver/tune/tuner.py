@@ -133,7 +133,7 @@ def tune_launches(
     plan = plan_launch(program, lengths, config, indirect_grid=_grid(program, inputs, config))
     present = backend.launch_choice(program, lengths, config) or LaunchChoice()
     with ExitStack() as stack:
-        search = _Search(backend, program, config, inputs, stack)
+        search = Search(backend, program, config, inputs, stack)
         queues = [LaunchChoice(queue=queue) for queue in _queues(plan, profile)]
         best = search.best([present, LaunchChoice(), *queues])
         queue = min(queues, key=search.ns, default=LaunchChoice()).queue
@@ -153,7 +153,7 @@ def _bare(choice: LaunchChoice) -> LaunchChoice:
     return replace(choice, ns=0.0, own_ns=0.0)
 
 
-class _Search:
+class Search:
     """The candidates of one program that have run, by choice, each with its pipeline and what became of it."""
 
     def __init__(
