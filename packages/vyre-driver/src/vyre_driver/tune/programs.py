@@ -78,15 +78,16 @@ def tune_program(
     for name in names:
         given = backend_for(name)
         engine = innermost(given)
+        label = name if isinstance(name, str) and name != "auto" else given.id()
         try:
             if isinstance(engine, Tunable):
                 reports.append(tune_launches(engine, program, inputs, config, sizes))
         except BackendError as error:
             if not running and len(names) == 1:
                 raise
-            refused[given.id()] = error.message
+            refused[label] = error.message
             continue
-        running[given.id()] = given
+        running[label] = given
     if not reports and len(names) == 1:
         fix = "name a backend of the engine, or several backends to choose among"
         raise UnsupportedFeature("tuning of launches", backend=next(iter(running)), fix=fix)
