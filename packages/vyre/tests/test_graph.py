@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 import vyre as vy
 from vyre.cli import main
 from vyre_driver import GraphRecorder, Trace, Trapped, compile_graph, traced
+from vyre_driver.graph.flatten import flatten
 from vyre_driver.graph.nodes import Graph, RepeatNode
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_driver.testing.traces import require_trace_events
@@ -278,6 +280,28 @@ def file(tmp_path: Path) -> Path:
     np.save(tmp_path / "x.npy", X[:4])
     (tmp_path / "x.raw").write_bytes(X[:4].tobytes())
     return path
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_over_several_devices(seed: int) -> None:
+    """With fusion in each segment, over backends of different kinds."""
+    made, choices = random_graph(5000 + seed, steps=16), random.Random(seed)
+    names = [node.name for node in flatten(made.graph).graph.nodes]
+    placement = {name: vy.backend_for(choices.choice(["opencl", "cpu"])) for name in names if choices.random() < 0.6}
+    with compile_graph(made.graph, vy.backend_for("reference"), placement=placement) as run:
+        outputs = run.run(made.inputs)
+        assert outputs.keys() == made.outputs.keys()
+        for name, expected in made.outputs.items():
+            np.testing.assert_array_equal(outputs[name], expected)
+
+
+def test_a_graph_names_devices_for_nodes() -> None:
+    g = vy.graph("two devices")
+    first = g.dispatch(AFFINE, x=g.input("x", vy.u32, len(X)), name="first")["out"]
+    g.output("y", g.dispatch(AFFINE, x=first, name="second")["out"])
+    with g.compile("reference", placement={"second": "cpu:0"}) as run:
+        assert run.dispatches == ("first", "second")
+        assert run.run(x=X)["y"].tolist() == (9 * X + 4).tolist()
 
 
 def test_a_graph_is_shown(file: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from vyre.execution import backend_for
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.graph.record import GraphRecorder
@@ -13,22 +16,32 @@ from vyre_foundation.ir.origin import Origin
 class GraphBuilder(GraphRecorder):
     """Records a graph and compiles it. Made by `graph(…)`."""
 
-    def compile(self, backend: str | VyreBackend | None = None, *, fusion: bool = True) -> CompiledGraph:
+    def compile(
+        self,
+        backend: str | VyreBackend | None = None,
+        *,
+        fusion: bool = True,
+        placement: Mapping[str, str | VyreBackend] = MappingProxyType({}),
+    ) -> CompiledGraph:
         """Prepare the recorded graph for a backend.
 
         Args:
             backend: As for `vyre.backend_for`.
             fusion: Whether dispatches may be fused where that is proven to give the same bytes.
+            placement: Other backends, or other devices, by the names of the nodes that run there. The name of a loop
+                or a call places everything in it. Copies between devices are derived.
 
         Returns:
             The graph with its memory allocated, ready for `launch`.
 
         Raises:
             InvalidGraph: With all findings, each with the line that recorded the node.
+            InvalidLaunch: `placement` names a node that does not exist, or one within a loop.
             UnsupportedFeature: The backend cannot run a node, which the error names.
             DeviceOutOfMemory: The buffers do not fit.
         """
-        return compile_graph(self.build(), backend_for(backend), fusion=fusion)
+        placed = {name: backend_for(other) for name, other in placement.items()}
+        return compile_graph(self.build(), backend_for(backend), fusion=fusion, placement=placed)
 
 
 def graph(name: str) -> GraphBuilder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -22,6 +22,7 @@ from vyre_driver.plan.admission import admit, validate_program_for_backend
 from vyre_driver.policy.loop import LoopVerdict
 from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExecutor
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
+from vyre_driver.schedule.placed import PlacedExecutor, place_graph
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.markup import folded, fragment, table
 from vyre_foundation.text.highlight import highlighted
@@ -76,7 +77,7 @@ class CompiledGraph:
 
     @property
     def executor(self) -> str:
-        """Which executor runs it: "queue" or "host"."""
+        """Which executor runs it: "queue", "host" or "devices"."""
         return self._executor.name
 
     @property
@@ -215,13 +216,21 @@ class CompiledGraph:
                 raise InvalidInput(name, needed=needed, got=f"the handle of {other!r}", fix="allocate another resource")
 
 
-def compile_graph(graph: Graph, backend: VyreBackend, *, fusion: bool = True) -> CompiledGraph:
+def compile_graph(
+    graph: Graph,
+    backend: VyreBackend,
+    *,
+    fusion: bool = True,
+    placement: Mapping[str, VyreBackend] = MappingProxyType({}),
+) -> CompiledGraph:
     """Prepare a graph for one backend: everything that can be refused is refused here, before anything runs.
 
     Args:
         graph: The graph.
         backend: Where it runs. One without resident memory runs it through host memory.
         fusion: Whether dispatches may be fused where that is proven to give the same bytes.
+        placement: Other backends, or other devices, by the names of the nodes that run there. The name of a loop or a
+            call places everything in it. Copies between devices are derived.
 
     Returns:
         The graph with its memory allocated and its constants uploaded.
@@ -229,9 +238,15 @@ def compile_graph(graph: Graph, backend: VyreBackend, *, fusion: bool = True) ->
     Raises:
         InvalidGraph: With all findings.
         UnsupportedFeature: The backend cannot run a node, which the error names with the line that recorded it.
+        InvalidLaunch: `placement` names a node that does not exist, or one within a loop.
         DeviceOutOfMemory: The buffers do not fit; the message has both numbers.
     """
     graph.validate()
+    if any(other is not backend for other in placement.values()):
+        placed = place_graph(graph, backend, placement)
+        for segment in (segment for level in placed.levels for segment in level.segments):
+            _admit(segment.graph, placed.places[segment.place])
+        return CompiledGraph(graph, backend, PlacedExecutor(placed, fusion=fusion))
     try:
         backend.allocate_resident(1).end()
     except UnsupportedFeature as error:  # of the two required methods, or little more: a dispatch checks its program

@@ -49,8 +49,10 @@ class GraphExecutor(Protocol):
     """Why this one was chosen."""
     dispatches: tuple[str, ...]
     """What `CompiledGraph.dispatches` says."""
-    loops: Mapping[str, LoopVerdict]
-    """What `CompiledGraph.loops` says."""
+
+    @property
+    def loops(self) -> Mapping[str, LoopVerdict]:
+        """What `CompiledGraph.loops` says."""
 
     def run(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         """Run the graph once: the outputs by name."""
