@@ -6,13 +6,18 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vyre_driver.backend.contract import VyreBackend
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
 from vyre_driver_cpu.runtime import VARIABLE, Pool, PoolJob, thread_count, usable_cpus
+from vyre_foundation.build import constant, program
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
 
 KERNELS = """
 ; Adds 1 to each element that it is given.
@@ -141,7 +146,7 @@ SCRIPT = """
 import os, sys
 import numpy as np
 from vyre_driver_cpu.backend import CpuBackend
-from vyre_foundation.build import program
+from vyre_foundation.build import constant, program
 from vyre_foundation.dtype import u32
 with program("double", workgroup_size=64) as p:
     x = p.read("x", u32)
@@ -189,6 +194,78 @@ assert run(CpuBackend())
     done = run(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True", "True"]
+
+
+def test_spawned_processes_have_pools_of_their_own(tmp_path: Path) -> None:
+    """The parent's backend is open and has threads; a spawned child imports everything anew."""
+    script = """
+if __name__ == "__main__":
+    import multiprocessing
+    import doubling
+    from vyre_driver_cpu.backend import CpuBackend
+    backend = CpuBackend()
+    assert doubling.run(backend)
+    context = multiprocessing.get_context("spawn")
+    children = [context.Process(target=doubling.spawned) for _ in range(2)]
+    for child in children:
+        child.start()
+    assert doubling.run(backend)
+    for child in children:
+        child.join()
+    print([child.exitcode for child in children])
+"""
+    (tmp_path / "doubling.py").write_text(SCRIPT + "def spawned():\n    assert run(CpuBackend())\n", "utf-8")
+    (tmp_path / "spawning.py").write_text(script, "utf-8")
+    command = [sys.executable, str(tmp_path / "spawning.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 0]\n", "")
+
+
+def test_eight_threads_dispatch_at_once(backend: VyreBackend) -> None:
+    """Launches of the pool and of the callers, of different programs, share one backend."""
+
+    def shifted(by: int) -> Program:
+        with program(f"shifted{by}", workgroup_size=64) as p:
+            x = p.read("x", u32)
+            out = p.write("out", u32, like=x)
+            total = p.var(constant(u32, 0))
+            with p.range(0, 50) as k:
+                total.set(total * 3 + (x[p.global_id(0)] ^ (k + by)))
+            out[p.global_id(0)] = total
+        return p.build()
+
+    failed: list[int] = []
+
+    def dispatch(number: int) -> None:
+        for size in (1 << 18, 64, 1 << 16):
+            x, expected = np.arange(size, dtype=np.uint32), np.zeros(size, np.uint32)
+            for k in range(50):
+                expected = expected * np.uint32(3) + (x ^ np.uint32(k + number))
+            for _ in range(4):
+                out = np.frombuffer(backend.dispatch(shifted(number), [x])[0], np.uint32)
+                if not np.array_equal(out, expected):
+                    failed.append(number)
+
+    callers = [threading.Thread(target=dispatch, args=(number,)) for number in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not failed
+
+
+def test_a_dispatch_while_another_is_pending(backend: VyreBackend) -> None:
+    """A pending dispatch of a thread does not keep its next one from running."""
+    with program("double", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 2
+    built, given = p.build(), np.arange(1 << 20, dtype=np.uint32)
+    pending = backend.dispatch_async(built, [given])
+    inner = np.frombuffer(backend.dispatch(built, [given])[0], np.uint32)
+    outer = np.frombuffer(pending.await_result()[0], np.uint32)
+    assert np.array_equal(inner, given * 2)
+    assert np.array_equal(outer, given * 2)
 
 
 def test_one_thread_is_enough() -> None:
