@@ -1,4 +1,4 @@
-"""Plain C through ctypes: `native/*.c`, compiled for this machine where there is a compiler."""
+"""Plain C and C++ through ctypes: `native/*`, compiled for this machine where there is a compiler."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-err
 
 
 def library(domain: str) -> ctypes.CDLL:
+    source = NATIVE / f"{domain}.c"
     compiler = shutil.which("gcc") or shutil.which("cc")
+    if not source.exists():
+        source, compiler = NATIVE / f"{domain}.cpp", shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise NotHere("no C compiler")
     with tempfile.TemporaryDirectory(prefix="bench-c-") as folder:
         path = Path(folder) / f"{domain}.so"
-        command = [compiler, *FLAGS, "-o", path, NATIVE / f"{domain}.c", "-lm"]
+        command = [compiler, *FLAGS, "-o", path, source, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotHere(f"the C compiler failed: {done.stderr.strip().splitlines()[-1]}")

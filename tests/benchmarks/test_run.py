@@ -16,6 +16,7 @@ ROWS = {  # suite: a row that nobody may lose
     "races": ("histogram", "vyre, the program itself", ""),
     "dispatch": ("xor", "vyre", "compiled pipeline"),
     "kernels": ("matmul", "vyre", "kernel"),
+    "algorithms": ("sort", "vyre, CPU", ""),
     "elementary": ("hypot", "vyre", ""),
     "startup": ("empty cache", "vyre, reference", "first"),
 }

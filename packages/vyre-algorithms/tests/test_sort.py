@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from algorithm_data import TYPES, data, same
@@ -115,3 +117,9 @@ def test_equal_keys_stay_in_place(dtype):
     x = np.full(9000, 3, dtype)
     same(va.sort(x, backend="cpu"), x)
     same(va.argsort(x, backend="cpu"), np.arange(9000))
+
+
+def test_no_module_has_the_name_of_a_function():
+    """Its import would take the function's place in the package."""
+    modules = {file.stem for file in Path(va.__file__).parent.glob("*.py")}
+    assert not modules & {*va.__all__}

@@ -28,8 +28,8 @@ from .reduce import (
     segmented_reduce as segmented_reduce,
     sum as sum,
 )
-from .scan import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
+from .scans import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
 from .search import searchsorted as searchsorted, top_k as top_k
-from .sort import argsort as argsort, sort as sort, sort_pairs as sort_pairs
+from .sorts import argsort as argsort, sort as sort, sort_pairs as sort_pairs
 
 __version__: str

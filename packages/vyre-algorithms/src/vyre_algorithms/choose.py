@@ -13,8 +13,8 @@ from vyre_algorithms.arguments import Array, Backend, array_of, function, of_kin
 from vyre_algorithms.launches import run_graph
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.order import bits_of, bits_type
-from vyre_algorithms.scan import record_scan
-from vyre_algorithms.sort import argsort, sort
+from vyre_algorithms.scans import record_scan
+from vyre_algorithms.sorts import argsort, sort
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32

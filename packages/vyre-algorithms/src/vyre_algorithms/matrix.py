@@ -10,7 +10,7 @@ from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, of_kin
 from vyre_algorithms.launches import launch
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
-from vyre_algorithms.sort import argsort
+from vyre_algorithms.sorts import argsort
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
 from vyre_foundation.dtype import bool_, f32

@@ -9,7 +9,7 @@ import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, count
 from vyre_algorithms.launches import launch
-from vyre_algorithms.sort import argsort
+from vyre_algorithms.sorts import argsort
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import mul_high, rotl

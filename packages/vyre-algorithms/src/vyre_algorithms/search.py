@@ -12,7 +12,7 @@ from vyre_algorithms.choose import Choice, Elements, choose
 from vyre_algorithms.count import Binning, count_bins
 from vyre_algorithms.launches import launch
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
-from vyre_algorithms.sort import argsort
+from vyre_algorithms.sorts import argsort
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, program, select, u32
 

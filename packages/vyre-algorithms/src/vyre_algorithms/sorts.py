@@ -11,7 +11,7 @@ from vyre_algorithms.arguments import Array, Backend, array_of, axis_last, axis_
 from vyre_algorithms.launches import launch, run_graph, with_grid
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
-from vyre_algorithms.scan import record_scan
+from vyre_algorithms.scans import record_scan
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder, RecordedRange
 from vyre_driver.tune.distribution import (

@@ -1,0 +1,69 @@
+"""Results that are on file: every backend gives these bytes, today and after every change.
+
+Inputs are made of random words by Philox, whose vectors are published. `VYRE_ACCEPT=1` writes the digests of the
+reference; a change of one is a change of a definition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vyre_algorithms as va
+
+FILE = Path(__file__).with_name("digests.json")
+SIZE = 9001
+
+
+def words(seed: int) -> np.ndarray:
+    return va.philox(seed, SIZE, backend="reference")
+
+
+def floats(seed: int) -> np.ndarray:
+    """From −0.5 to 0.5, scaled by powers of 2, so that the order of additions shows."""
+    x = words(seed)
+    return ((x >> 8).astype(np.float32) / np.float32(1 << 24) - np.float32(0.5)) * np.exp2((x & 15).astype(np.float32))
+
+
+SEGMENTS = np.array([0, 1, 70, 70, 5000, SIZE])
+CASES = {
+    "sum": lambda b: va.sum(floats(1), backend=b),
+    "sum of f64": lambda b: va.sum(floats(1).astype("f8") / 3, backend=b),
+    "sum of f16": lambda b: va.sum((floats(1) / 1024).astype("f2"), backend=b),
+    "sum of rows": lambda b: va.sum(floats(1)[:9000].reshape(90, 100), 1, backend=b),
+    "prod": lambda b: va.prod(1 + floats(1) / 2**20, backend=b),
+    "dot": lambda b: va.dot(floats(1), floats(2), backend=b),
+    "segmented_reduce": lambda b: va.segmented_reduce(floats(1), SEGMENTS, backend=b),
+    "exact_sum": lambda b: va.exact_sum(floats(1), backend=b),
+    "exact_dot": lambda b: va.exact_dot(floats(1), floats(2), backend=b),
+    "scan": lambda b: va.cumsum(floats(1), backend=b),
+    "segmented_scan": lambda b: va.segmented_scan(floats(1), SEGMENTS, backend=b),
+    "sort": lambda b: va.sort(floats(1), backend=b),
+    "argsort": lambda b: va.argsort(words(1) & 255, backend=b),
+    "unique": lambda b: va.unique(words(1) & 255, backend=b),
+    "top_k": lambda b: va.top_k(floats(1), 99, backend=b)[1],
+    "histogram": lambda b: va.histogram(floats(1), 30, (-3.0, 3.0), backend=b)[0],
+    "matmul": lambda b: va.matmul(floats(1)[:600].reshape(20, 30), floats(2)[:1200].reshape(30, 40), backend=b),
+    "threefry": lambda b: va.threefry(5, 999, backend=b),
+    "shuffle": lambda b: va.shuffle(np.arange(5000), 5, backend=b),
+}
+
+
+def digest(name: str, backend: str) -> str:
+    return hashlib.sha256(np.ascontiguousarray(CASES[name](backend)).tobytes()).hexdigest()
+
+
+def test_the_file_has_all_cases_and_no_others() -> None:
+    if os.environ.get("VYRE_ACCEPT"):
+        FILE.write_text(json.dumps({name: digest(name, "reference") for name in CASES}, indent=2) + "\n", "utf-8")
+    assert list(json.loads(FILE.read_text("utf-8"))) == list(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_digest(backend: str, name: str) -> None:
+    assert digest(name, backend) == json.loads(FILE.read_text("utf-8"))[name]

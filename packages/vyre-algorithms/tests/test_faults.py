@@ -1,0 +1,63 @@
+"""Planted faults: what the tests compare with shows each of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from algorithm_data import data
+
+import vyre_algorithms as va
+from vyre_algorithms import exact, sorts, tree
+from vyre_foundation import constant
+from vyre_foundation.dtype import u64
+
+
+@pytest.fixture(autouse=True)
+def fresh_programs():
+    """Programs are built anew for each fault, and again behind it."""
+    caches = (tree.block_program, exact._accumulate, sorts._serial, sorts._merge)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_a_tree_of_other_lanes(monkeypatch):
+    x = data("f4", 9000)
+    right = va.sum(x, backend="cpu")
+    tree.block_program.cache_clear()
+    monkeypatch.setattr(tree, "LANES", 32)
+    monkeypatch.setattr(tree, "STEPS", 128)
+    assert va.sum(x, backend="cpu") != right
+
+
+def test_lost_bits(monkeypatch):
+    original = exact._add
+
+    def without_low_bits(p, cells, value):
+        bits = value.bitcast(u64)
+        original(p, cells, (bits & constant(u64, 0xFFFF_FFFF_FC00_0000)).bitcast(value.dtype))
+
+    x = data("f8", 5000)
+    wanted = float(sum(map(Fraction, x.tolist()), Fraction(0)))
+    assert va.exact_sum(x, backend="cpu") == wanted
+    exact._accumulate.cache_clear()
+    monkeypatch.setattr(exact, "_add", without_low_bits)
+    assert va.exact_sum(x, backend="cpu") != wanted
+
+
+def test_ties_in_another_order(monkeypatch):
+    x = data("u1", 1000) & 3
+    order = np.argsort(x, stable=True)
+    np.testing.assert_array_equal(va.argsort(x, backend="cpu"), order)
+
+    def reversed_ties(order_, bits, has_places, descending, original=sorts._serial):
+        return original(order_, bits, has_places, not descending)
+
+    monkeypatch.setattr(sorts, "_serial", reversed_ties)
+    unstable = va.argsort(x, backend="cpu")[::-1]
+    np.testing.assert_array_equal(x[unstable], x[order])
+    assert not np.array_equal(unstable, order)
