@@ -1,3 +1,5 @@
+from .arrays.array import DeviceArray as DeviceArray
+from .arrays.dispatch import dispatch_device_arrays as dispatch_device_arrays
 from .backend.config import DispatchConfig as DispatchConfig, Preference as Preference
 from .backend.contract import CONTRACT as CONTRACT, VyreBackend as VyreBackend
 from .backend.executable import Executable as Executable

@@ -38,6 +38,7 @@ _running = [
     "run",
     "tune",
 ]
+_arrays = ["DeviceArray", "array", "asarray", "empty", "zeros"]
 _kernels = {
     "kernels.aggregates": ["struct"],
     "kernels.annotations": ["InOut", "Out"],
@@ -107,7 +108,7 @@ _algorithms = [
     "unique_all",
 ]
 
-_lazy = [*_running, *_algorithms, *(name for names in _kernels.values() for name in names)]
+_lazy = [*_running, *_arrays, *_algorithms, *(name for names in _kernels.values() for name in names)]
 
 __all__ = [*_modules, *_lazy, *_language, *_functions, *_elementary]
 
@@ -117,6 +118,7 @@ _load, _, _ = lazy_loader.attach(
     submodules=_modules,
     submod_attrs={
         "algorithms": _algorithms,
+        "arrays": _arrays,
         "execution": [name for name in _running if name not in ("explain", "graph", "profile", "progress")],
         "graphs": ["graph"],
         "profiles": ["explain", "profile"],

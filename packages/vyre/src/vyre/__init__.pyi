@@ -53,6 +53,7 @@ from vyre_algorithms import (
     unique_all as unique_all,
 )
 from vyre_driver import (
+    DeviceArray as DeviceArray,
     DispatchConfig as DispatchConfig,
     VyreBackend as VyreBackend,
     registered_backends_by_precedence as registered_backends_by_precedence,
@@ -100,6 +101,7 @@ from vyre_foundation.build import Operand
 from vyre_foundation.functions import *  # noqa: F403
 from vyre_math import *  # noqa: F403
 
+from .arrays import array as array, asarray as asarray, empty as empty, zeros as zeros
 from .bars import progress as progress
 from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run, tune as tune
 from .graphs import graph as graph
@@ -132,6 +134,7 @@ __all__ = [
     "BuildError",
     "DType",
     "DeclarationError",
+    "DeviceArray",
     "DispatchConfig",
     "Facts",
     "Finding",
@@ -164,6 +167,8 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "array",
+    "asarray",
     "backend_for",
     "barrier",
     "bf16",
@@ -180,6 +185,7 @@ __all__ = [
     "cumsum",
     "decode",
     "dot",
+    "empty",
     "encode",
     "exact_dot",
     "exact_sum",
@@ -248,6 +254,7 @@ __all__ = [
     "vec",
     "workgroup",
     "workgroup_id",
+    "zeros",
 ]
 __all__ += functions.__all__
 __all__ += vyre_math.__all__

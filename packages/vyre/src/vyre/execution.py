@@ -13,6 +13,7 @@ from vyre_driver import (
     backend_for as backend_for,
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
+from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidLaunch
@@ -40,7 +41,7 @@ def run(
     config: DispatchConfig | None = None,
     invocations: int | Sequence[int] | None = None,
     **arrays: object,
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Any]:
     """Run a program once over arrays.
 
     Args:
@@ -53,19 +54,25 @@ def run(
         invocations: The least number of invocations on x, (x, y) or (x, y, z). By default there are as many on x as the
             longest output has elements.
         **arrays: The inputs by buffer name: NumPy arrays of the declared types and any shape, objects that export
-            DLPack or the array interface, and numbers for uniforms of one element.
+            DLPack or the array interface, and numbers for uniforms of one element. Arrays of a device, made by
+            `vyre.array`, are used where they are, on their backend unless another one is asked for.
 
     Returns:
-        The outputs by buffer name, in the declared types. An output that is declared `like` an input has the shape of
-        the array that was passed for it; the others have one dimension.
+        The outputs by buffer name, in the declared types: NumPy arrays, or arrays of the device if any input is one. An
+        output that is declared `like` an input has the shape of the array that was passed for it; the others have one
+        dimension.
 
     Raises:
-        InvalidInput: A buffer, which the error names, is missing, unknown or of another type.
+        InvalidInput: A buffer, which the error names, is missing, unknown, of another type or of another backend.
         InvalidLaunch: An argument, which the error names, is of another kind.
         Trapped: The program recorded a failure.
         VyreError: The dispatch failed otherwise (docs/codes.md).
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
+    held = backend_of(named.values())
+    if held is not None:
+        opened = _profiled(held if backend is None else backend_for(backend), options)
+        return dispatch_device_arrays(opened, program, named, options)
     return _profiled(_routed(backend, program, named, options), options).dispatch_arrays(program, named, options)
 
 

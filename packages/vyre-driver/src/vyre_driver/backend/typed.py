@@ -63,6 +63,12 @@ def dispatch_named(
 
 def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array]:
     """The inputs of `program` in binding order as contiguous arrays of bytes, checked by name and type."""
+    require_names(program, arrays)
+    return [array_bytes(buffer, arrays[buffer.name]) for buffer in program.inputs]
+
+
+def require_names(program: Program, arrays: Mapping[str, object]) -> None:
+    """Refuse anything but a mapping with one entry for each input of `program`."""
     _require_mapping(arrays)
     declared = {buffer.name: buffer for buffer in program.inputs}
     for name in arrays:
@@ -74,7 +80,6 @@ def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array
         if name not in arrays:
             fix = "pass an array for every input of the program"
             raise InvalidInput(name, needed=f"an array of {declared[name].dtype}", got="nothing", fix=fix)
-    return [array_bytes(buffer, arrays[name]) for name, buffer in declared.items()]
 
 
 def _require_mapping(given: object) -> None:
@@ -156,7 +161,7 @@ def shaped(program: Program, arrays: Mapping[str, object], outputs: dict[str, Ar
             break
     else:
         return outputs
-    return {name: _in_shape(outputs[name], arrays.get(_model(program, program.buffer(name)))) for name in outputs}
+    return {name: _in_shape(outputs[name], arrays.get(input_model(program, program.buffer(name)))) for name in outputs}
 
 
 def _in_shape(output: Array, model: object) -> Array:
@@ -164,7 +169,7 @@ def _in_shape(output: Array, model: object) -> Array:
     return output.reshape(shape) if math.prod(shape) == output.size else output
 
 
-def _model(program: Program, buffer: Buffer) -> str:
+def input_model(program: Program, buffer: Buffer) -> str:
     """The input whose elements those of `buffer` belong to one to one, "" if there is none."""
     while not buffer.is_input:
         rule = buffer.count

@@ -18,7 +18,10 @@ from vyre.execution import backend_for, grid_for
 from vyre.kernels.annotations import ArrayType, Axis, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import AXES, CompiledKernel, Options, compile_kernel
 from vyre.kernels.source import FunctionSource, source_of
-from vyre_driver import DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
+from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
+from vyre_driver.arrays.array import numpy_dtype
+from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
+from vyre_driver.arrays.make import zeros
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
@@ -69,7 +72,7 @@ class KernelLauncher:
     ) -> None:
         self._compiled, self._program = compiled, compiled.program
         self._config, self._invocations = config, invocations
-        self._backend = backend_for(backend)
+        self._backend, self._is_chosen = backend_for(backend), backend is not None
         self._dispatch = self._backend.dispatch_arrays
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
         self._names = [p.name for p in self._inputs]
@@ -127,6 +130,8 @@ class KernelLauncher:
             except (AttributeError, KeyError, TypeError):
                 known = self._prepare(self._shapes(arrays))
             inputs = dict(zip(names, arrays))  # noqa: B905 - counted above
+            if DeviceArray in map(type, arrays):
+                return self._on_device(known, inputs, {})
             if known.has_more:
                 self._add(known, inputs)
             outputs = dispatch(program, inputs, known.config)
@@ -141,7 +146,19 @@ class KernelLauncher:
         """A launch with arguments by name, or with arrays that receive results."""
         given, targets = self._bind(arrays, named)
         inputs, known = self._launch_over(given)
+        if DeviceArray in map(type, (*given, *targets.values())):
+            return self._on_device(known, inputs, targets)
         return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
+
+    def _on_device(self, launch: ShapedLaunch, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
+        """A launch with arrays of a device: on their backend, if the caller has not chosen another one."""
+        held = backend_of((*inputs.values(), *targets.values()))
+        backend = self._backend if self._is_chosen or held is None else held
+        inputs.update(launch.constants)
+        for name, shape, dtype in launch.zeros:
+            inputs[name] = zeros(backend, shape, dtype)
+        outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config)
+        return self._results(launch, outputs, targets)
 
     def _add(self, launch: ShapedLaunch, inputs: dict[str, Any]) -> None:
         """Add what the program takes and the caller does not pass."""
@@ -149,14 +166,16 @@ class KernelLauncher:
         for name, shape, dtype in launch.zeros:
             inputs[name] = np.zeros(shape, dtype)
 
-    def _results(self, launch: ShapedLaunch, outputs: Mapping[str, NDArray], targets: Mapping[str, NDArray]) -> object:
+    def _results(self, launch: ShapedLaunch, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
         """The results, those that the caller gives memory for in that memory."""
         found = []
         for name, shape in launch.results:
             output, target = outputs[name].reshape(shape), targets.get(name)
             if target is not None:
                 _require_target(name, target, output)
-                target[...] = output
+                target[...] = (
+                    output.numpy() if isinstance(output, DeviceArray) != isinstance(target, DeviceArray) else output
+                )
             found.append(output if target is None else target)
         return tuple(found) if self._returns_tuple else found[0] if found else None
 
@@ -255,12 +274,13 @@ def _unify(
         origin.setdefault(axis if isinstance(axis, str) else "", name)
 
 
-def _require_target(name: str, target: object, output: NDArray) -> None:
-    if not isinstance(target, np.ndarray) or target.dtype != output.dtype or target.shape != output.shape:
-        needed = f"an array of {output.dtype.name} of the shape {output.shape}"
-        got = f"one of {target.dtype.name}, {target.shape}" if isinstance(target, np.ndarray) else shown(target)
+def _require_target(name: str, target: Any, output: NDArray | DeviceArray) -> None:
+    is_array = isinstance(target, (np.ndarray, DeviceArray))
+    if not is_array or numpy_dtype(target) != numpy_dtype(output) or target.shape != output.shape:
+        needed = f"an array of {numpy_dtype(output).name} of the shape {output.shape}"
+        got = f"one of {numpy_dtype(target).name}, {target.shape}" if is_array else shown(target)
         raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
-    if not target.flags.writeable:
+    if isinstance(target, np.ndarray) and not target.flags.writeable:
         raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
 
 
@@ -308,12 +328,13 @@ class KernelFunction:
         """Launch the kernel over arrays.
 
         Args:
-            *arrays: The inputs in the order of the parameters: NumPy arrays of the annotated types and shapes, and
-                numbers.
+            *arrays: The inputs in the order of the parameters: NumPy arrays or arrays of a device, of the annotated
+                types and shapes, and numbers.
             **named: Inputs by name, and arrays that receive results.
 
         Returns:
-            The result as a new array, several as a tuple in the order of the parameters, returned ones last.
+            The result as a new array, several as a tuple in the order of the parameters, returned ones last: arrays of
+            the device if an argument is one, else NumPy arrays.
 
         Raises:
             KernelError: The function means no program.
@@ -343,7 +364,7 @@ class KernelFunction:
         for parameter in self._signature.parameters:
             variable, array = parameter.type.dtype, given.get(parameter.name)
             if isinstance(variable, TypeVar) and hasattr(array, "dtype"):
-                dtype = dtype_of(np.dtype(array.dtype))  # type: ignore[union-attr]
+                dtype = dtype_of(numpy_dtype(array))
                 if found.setdefault(variable, dtype) is not dtype:
                     needed = f"one of {found[variable]}, as the others of {variable.__name__}"
                     fix = "pass arrays of one type"

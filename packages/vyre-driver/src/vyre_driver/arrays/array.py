@@ -1,0 +1,344 @@
+"""Arrays in the memory of a device: typed, shaped, with views, and read back when a caller asks for them."""
+
+from __future__ import annotations
+
+import math
+import operator
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
+
+import numpy as np
+
+from vyre_driver.arrays.gather import gather, layout_of, scatter
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.backend.resources import Resource
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
+from vyre_driver.schedule.moves import copy_all, grid_of
+from vyre_foundation.build.arguments import table_of
+from vyre_foundation.dtype import DType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+NAMED_HOLDERS = 5
+"""How many arrays the error of a full device names."""
+
+_live: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
+
+
+class DeviceArray:
+    """An array in the memory of one backend. Made by `array`, `asarray`, `empty` and `zeros`, and by kernels.
+
+    A slice is a view: it has the same memory. The memory is freed when nothing refers to an array over it any more, or
+    at `close`, which a ``with`` block calls at its end. Calls from several threads are serialized by the backend.
+    """
+
+    __slots__ = ("__weakref__", "_offset", "_resource", "_strides", "backend", "dtype", "shape")
+
+    def __init__(
+        self,
+        backend: VyreBackend,
+        resource: Resource,
+        dtype: DType,
+        shape: tuple[int, ...],
+        offset: int = 0,
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        """Not for callers: `offset` and `strides` count elements."""
+        self.backend, self._resource, self.dtype, self.shape = backend, resource, dtype, shape
+        self._offset = offset
+        self._strides = contiguous_strides(shape) if strides is None else strides
+        _live.add(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} array of shape {self.shape} on {self.backend.id()!r}>"
+
+    # ── what it is ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def device(self) -> str:
+        """The id of the backend whose memory it is."""
+        return self.backend.id()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements; a view counts those that it shows."""
+        return self.size * self.dtype.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The distance of neighbours on each axis in bytes, as in NumPy."""
+        return tuple([stride * self.dtype.size for stride in self._strides])
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements follow each other in the order of their indices."""
+        expected = contiguous_strides(self.shape)
+        axes = zip(self.shape, self._strides, expected, strict=True)
+        return self.size == 0 or all(length == 1 or a == b for length, a, b in axes)
+
+    @property
+    def resource(self) -> Resource | None:
+        """The handle for dispatches over resident memory, if the array is all of its memory in order; else None."""
+        is_whole = self._resource.byte_len == self.nbytes and self._offset == 0
+        return self._resource if is_whole and self.is_contiguous else None
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length. Fix: use `.size`")
+        return self.shape[0]
+
+    # ── to the host ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """Copy the elements to a new NumPy array, in one download.
+
+        Raises:
+            StaleHandle: The array was closed, or its device was opened again.
+        """
+        size, dtype = self.dtype.size, self.dtype.numpy
+        if self.size == 0:
+            return np.empty(self.shape, dtype)
+        reach = [(length - 1) * stride for length, stride in zip(self.shape, self._strides, strict=True)]
+        first = self._offset + sum(step for step in reach if step < 0)
+        last = self._offset + sum(step for step in reach if step > 0)
+        host = np.empty(last - first + 1, dtype)
+        self.backend.download_resident_range_into(self._resource, first * size, host.nbytes, host.view(np.uint8))
+        if self.is_contiguous:
+            return host.reshape(self.shape)
+        start = (self._offset - first) * size
+        return np.ndarray(self.shape, dtype, host.data, start, self.strides).copy()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"{self!r} is not host memory. Fix: allow a copy, or call .numpy()")
+        host = self.numpy()
+        return host if dtype is None else host.astype(dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Export a copy in host memory."""
+        if options.get("copy") is False:
+            raise BufferError(f"{self!r} is not host memory. Fix: allow a copy")
+        return self.numpy().__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def item(self) -> bool | int | float:
+        """Copy the only element to the host, as a number of Python."""
+        if self.size != 1:
+            fix = "index the element, as in array[0]"
+            raise InvalidInput("array", needed="one element", got=f"{self.size} elements", fix=fix)
+        found: bool | int | float = self.numpy().reshape(()).item()
+        return found
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"the truth of {self!r} is not known on the host. Fix: use .item(), or .numpy()")
+
+    # ── on the device ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def __getitem__(self, index: object) -> DeviceArray:
+        """A view: integers, slices and ``...`` as in NumPy."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if sum(part is Ellipsis for part in parts) == 1:
+            at = next(number for number, part in enumerate(parts) if part is Ellipsis)
+            missing = self.ndim - len(parts) + 1
+            parts = (*parts[:at], *[slice(None)] * missing, *parts[at + 1 :])
+        if len(parts) > self.ndim:
+            raise IndexError(f"{len(parts)} indices for the shape {self.shape}. Fix: pass one for each axis")
+        offset, shape, strides = self._offset, [], []
+        for axis, (length, stride) in enumerate(zip(self.shape, self._strides, strict=True)):
+            part = parts[axis] if axis < len(parts) else slice(None)
+            if isinstance(part, slice):
+                start, stop, step = part.indices(length)
+                count = len(range(start, stop, step))
+                offset += start * stride if count else 0
+                shape.append(count)
+                strides.append(stride * step)
+            else:
+                offset += _position(part, length, axis) * stride
+        return DeviceArray(self.backend, self._resource, self.dtype, tuple(shape), offset, tuple(strides))
+
+    def __iter__(self) -> Iterator[DeviceArray]:
+        return (self[number] for number in range(len(self)))
+
+    def reshape(self, *shape: int | Sequence[int]) -> DeviceArray:
+        """Give the elements another shape: a view, or a copy on the device where the elements are not contiguous.
+
+        Args:
+            *shape: The lengths, as numbers or as one sequence; one of them may be -1.
+
+        Raises:
+            InvalidInput: The shape has another number of elements.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        lengths: tuple[int, ...] = tuple(operator.index(length) for length in given)  # type: ignore[arg-type]
+        if lengths.count(-1) == 1:
+            known = -math.prod(lengths)
+            if known and self.size % known == 0:
+                lengths = tuple(self.size // known if length == -1 else length for length in lengths)
+        if math.prod(lengths) != self.size or any(length < 0 for length in lengths):
+            needed = f"a shape of {self.size} elements"
+            raise InvalidInput("shape", needed=needed, got=f"{lengths}", fix="pass lengths whose product is that")
+        if not self.is_contiguous:
+            return self.copy().reshape(lengths)
+        return DeviceArray(self.backend, self._resource, self.dtype, lengths, self._offset)
+
+    @property
+    def T(self) -> DeviceArray:
+        """The view with its axes in reverse order."""
+        shape, strides = self.shape[::-1], self._strides[::-1]
+        return DeviceArray(self.backend, self._resource, self.dtype, shape, self._offset, strides)
+
+    def copy(self) -> DeviceArray:
+        """Copy the elements to memory of their own on the device, in order."""
+        made = allocate(self.backend, self.dtype, self.shape)
+        if self.size == 0:
+            return made
+        assert made.resource is not None
+        whole = self.resource
+        if whole is not None:
+            program, resources = copy_all(self.dtype.size), [whole, made.resource]
+            self.backend.dispatch_resident_timed(program, resources)
+            return made
+        layout = _layout(self)
+        config = DispatchConfig(grid_override=grid_of(self.size))
+        program = gather(self.dtype.size, self.ndim)
+        self.backend.dispatch_resident_timed(program, [self._resource, layout, made.resource], config)
+        return made
+
+    def assign(self, given: object) -> None:
+        """Replace the elements by those of an array of the same type and shape; of a view, those that it shows.
+
+        Args:
+            given: An array of the same backend, copied on the device, or a NumPy array, which is uploaded.
+
+        Raises:
+            InvalidInput: The array has another type, shape or backend.
+        """
+        if not isinstance(given, (np.ndarray, DeviceArray)):
+            fix = "pass a NumPy array or an array of the device"
+            raise InvalidInput("array", needed="an array", got=type(given).__name__, fix=fix)
+        if numpy_dtype(self) != numpy_dtype(given) or given.shape != self.shape:
+            needed = f"an array of {numpy_dtype(self).name} of the shape {self.shape}"
+            got = f"one of {numpy_dtype(given).name}, {given.shape}"
+            raise InvalidInput("array", needed=needed, got=got, fix="convert or reshape it first")
+        if self.size == 0:
+            return
+        if isinstance(given, np.ndarray) and self.is_contiguous:
+            data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
+            self.backend.upload_resident_at(self._resource, self._offset * self.dtype.size, data)
+            return
+        if isinstance(given, DeviceArray):
+            require_same_backend("array", given, self.backend)
+            source = given.copy() if given.resource is None or given._resource is self._resource else given
+        else:
+            source = allocate(self.backend, self.dtype, given.shape)
+            source.assign(given)
+        resources = [source._resource, _layout(self), self._resource]
+        config = DispatchConfig(grid_override=grid_of(self.size))
+        self.backend.dispatch_resident_timed(scatter(self.dtype.size, self.ndim), resources, config)
+
+    def __setitem__(self, index: object, value: object) -> None:
+        """Replace the elements of a view, as `assign` does; a number replaces all of them."""
+        view = self[index]
+        if isinstance(value, (bool, int, float, np.generic)):
+            value = np.full(view.shape, table_of(self.dtype, value, "value"))
+        view.assign(value)
+
+    # ── lifetime ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Free the memory, also of all views of it. Calling it again does nothing."""
+        self._resource.end()
+
+    def __enter__(self) -> DeviceArray:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __copy__(self) -> DeviceArray:
+        return self.copy()
+
+    def __deepcopy__(self, _: object) -> DeviceArray:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is memory of a device. Fix: pickle array.numpy()")
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of an array whose last axis is contiguous."""
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(1, length)
+    return tuple(reversed(strides))
+
+
+def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...]) -> DeviceArray:
+    """Zeros in new memory. The error of a full device names the largest arrays there."""
+    nbytes = math.prod(shape) * dtype.size
+    try:
+        resource = backend.allocate_resident(nbytes)
+    except DeviceOutOfMemory as error:
+        raise DeviceOutOfMemory(nbytes, fix=_holders(backend) or error.fix) from error
+    return DeviceArray(backend, resource, dtype, shape)
+
+
+def numpy_dtype(array: Any) -> np.dtype[Any]:
+    """NumPy's type of the elements of an array of the host or of a device."""
+    return np.dtype(array.dtype.numpy if isinstance(array, DeviceArray) else array.dtype)
+
+
+def _layout(array: DeviceArray) -> Resource:
+    """The uniform of `gather` and `scatter` in the memory of the array's backend."""
+    numbers = layout_of(array._offset, array.shape, array._strides)
+    resource = array.backend.allocate_resident(numbers.nbytes)
+    array.backend.upload_resident(resource, numbers)
+    return resource
+
+
+def _holders(backend: VyreBackend) -> str:
+    """What to close, the largest arrays first."""
+    device = innermost(backend)
+    found: dict[int, DeviceArray] = {}
+    for array in list(_live):
+        if innermost(array.backend) is device:
+            held = found.setdefault(array._resource.id, array)
+            if held.nbytes < array.nbytes:
+                found[array._resource.id] = array
+    largest = sorted(found.values(), key=lambda array: -array._resource.byte_len)[:NAMED_HOLDERS]
+    shown = [f"{array.dtype}{list(array.shape)} of {array._resource.byte_len} bytes" for array in largest]
+    return f"close arrays that are not needed; the largest are {', '.join(shown)}" if shown else ""
+
+
+def require_same_backend(name: str, array: DeviceArray, backend: VyreBackend) -> None:
+    """Refuse an array in the memory of another backend than that of the launch."""
+    if innermost(array.backend) is not innermost(backend):
+        fix = "copy it through the host, with vyre.array(a.numpy(), backend=…), or launch where it is"
+        needed = f"an array in the memory of {backend.id()!r}"
+        raise InvalidInput(name, needed=needed, got=f"one of {array.backend.id()!r}", fix=fix)
+
+
+def _position(part: object, length: int, axis: int) -> int:
+    if isinstance(part, bool) or not isinstance(part, SupportsIndex):
+        raise TypeError(f"got {part!r} as an index. Fix: use integers, slices and ..., or index .numpy()")
+    number = operator.index(part)
+    if not -length <= number < length:
+        raise IndexError(f"the index {number} is out of bounds for axis {axis} of length {length}")
+    return number % length

@@ -1,0 +1,109 @@
+"""Making arrays of a device from shapes, from host memory and from arrays of other libraries."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_foundation.build.arguments import DTypeLike, dtype_of, shown, table_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def zeros(backend: VyreBackend, shape: int | Sequence[int], dtype: DTypeLike) -> DeviceArray:
+    """Make an array of zeros in the memory of `backend`; nothing is uploaded."""
+    lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    try:
+        found = tuple(operator.index(length) for length in lengths)
+    except TypeError:
+        found = (-1,)
+    if any(length < 0 for length in found):
+        fix = "pass integers of at least 0"
+        raise InvalidInput("shape", needed="lengths", got=shown(shape), fix=fix)
+    return allocate(backend, dtype_of(dtype), found)
+
+
+def array(backend: VyreBackend, given: object, dtype: DTypeLike | None = None) -> DeviceArray:
+    """Copy `given` to new memory of `backend`: one upload from the host, none from an array of the same backend."""
+    if isinstance(given, DeviceArray):
+        require_same_backend("array", given, backend)
+        if dtype is not None and dtype_of(dtype) is not given.dtype:
+            fix = "convert it with a kernel, or through .numpy()"
+            raise InvalidInput("array", needed=f"an array of {dtype_of(dtype)}", got=f"one of {given.dtype}", fix=fix)
+        return given.copy()
+    host = host_array(given, dtype)
+    made = allocate(backend, dtype_of(host.dtype), host.shape)
+    made.assign(host)
+    return made
+
+
+def asarray(backend: VyreBackend, given: object, dtype: DTypeLike | None = None) -> DeviceArray:
+    """Give `given` as an array of `backend`, without a copy where its memory can be used in place."""
+    if isinstance(given, DeviceArray) and (dtype is None or dtype_of(dtype) is given.dtype):
+        require_same_backend("array", given, backend)
+        return given
+    if isinstance(given, DeviceArray):
+        return array(backend, given, dtype)
+    host = host_array(given, dtype)
+    if host.size and host.flags.carray:
+        try:
+            resource = getattr(backend.wrap_device_buffer(host), "resource", None)
+        except (InvalidInput, UnsupportedFeature):  # not memory that this device uses where it is
+            resource = None
+        if resource is not None:
+            return DeviceArray(backend, resource, dtype_of(host.dtype), host.shape)
+    return array(backend, host)
+
+
+def host_array(given: object, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:
+    """`given` as a NumPy array of a type of the language.
+
+    Raises:
+        InvalidInput: It is no array, carries no type and none is passed, or a value does not fit the type.
+    """
+    wanted = None if dtype is None else dtype_of(dtype)
+    found = _imported(given)
+    if found is None:
+        if wanted is None:
+            fix = "pass dtype=, as in vyre.array([1, 2], dtype=vyre.f32)"
+            raise InvalidInput("array", needed="an array, which carries a type", got=shown(given), fix=fix)
+        return table_of(wanted, given, "array")  # type: ignore[arg-type]
+    if wanted is None or found.dtype == wanted.numpy:
+        dtype_of(found.dtype)
+        return found
+    return table_of(wanted, found, "array")
+
+
+def _imported(given: Any) -> npt.NDArray[Any] | None:
+    """An exporter's array without a copy where it allows that; None if `given` carries no type."""
+    if isinstance(given, np.ndarray):
+        if isinstance(given, np.ma.MaskedArray):
+            fix = "pass .filled(value), or .data for all elements"
+            raise InvalidInput("array", needed="an array without a mask", got="a masked array", fix=fix)
+        return given
+    if isinstance(given, np.generic):
+        return np.asarray(given)
+    if getattr(given, "requires_grad", False):
+        got, fix = f"a {type(given).__name__} that requires a gradient", "pass tensor.detach()"
+        raise InvalidInput("array", needed="plain memory", got=got, fix=fix)
+    try:
+        if hasattr(given, "__dlpack__"):
+            return np.from_dlpack(given)
+        if hasattr(given, "__array_interface__") or hasattr(given, "__array__"):
+            return np.asarray(given)
+    except Exception as error:  # an exporter raises what it likes
+        got = f"a {type(given).__name__} that NumPy cannot read ({error})"
+        raise InvalidInput("array", needed="memory of the host", got=got, fix="copy it to the host first") from error
+    if isinstance(given, (bytes, bytearray, list, tuple, int, float)):
+        return None if not isinstance(given, (bytes, bytearray)) else np.frombuffer(given, np.uint8)
+    try:
+        return np.asarray(memoryview(given))
+    except (TypeError, ValueError):
+        return None

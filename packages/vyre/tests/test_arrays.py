@@ -1,0 +1,266 @@
+"""Arrays of a device: what they hold, what copies bytes, and how kernels and programs take them."""
+
+import copy
+import gc
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vyre as vy
+from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle
+from vyre_foundation.errors import BuildError
+
+BACKENDS = ("cpu", "opencl", "reference")
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> Iterator[vy.VyreBackend]:
+    try:
+        yield vy.backend_for(request.param)
+    except BackendError as error:
+        pytest.skip(str(error))
+
+
+@vy.kernel
+def saxpy(a: vy.f32, x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    return a * x[i] + y[i]
+
+
+@vy.kernel
+def add(x: vy.Array[vy.u32, "h", "w"], y: vy.Array[vy.u32, "h", "w"]) -> vy.Array[vy.u32, "h", "w"]:
+    i, j = vy.index()
+    return x[i, j] + y[i, j]
+
+
+@vy.kernel(shape="n")
+def count(x: vy.Array[vy.u8, "n"], counts: vy.InOut[vy.u32, 256]) -> None:
+    counts.atomic_add(x[vy.index()], 1)
+
+
+def moved(backend: vy.VyreBackend) -> tuple[int, int]:
+    """Uploads and downloads so far. A launch over memory that it has not seen uploads its parameters once."""
+    counts = backend.backend_metric_snapshot()
+    return counts["copies_in"], counts["copies_out"]
+
+
+PARAMETERS = 64
+"""More bytes than the parameters of a launch here are."""
+
+
+@pytest.mark.parametrize("name", ["bool_", "bf16", "f16", "f32", "f64", "i8", "i64", "u8", "u16", "u32", "u64"])
+def test_every_type_comes_back_as_it_was(backend: vy.VyreBackend, name: str) -> None:
+    dtype = getattr(vy, name)
+    host = np.arange(12).reshape(3, 4).astype(dtype.numpy)
+    array = vy.array(host, backend=backend)
+    assert (array.dtype, array.shape, array.ndim, array.size, len(array)) == (dtype, (3, 4), 2, 12, 3)
+    assert (array.nbytes, array.strides, array.device) == (host.nbytes, host.strides, backend.id())
+    assert array.numpy().tobytes() == host.tobytes()
+    assert array.T.copy().numpy().tobytes() == host.T.tobytes()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [np.s_[1], np.s_[-1, 2], np.s_[1:], np.s_[:, 1], np.s_[::2, ::-1], np.s_[..., 3], np.s_[2:0:-1, 1:3], np.s_[3:, :]],
+)
+def test_views_are_those_of_numpy(backend: vy.VyreBackend, index: Any) -> None:
+    host = np.arange(12, dtype=np.uint16).reshape(3, 4)
+    array = vy.array(host, backend=backend)
+    view, expected = array[index], host[index]
+    assert view.shape == expected.shape
+    assert np.array_equal(view.numpy(), expected)
+    assert np.array_equal(view.copy().numpy(), expected)
+    assert np.array_equal(view.reshape(-1).numpy(), expected.reshape(-1))
+    array[index] = 77
+    host[index] = 77
+    assert np.array_equal(array.numpy(), host), "a view has the same memory"
+
+
+def test_random_views_of_views_are_those_of_numpy() -> None:
+    random = np.random.default_rng(21)
+    for _ in range(200):
+        host = np.arange(int(np.prod(shape := random.integers(1, 6, 3))), dtype=np.uint32).reshape(shape)
+        array = vy.array(host, backend="cpu")
+        expected = host
+        for _ in range(3):
+            bounds = random.integers(-7, 8, (expected.ndim, 2)).tolist()
+            steps = random.choice([-3, -2, -1, 1, 2, 3], expected.ndim).tolist()
+            index = tuple(slice(low, high, step) for (low, high), step in zip(bounds, steps, strict=True))
+            array, expected = array[index], expected[index]
+            if random.integers(2):
+                array, expected = array.T, expected.T
+        assert array.shape == expected.shape
+        assert np.array_equal(array.copy().numpy(), expected)
+        assert np.array_equal(array.numpy(), expected)
+
+
+def test_a_part_is_replaced_by_an_array(backend: vy.VyreBackend) -> None:
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    array = vy.array(host, backend=backend)
+    array[0] = array[2]
+    host[0] = host[2]
+    array[:, 1] = np.int32([-1, -2, -3])
+    host[:, 1] = [-1, -2, -3]
+    array[::2] = array[::-2]
+    host[::2] = host[::-2].copy()
+    assert np.array_equal(array.numpy(), host)
+    with pytest.raises(InvalidInput, match=r"array of int32 of the shape \(4,\).*Fix: convert or reshape"):
+        array[0] = np.zeros(4, np.float32)
+    with pytest.raises(BuildError, match="do not fit i32"):
+        array[0] = 2**40
+
+
+@pytest.mark.parametrize("name", ["cpu", "opencl"])
+def test_a_chain_of_kernels_moves_no_bytes(name: str) -> None:
+    try:
+        backend = vy.backend_for(name)
+        backend.prepare()
+    except BackendError as error:
+        pytest.skip(str(error))
+    before = moved(backend)
+    x, y = (vy.array(np.full((50, 60), 2**31 - 7, np.uint32), backend=backend) for _ in range(2))
+    assert moved(backend) == (before[0] + 2, before[1])
+    # Each of the two launches uploads its parameters, and the lengths of the axes.
+    small, uploaded = 4, backend.backend_metric_snapshot()["bytes_in"]
+    z = add(add(x, y), y)
+    assert isinstance(z, vy.DeviceArray)
+    assert moved(backend) == (before[0] + 2 + small, before[1])
+    assert backend.backend_metric_snapshot()["bytes_in"] - uploaded <= small * PARAMETERS
+    assert (z.numpy() == 3 * (2**31 - 7) % 2**32).all()
+    assert moved(backend) == (before[0] + 2 + small, before[1] + 1)
+
+
+def test_programs_take_arrays_where_they_are() -> None:
+    with vy.program("double", workgroup_size=64) as p:
+        x = p.read("x", vy.u32)
+        out = p.write("out", vy.u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 2
+    backend = vy.backend_for("cpu")
+    x = vy.array(np.arange(6, dtype=np.uint32).reshape(2, 3), backend=backend)
+    before = moved(backend)
+    out = vy.run(p.build(), x=vy.run(p.build(), x=x)["out"])["out"]
+    assert moved(backend) == (before[0] + 2, before[1])
+    assert out.shape == (2, 3)
+    assert out.numpy().tolist() == [[0, 4, 8], [12, 16, 20]]
+    with pytest.raises(InvalidInput, match=r"one of f32, expected an array of u32. Fix: convert"):
+        vy.run(p.build(), x=vy.zeros(4, vy.f32, backend=backend))
+
+
+def test_arrays_of_the_host_are_uploaded_beside_those_of_the_device(backend: vy.VyreBackend) -> None:
+    x = np.arange(1000, dtype=np.float32)
+    z = saxpy(0.5, vy.array(x, backend=backend), x)
+    assert isinstance(z, vy.DeviceArray)
+    assert z.device == backend.id()
+    assert np.array_equal(z.numpy(), np.float32(0.5) * x + x)
+    assert isinstance(saxpy(0.5, x, x), np.ndarray)
+
+
+def test_views_are_inputs(backend: vy.VyreBackend) -> None:
+    host = np.arange(24, dtype=np.uint32).reshape(4, 6)
+    array = vy.array(host, backend=backend)
+    z = add(array[:2, ::-1], array[2:])
+    assert np.array_equal(z.numpy(), host[:2, ::-1] + host[2:])
+
+
+def test_an_array_that_is_changed_is_copied_and_results_go_to_targets(backend: vy.VyreBackend) -> None:
+    data, zeros = vy.array(np.uint8([1, 1, 7]), backend=backend), vy.zeros(256, vy.u32, backend=backend)
+    counts = count(data, zeros)
+    assert counts.numpy()[[1, 7]].tolist() == [2, 1]
+    assert not zeros.numpy().any()
+    h = vy.array(np.uint32([[1, 2]]), backend=backend)
+    assert isinstance(add(h, h), vy.DeviceArray)
+
+
+def test_arrays_of_another_backend_are_refused() -> None:
+    x, y = vy.zeros((1, 1), vy.u32, backend="cpu"), vy.zeros((1, 1), vy.u32, backend="reference")
+    with pytest.raises(InvalidInput, match=r"y.*one of 'reference'.*memory of 'cpu'.*Fix: copy it through the host"):
+        add(x, y)
+    with pytest.raises(InvalidInput, match=r"one of 'cpu'.*memory of 'reference'"):
+        add.on("reference")(x, x)
+    with pytest.raises(InvalidInput, match=r"memory of 'reference'"):
+        vy.array(x, backend="reference")
+
+
+def test_memory_of_the_host_is_used_in_place() -> None:
+    backend = vy.backend_for("cpu")
+    host = np.zeros(64, np.uint32)
+    before = moved(backend)
+    array = vy.asarray(host, backend=backend)
+    host[3] = 5
+    assert moved(backend) == before
+    assert array[3].item() == 5
+    array[4] = 6
+    assert host[4] == 6
+    assert vy.asarray(array) is array
+    read_only = np.arange(4, dtype=np.uint32)
+    read_only.flags.writeable = False
+    assert vy.asarray(read_only, backend=backend).numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_arrays_of_other_libraries_come_in_and_go_out(backend: vy.VyreBackend) -> None:
+    array = vy.array(memoryview(np.float32([1, 2])), backend=backend)
+    assert np.from_dlpack(array).tolist() == [1, 2]
+    assert np.asarray(array, np.float64).tolist() == [1, 2]
+    assert array.__dlpack_device__() == (1, 0)
+    assert vy.array([1, 2.5], vy.f16, backend=backend).numpy().tolist() == [1, 2.5]
+    assert vy.array(7, vy.u8, backend=backend).item() == 7
+    with pytest.raises(ValueError, match=r"not host memory. Fix: allow a copy"):
+        np.asarray(array, copy=False)
+    with pytest.raises(BufferError, match="Fix: allow a copy"):
+        np.from_dlpack(array, copy=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "match"),
+    [
+        ([1, 2], None, "carries a type.*Fix: pass dtype="),
+        (np.ma.masked_array(np.zeros(2)), None, "mask.*Fix: pass .filled"),
+        (object(), None, "Fix: pass dtype="),
+        ([300], vy.u8, "do not fit u8"),
+        (np.array(["a"]), None, "expected a type"),
+    ],
+)
+def test_what_is_no_array_is_refused(given: object, dtype: Any, match: str) -> None:
+    with pytest.raises((InvalidInput, BuildError), match=match):
+        vy.array(given, dtype, backend="cpu")
+
+
+def test_misuse_of_an_array_says_what_to_do() -> None:
+    array = vy.zeros((2, 3), vy.u32, backend="cpu")
+    for misuse, match in [
+        (lambda: bool(array), "Fix: use .item"),
+        (lambda: array.item(), "6 elements.*Fix: index the element"),
+        (lambda: array[2], "out of bounds for axis 0 of length 2"),
+        (lambda: array[0, 0, 0], "Fix: pass one for each axis"),
+        (lambda: array["x"], "Fix: use integers, slices"),
+        (lambda: array.reshape(4), "a shape of 6 elements.*Fix"),
+        (lambda: len(array[0, 0]), "Fix: use `.size`"),
+        (lambda: pickle.dumps(array), r"Fix: pickle array.numpy\(\)"),
+        (lambda: vy.zeros(-1, vy.u8, backend="cpu"), "Fix: pass integers of at least 0"),
+        (lambda: array.assign([1]), "Fix: pass a NumPy array"),
+    ]:
+        with pytest.raises((TypeError, IndexError, InvalidInput), match=match):
+            misuse()
+    assert copy.deepcopy(array).numpy().shape == (2, 3)
+    assert vy.empty((0, 4), vy.f32, backend="cpu").numpy().shape == (0, 4)
+
+
+def test_memory_lives_as_long_as_a_view(backend: vy.VyreBackend) -> None:
+    row = vy.array(np.uint32([[1, 2], [3, 4]]), backend=backend)[1]
+    gc.collect()
+    assert row.numpy().tolist() == [3, 4]
+    with row:
+        pass
+    with pytest.raises(StaleHandle, match="freed"):
+        row.numpy()
+    row.close()
+
+
+def test_the_error_of_a_full_device_names_the_arrays_there() -> None:
+    held = vy.zeros((3, 1000), vy.f64, backend="cpu")
+    with pytest.raises(DeviceOutOfMemory, match=r"Fix: close arrays .*f64\[3, 1000\] of 24000 bytes"):
+        vy.zeros(2**60, vy.u8, backend="cpu")
+    held.close()
