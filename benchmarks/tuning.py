@@ -1,0 +1,113 @@
+"""How near the tuner comes to an exhaustive search, in which part of its time; and whether routes are the best.
+
+`python benchmarks/tuning.py` prints both. The exhaustive search runs every workgroup size of the forms 2**n and
+3 * 2**n that is proven not to matter, on every queue, in `SAMPLES` interleaved rounds. With ``VYRE_CACHE=off`` both compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+from workloads import WORKLOADS
+
+from vyre_driver import DispatchConfig, EngineBackend, backend_for, routed_backend, tune_program
+from vyre_driver.backend.delegate import innermost
+from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.plan.cost import estimate
+from vyre_driver.plan.launch import plan_launch
+from vyre_driver.plan.resize import resized
+from vyre_driver.policy.queue import usable_queues
+from vyre_driver.tune.choice import LaunchChoice, size_bucket
+from vyre_driver.tune.tuner import Tunable, clock_of, tune_launches
+from vyre_foundation import Program, f32, program
+
+SAMPLES = 40
+WIDTHS = sorted({size for n in range(11) for size in (2**n, 3 * 2**n) if size <= 1024})
+
+
+def exhaustive(engine: Tunable, work: Program, inputs: list[Any], config: DispatchConfig) -> dict[LaunchChoice, float]:
+    """The median nanoseconds of every launch that is possible."""
+    lengths = [given.nbytes for given in inputs]
+    plan = plan_launch(work, lengths, config)
+    queues = engine.device_profile().queues
+    names = [queues[n].name for n in usable_queues(queues, estimate(plan))] if queues else [None]
+    _, y, z = work.workgroup_size
+    sizes = [(width, y, z) for width in WIDTHS if resized(plan, config, (width, y, z)) is not None] or [None]
+    choices = [LaunchChoice(size, queue) for size in sizes for queue in names]
+    with ExitStack() as stack:
+        pipelines = [engine.pipeline_for_trial(work, config, choice) for choice in choices]
+        for pipeline in pipelines:
+            stack.callback(pipeline.close)
+        clocks = [clock_of(partial(pipeline.dispatch, inputs)) for pipeline in pipelines]
+        times: list[list[float]] = [[] for _ in choices]
+        for _ in range(SAMPLES):
+            for clock, found in zip(clocks, times, strict=True):
+                found.append(clock())
+    return {choice: statistics.median(found) for choice, found in zip(choices, times, strict=True)}
+
+
+def search(names: list[str], backend: str) -> None:
+    """Print a row for each workload."""
+    engine = innermost(backend_for(backend))
+    assert isinstance(engine, EngineBackend)
+    print(f"{'workload':16} {'launches':>8} {'best µs':>9} {'taken µs':>9} {'ratio':>6} {'time':>6}")
+    for name in names:
+        work = WORKLOADS[name].make(WORKLOADS[name].size // 32)
+        config, arrays = DispatchConfig(grid_override=work.grid), dict(work.inputs)
+        arrays = dict(zip((b.name for b in work.program.inputs), arrays.values(), strict=True))
+        inputs = list(ordered_inputs(work.program, arrays))
+        bucket = size_bucket([given.nbytes for given in inputs], config)
+        engine.take_choice(work.program, bucket, LaunchChoice())
+        started = time.perf_counter()
+        report = tune_launches(engine, work.program, arrays, config)
+        between = time.perf_counter()
+        fresh = engine.opened_again()
+        found = exhaustive(fresh, work.program, inputs, config)
+        fresh.shutdown()
+        ends = time.perf_counter()
+        # Both once more, in turns: what the tuner took, and the best of all.
+        best = min(found, key=found.__getitem__)
+        with ExitStack() as stack:
+            clocks = []
+            for choice in (report.choice, best):
+                pipeline = engine.pipeline_for_trial(work.program, config, choice)
+                stack.callback(pipeline.close)
+                clocks.append(clock_of(partial(pipeline.dispatch, inputs)))
+            turns = [[clock() for clock in clocks] for _ in range(SAMPLES)]
+            taken, least = (statistics.median(times) for times in zip(*turns, strict=True))
+        part = (between - started) / (ends - between)
+        print(f"{name:16} {len(found):8} {least / 1e3:9.1f} {taken / 1e3:9.1f} {taken / least:6.2f} {part:6.2f}")
+
+
+def routes(backends: list[str]) -> None:
+    """Print, for each size, what the route takes beside each backend."""
+    with program("saxpy", 64) as p:
+        x, y = p.read("x", f32), p.read("y", f32)
+        i = p.global_id(0)
+        p.write("out", f32, like=x)[i] = x[i] * 2.5 + y[i]
+    saxpy = p.build()
+    print(f"{'words':>9} {'route':14} {'route µs':>9} {'ratio':>6}")
+    for bits in range(10, 25, 2):
+        data = [np.arange(2**bits, dtype=np.float32)] * 2
+        tune_program(saxpy, {"x": data[0], "y": data[1]}, backend=backends)
+        chosen = routed_backend(saxpy, [given.nbytes for given in data])
+        clocks = [clock_of(partial(b.dispatch, saxpy, data)) for b in [chosen, *map(backend_for, backends)]]
+        turns = [[clock() for clock in clocks] for _ in range(SAMPLES)]
+        route, *others = (statistics.median(times) for times in zip(*turns, strict=True))
+        print(f"{2**bits:9} {chosen.id():14} {route / 1e3:9.1f} {route / min(others):6.2f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", default="cpu")
+    parser.add_argument("--backends", nargs="*", default=["cpu", "opencl"])
+    parser.add_argument("workloads", nargs="*", default=["saxpy", "polynomial", "escape time", "hash chain"])
+    given = parser.parse_args()
+    search(given.workloads, given.backend)
+    routes(given.backends)
