@@ -289,6 +289,5 @@ def _cpp(name: str, given: Sequence[Array], wanted: Array) -> dict[str, Way]:
 
 def tables(records: Sequence[Record]) -> list[Table]:
     show = partial(per, scale=1e9)
-    named = [{**row, "case": f"{row['case']}, {row['size']:,}".replace(",", " ", 2)} for row in records]
-    shown = pivot(named, rows=("case",), columns=("peer", "variant"), show=show)
+    shown = pivot(records, rows=("case", "size"), columns=("peer", "variant"), show=show)
     return [shown.titled("nanoseconds for an element, median; less is better")]
