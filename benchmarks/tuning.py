@@ -1,7 +1,8 @@
 """How near the tuner comes to an exhaustive search, in which part of its time; and whether routes are the best.
 
 `python benchmarks/tuning.py` prints both. The exhaustive search runs every workgroup size of the forms 2**n and
-3 * 2**n that is proven not to matter, on every queue, in `SAMPLES` interleaved rounds. With ``VYRE_CACHE=off`` both compile.
+3 * 2**n that is proven not to matter, on every queue, in `SAMPLES` interleaved rounds. With
+``VYRE_CACHE=off`` both compile.
 """
 
 from __future__ import annotations
