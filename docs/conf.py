@@ -14,7 +14,18 @@ project_copyright = "The vyre authors"
     r'^__version__ = "(.+)"$', (ROOT / "packages/vyre/src/vyre/__init__.py").read_text("utf-8"), re.MULTILINE
 )
 
-extensions = ["myst_parser", "tables", "text_form"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "docstrings",
+    "tables",
+    "text_form",
+]
+autodoc_member_order = "alphabetical"
+autodoc_typehints = "none"  # docstrings say what arguments are; signatures with every type do not fit a phone
+autodoc_default_options = {"exclude-members": "__new__"}
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_generated", "decisions/template.md"]
