@@ -30,6 +30,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_generated", "decisions/template.md"]
 
+highlight_language = "none"  # blocks without a language are commands
 html_theme = "furo"
 html_title = f"vyre {release}"
 html_show_sourcelink = False

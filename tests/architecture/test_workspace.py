@@ -45,8 +45,8 @@ def test_every_distribution_has_its_tox_environments(tox_environments: set[str],
 
 
 def test_ci_calls_environments_that_exist(root: Path, tox_environments: set[str]) -> None:
-    workflow = (root / ".github/workflows/ci.yml").read_text("utf-8")
-    called = {name for names in re.findall(r"tox run -e (\S+)", workflow) for name in names.split(",")}
+    workflows = "".join(file.read_text("utf-8") for file in root.glob(".github/workflows/*.yml"))
+    called = {name for names in re.findall(r"tox run -e (\S+)", workflows) for name in names.split(",")}
     assert called
     assert called <= tox_environments
 
