@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -229,3 +230,16 @@ def test_a_check_without_a_race_gives_the_outputs(operands: tuple[np.ndarray, np
 def test_every_public_name_exists() -> None:
     for name in vy.__all__:
         assert getattr(vy, name) is not None
+
+
+def test_a_scalar_is_a_uniform_of_one_element_as_its_value() -> None:
+    def scaled(by: Callable[[vy.ProgramBuilder], vy.Value]) -> vy.Program:
+        with vy.program("scaled", workgroup_size=64) as p:
+            factor, x = by(p), p.read("x", vy.u32)
+            out = p.write("out", vy.u32, like=x)
+            out[p.global_id(0)] = x[p.global_id(0)] * factor
+        return p.build()
+
+    program = scaled(lambda p: p.scalar("by", vy.u32))
+    assert program.fingerprint() == scaled(lambda p: p.uniform("by", vy.u32, 1)[0]).fingerprint()
+    assert vy.run(program, x=np.uint32([1, 2]), by=3, backend="reference")["out"].tolist() == [3, 6]

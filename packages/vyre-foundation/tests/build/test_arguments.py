@@ -59,6 +59,7 @@ def calls(s: Scene) -> dict[str, tuple[Callable[..., Any], list[Any]]]:
             ["a", v.u32, 4, None, None],
         ),
         "uniform": (p.uniform, ["a", v.u32, 1]),
+        "scalar": (p.scalar, ["a", v.u32]),
         "constant": (p.constant, ["a", v.u32, [1, 2]]),
         "workgroup": (p.workgroup, ["a", v.u32, 4]),
         "private": (p.private, ["a", v.u32, 4]),

@@ -183,6 +183,21 @@ class ProgramBuilder:
         """
         return self._declare(name, dtype, Access.READ, Memory.UNIFORM, count, None)
 
+    def scalar(self, name: str, dtype: DTypeLike) -> Value:
+        """Declare a number that is the same for all invocations: a uniform of one element, as its value.
+
+        Args:
+            name: The name by which a launch binds it; it takes a number of Python.
+            dtype: The type of the number.
+
+        Returns:
+            The value, as ``p.uniform(name, dtype, 1)[0]``.
+
+        Raises:
+            BuildError: The name is taken, or an argument is of another kind.
+        """
+        return self.uniform(name, dtype, 1)[0]
+
     def constant(self, name: str, dtype: DTypeLike, values: npt.ArrayLike) -> Array:
         """Declare a table that is embedded in the program.
 
