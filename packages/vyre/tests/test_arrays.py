@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
+from vyre_driver import acquire
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle
 from vyre_foundation.errors import BuildError
 
@@ -264,3 +265,35 @@ def test_the_error_of_a_full_device_names_the_arrays_there() -> None:
     with pytest.raises(DeviceOutOfMemory, match=r"Fix: close arrays .*f64\[3, 1000\] of 24000 bytes"):
         vy.zeros(2**60, vy.u8, backend="cpu")
     held.close()
+
+
+def test_results_of_a_loop_use_the_memory_of_earlier_ones(backend: vy.VyreBackend) -> None:
+    with vy.program("doubled", workgroup_size=64) as p:
+        x = p.read("x", vy.f32)
+        out = p.write("out", vy.f32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 2.0
+    program, values = p.build(), vy.array(np.ones(1000, np.float32), backend=backend)
+    for _ in range(4):
+        values = vy.run(program, x=values)["out"]
+    before = dict(backend.backend_metric_snapshot())
+    for _ in range(20):
+        values = vy.run(program, x=values)["out"]
+    after = backend.backend_metric_snapshot()
+    for what in ("bytes_in", "bytes_out", "allocations", "plans", "compiles"):
+        assert after.get(what) == before.get(what), what
+    assert (values.numpy() == 2.0**24).all()
+
+
+def test_memory_of_a_device_that_was_opened_again_is_not_used() -> None:
+    backend = acquire("cpu")
+    for _ in range(2):
+        found = [vy.array(np.full(100, n, np.uint32), backend=backend) for n in range(3)]
+        assert [int(array.numpy()[7]) for array in found] == [0, 1, 2]
+        del found
+        backend.try_recover()
+    backend.shutdown()
+
+
+def test_the_default_backend_is_that_of_its_name() -> None:
+    default = vy.backend_for()
+    assert vy.backend_for(default.id()) is default

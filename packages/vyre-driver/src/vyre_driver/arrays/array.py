@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import numpy as np
 
 from vyre_driver.arrays.gather import gather, layout_of, scatter
+from vyre_driver.arrays.memory import ArrayMemory, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
@@ -36,19 +37,20 @@ class DeviceArray:
     at `close`, which a ``with`` block calls at its end. Calls from several threads are serialized by the backend.
     """
 
-    __slots__ = ("__weakref__", "_offset", "_resource", "_strides", "backend", "dtype", "shape")
+    __slots__ = ("__weakref__", "_memory", "_offset", "_resource", "_strides", "backend", "dtype", "shape")
 
     def __init__(
         self,
         backend: VyreBackend,
-        resource: Resource,
+        memory: ArrayMemory,
         dtype: DType,
         shape: tuple[int, ...],
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
     ) -> None:
         """Not for callers: `offset` and `strides` count elements."""
-        self.backend, self._resource, self.dtype, self.shape = backend, resource, dtype, shape
+        self.backend, self._memory, self.dtype, self.shape = backend, memory, dtype, shape
+        self._resource = memory.resource
         self._offset = offset
         self._strides = contiguous_strides(shape) if strides is None else strides
         _live.add(self)
@@ -170,7 +172,7 @@ class DeviceArray:
                 strides.append(stride * step)
             else:
                 offset += _position(part, length, axis) * stride
-        return DeviceArray(self.backend, self._resource, self.dtype, tuple(shape), offset, tuple(strides))
+        return DeviceArray(self.backend, self._memory, self.dtype, tuple(shape), offset, tuple(strides))
 
     def __iter__(self) -> Iterator[DeviceArray]:
         return (self[number] for number in range(len(self)))
@@ -195,17 +197,17 @@ class DeviceArray:
             raise InvalidInput("shape", needed=needed, got=f"{lengths}", fix="pass lengths whose product is that")
         if not self.is_contiguous:
             return self.copy().reshape(lengths)
-        return DeviceArray(self.backend, self._resource, self.dtype, lengths, self._offset)
+        return DeviceArray(self.backend, self._memory, self.dtype, lengths, self._offset)
 
     @property
     def T(self) -> DeviceArray:
         """The view with its axes in reverse order."""
         shape, strides = self.shape[::-1], self._strides[::-1]
-        return DeviceArray(self.backend, self._resource, self.dtype, shape, self._offset, strides)
+        return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
 
     def copy(self) -> DeviceArray:
         """Copy the elements to memory of their own on the device, in order."""
-        made = allocate(self.backend, self.dtype, self.shape)
+        made = allocate(self.backend, self.dtype, self.shape, is_zero=False)
         if self.size == 0:
             return made
         assert made.resource is not None
@@ -246,7 +248,7 @@ class DeviceArray:
             require_same_backend("array", given, self.backend)
             source = given.copy() if given.resource is None or given._resource is self._resource else given
         else:
-            source = allocate(self.backend, self.dtype, given.shape)
+            source = allocate(self.backend, self.dtype, given.shape, is_zero=False)
             source.assign(given)
         resources = [source._resource, _layout(self), self._resource]
         config = DispatchConfig(grid_override=grid_of(self.size))
@@ -263,7 +265,7 @@ class DeviceArray:
 
     def close(self) -> None:
         """Free the memory, also of all views of it. Calling it again does nothing."""
-        self._resource.end()
+        self._memory.close()
 
     def __enter__(self) -> DeviceArray:
         return self
@@ -290,14 +292,17 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...]) -> DeviceArray:
-    """Zeros in new memory. The error of a full device names the largest arrays there."""
+def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_zero: bool = True) -> DeviceArray:
+    """An array of zeros, or, for one that is written before it is read, in memory that earlier arrays have left.
+
+    The error of a full device names the largest arrays there.
+    """
     nbytes = math.prod(shape) * dtype.size
     try:
-        resource = backend.allocate_resident(nbytes)
+        memory = ArrayMemory(backend.allocate_resident(nbytes)) if is_zero else result_memory(backend, nbytes)
     except DeviceOutOfMemory as error:
         raise DeviceOutOfMemory(nbytes, fix=_holders(backend) or error.fix) from error
-    return DeviceArray(backend, resource, dtype, shape)
+    return DeviceArray(backend, memory, dtype, shape)
 
 
 def numpy_dtype(array: Any) -> np.dtype[Any]:

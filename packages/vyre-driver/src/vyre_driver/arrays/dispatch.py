@@ -56,7 +56,7 @@ def dispatch_device_arrays(
             shape = tuple(getattr(model, "shape", ()))
             length = lengths[buffer.name]
             fits = len(shape) > 1 and math.prod(shape) == length
-            outputs[buffer.name] = allocate(backend, buffer.dtype, shape if fits else (length,))
+            outputs[buffer.name] = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
     held.update(outputs)
     resources = [held[buffer.name].resource for buffer in program.buffers if buffer.memory.is_host_visible]
     backend.dispatch_resident_timed(program, [found for found in resources if found is not None], config)
@@ -68,7 +68,7 @@ def _on_device(backend: VyreBackend, buffer: Buffer, given: object) -> DeviceArr
     if not isinstance(given, DeviceArray):
         contents = array_bytes(buffer, given)
         shape = tuple(getattr(given, "shape", ())) or (contents.size // buffer.dtype.size,)
-        made = allocate(backend, buffer.dtype, shape)
+        made = allocate(backend, buffer.dtype, shape, is_zero=False)
         if contents.size:
             assert made.resource is not None
             backend.upload_resident(made.resource, contents)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
+from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, shown, table_of
@@ -39,7 +40,7 @@ def array(backend: VyreBackend, given: object, dtype: DTypeLike | None = None) -
             raise InvalidInput("array", needed=f"an array of {dtype_of(dtype)}", got=f"one of {given.dtype}", fix=fix)
         return given.copy()
     host = host_array(given, dtype)
-    made = allocate(backend, dtype_of(host.dtype), host.shape)
+    made = allocate(backend, dtype_of(host.dtype), host.shape, is_zero=False)
     made.assign(host)
     return made
 
@@ -58,7 +59,7 @@ def asarray(backend: VyreBackend, given: object, dtype: DTypeLike | None = None)
         except (InvalidInput, UnsupportedFeature):  # not memory that this device uses where it is
             resource = None
         if resource is not None:
-            return DeviceArray(backend, resource, dtype_of(host.dtype), host.shape)
+            return DeviceArray(backend, ArrayMemory(resource), dtype_of(host.dtype), host.shape)
     return array(backend, host)
 
 

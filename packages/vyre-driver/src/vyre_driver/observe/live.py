@@ -96,7 +96,11 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
     key = None if backend == "auto" else backend
     with _lock:
         if key not in _open:
-            _open[key] = acquire_preferred_dispatch_backend() if key is None else acquire(key)
+            opened = acquire_preferred_dispatch_backend() if key is None else acquire(key)
+            # One object for each id, so that arrays of the default backend are those of its name too.
+            _open[key] = _open.setdefault(opened.id(), opened)
+            if _open[key] is not opened:
+                opened.shutdown()
         return _open[key]
 
 

@@ -1,0 +1,67 @@
+"""Memory of device arrays, which is used again when the last array that has it ends.
+
+A launch that is repeated over memory that it was prepared for costs a few microseconds, and one over new memory many
+times as much. So results get memory of the same size that earlier arrays have left.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import defaultdict, deque
+from collections.abc import Callable
+
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.resources import Resource
+from vyre_driver.errors import DeviceOutOfMemory, StaleHandle
+
+MAX_CACHED = 8
+"""Resources of one size that are cached for results to come."""
+MAX_CACHED_BYTES = 1 << 28
+"""Larger resources are freed at once."""
+
+_NOTHING = bytearray()
+_Free = defaultdict[int, deque[Resource]]
+_free: weakref.WeakKeyDictionary[VyreBackend, _Free] = weakref.WeakKeyDictionary()
+
+
+class ArrayMemory:
+    """The memory of an array and its views. `resource` is its handle."""
+
+    __slots__ = ("__weakref__", "_give_back", "resource")
+
+    def __init__(self, resource: Resource, give_back: Callable[[Resource], None] | None = None) -> None:
+        self.resource, self._give_back = resource, give_back
+
+    def __del__(self) -> None:
+        if self._give_back is not None:
+            self._give_back(self.resource)
+
+    def close(self) -> None:
+        """Free the memory now."""
+        self._give_back = None
+        self.resource.end()
+
+
+def result_memory(backend: VyreBackend, byte_len: int) -> ArrayMemory:
+    """Memory for a result, whose contents are unspecified: a dispatch zeroes what it does not write.
+
+    `DeviceOutOfMemory` if there is no room, also without what is cached.
+    """
+    free = _free.get(backend)
+    if free is None:
+        free = _free[backend] = defaultdict(lambda: deque(maxlen=MAX_CACHED))
+    cached = free[byte_len]
+    give_back = cached.append if byte_len <= MAX_CACHED_BYTES else None
+    while cached:
+        try:
+            resource = cached.pop()
+            backend.download_resident_range_into(resource, 0, 0, _NOTHING)
+        except (IndexError, StaleHandle):  # another thread took it, or the device was opened again
+            continue
+        return ArrayMemory(resource, give_back)
+    try:
+        resource = backend.allocate_resident(byte_len)
+    except DeviceOutOfMemory:
+        free.clear()
+        resource = backend.allocate_resident(byte_len)
+    return ArrayMemory(resource, give_back)
