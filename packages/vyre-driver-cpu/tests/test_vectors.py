@@ -1,5 +1,7 @@
 """Loops over invocations as vectors and masks: exact, and of the shape that they are meant to have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.jam import BATCH
 from vyre_driver_cpu.lanes import VectorLanes
 from vyre_driver_cpu.printer import print_module
+from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Local, literal
@@ -227,23 +230,23 @@ def _lanes() -> VectorLanes:
     return VectorLanes(loop, 4, {}, frozenset(), UpperBounds({}))
 
 
-def test_loops_over_invocations_are_no_rows() -> None:
-    """A workgroup of two axes has a loop over invocations in a loop over invocations."""
+@pytest.mark.parametrize("is_parallel", [False, True])
+def test_loops_over_invocations_are_no_rows(is_parallel: bool) -> None:
+    """A loop over rows is written out; the same one over invocations, in one over invocations, is not."""
     program = parse("""\
-program p workgroup(16, 16, 1) {
-  read x: u32[] @0;
-  write out: u32[len(x)] @1;
-  workgroup w: u32[256];
-  let i = global_id.y * 16 + global_id.x;
-  var a = x[i];
-  w[local_id.y * 16 + local_id.x] = a;
-  barrier workgroup;
-  if i < len(x) { out[i] = a + w[255 - local_id.y * 16 - local_id.x]; }
+program p workgroup(1, 1, 1) {
+  read x: u32[256] @0;
+  write out: u32[256] @1;
+  for lane in 0..16 { for k in 0..16 { out[lane * 16 + k] = x[lane * 16 + k]; } }
 }
 """)
-    (kernel,) = lowered_for(target_of("cpu", spellings(has_half=True)), validate(program)).kernels
-    loops = [s for s in statements(kernel.program.body) if isinstance(s, For)]
-    assert sum(loop.trip_count == 16 for loop in loops) >= 4
+    (outer,) = program.body
+    assert isinstance(outer, For)
+    (inner,) = outer.body
+    assert isinstance(inner, For)
+    loops = replace(outer, is_parallel=True, body=(replace(inner, is_parallel=is_parallel),))
+    found = [s.name for s in statements(write_out_rows(replace(program, body=(loops,))).body) if isinstance(s, For)]
+    assert found == (["lane", "k"] if is_parallel else ["lane"])
 
 
 LOOPS = {
