@@ -166,7 +166,27 @@ def test_views_are_inputs(backend: vy.VyreBackend) -> None:
     assert np.array_equal(z.numpy(), host[:2, ::-1] + host[2:])
 
 
-def test_an_array_that_is_changed_is_copied_and_results_go_to_targets(backend: vy.VyreBackend) -> None:
+@vy.kernel
+def halves(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+    i = vy.index()
+    out[i] = x[i] * 0.5
+
+
+def test_results_go_to_targets(backend: vy.VyreBackend) -> None:
+    host = np.arange(10, dtype=np.float32)
+    x, target = vy.array(host, backend=backend), vy.zeros(10, vy.f32, backend=backend)
+    assert halves(x, out=target) is target
+    assert np.array_equal(target.numpy(), host / 2)
+    assert halves(host, out=target[::-1]) is not target
+    assert np.array_equal(target.numpy(), host[::-1] / 2)
+    received = np.zeros(10, np.float32)
+    assert halves(x, out=received) is received
+    assert np.array_equal(received, host / 2)
+    with pytest.raises(InvalidInput, match=r"out.*Fix: "):
+        halves(x, out=vy.zeros(9, vy.f32, backend=backend))
+
+
+def test_an_array_that_is_changed_is_copied(backend: vy.VyreBackend) -> None:
     data, zeros = vy.array(np.uint8([1, 1, 7]), backend=backend), vy.zeros(256, vy.u32, backend=backend)
     counts = count(data, zeros)
     assert counts.numpy()[[1, 7]].tolist() == [2, 1]

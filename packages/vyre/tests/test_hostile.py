@@ -389,7 +389,8 @@ def test_a_command_that_cannot_be_loaded_breaks_no_other(monkeypatch: pytest.Mon
 ASCII = {
     "backends": "", "cache": "info", "compile": "", "demo": "--help", "devices": "", "doctor": "", "explain": "",
     "profile": "--help", "graph": "show --help", "natives": "--help",
-    "ops": "", "replay": "c.zip", "run": " ".join(RUN[1:]), "show": "p.vyre", "validate": "p.vyre",
+    "ops": "", "replay": "c.zip", "run": " ".join(RUN[1:]), "show": "p.vyre", "tune": "--help",
+    "validate": "p.vyre",
 }  # fmt: skip
 
 

@@ -97,8 +97,8 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
     with _lock:
         if key not in _open:
             opened = acquire_preferred_dispatch_backend() if key is None else acquire(key)
-            # One object for each id, so that arrays of the default backend are those of its name too.
-            _open[key] = _open.setdefault(opened.id(), opened)
+            # The default backend is also the one of its name, so that both share arrays.
+            _open[key] = _open.setdefault(opened.id(), opened) if key is None else opened
             if _open[key] is not opened:
                 opened.shutdown()
         return _open[key]
