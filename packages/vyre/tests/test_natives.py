@@ -85,3 +85,9 @@ def test_distances_count_representable_values() -> None:
 
 def _as_if_complete(measured: Measured) -> Measured:
     return replace(measured, arguments=ALL_ARGUMENTS, native_ps=0.0)
+
+
+def test_a_device_without_functions_of_its_own_says_so() -> None:
+    result = CliRunner().invoke(main, ["natives", "--backend", "cpu"])
+    assert "no functions of its own" in result.stdout
+    assert result.exit_code == 0

@@ -73,6 +73,8 @@ def _measure(answer: Answer, engine: EngineBackend, names: tuple[str, ...], stri
 def _report(answer: Answer, found: dict[str, tuple[Measured | None, NativeVerdict]]) -> None:
     if answer.as_json:
         answer.json({"functions": {name: _document(*row) for name, row in found.items()}})
+    elif not found:
+        answer.console.print("The device has no functions of its own: under every budget the exact ones are used.")
     else:
         answer.table("", HEAD, [_row(name, *row) for name, row in found.items()])
 
