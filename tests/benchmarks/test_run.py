@@ -20,6 +20,9 @@ ROWS = {  # suite: a row that nobody may lose
     "elementary": ("hypot", "vyre", ""),
     "startup": ("empty cache", "vyre, reference", "first"),
 }
+SOME = {"kernels": "matmul,prefix sum", "algorithms": "sort,sum", "elementary": "exp,hypot"}
+"""Cases of suites that have many; `test_every_case_of_a_suite` has the others."""
+
 OPTIONAL = {"vyre, Intel"}
 """Its runtime is a large download."""
 
@@ -31,7 +34,17 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("suite", ROWS)
 def test_suite(suite: str, tmp_path: Path) -> None:
-    done = bench(suite, "--peers", "none", "--output", str(tmp_path))
+    require_rows(suite, tmp_path, *(("--cases", SOME[suite]) if suite in SOME else ()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", SOME)
+def test_every_case_of_a_suite(suite: str, tmp_path: Path) -> None:
+    require_rows(suite, tmp_path)
+
+
+def require_rows(suite: str, tmp_path: Path, *arguments: str) -> None:
+    done = bench(suite, "--peers", "none", "--output", str(tmp_path), *arguments)
     assert done.returncode == 0, done.stderr
     measured: list[dict[str, Any]] = json.loads((tmp_path / f"{suite}.json").read_text("utf-8"))["rows"]
     assert not [row for row in measured if "skipped" in row and row["peer"] not in OPTIONAL]

@@ -103,6 +103,7 @@ ROWS = ("""
     conforms(copy, "vyre_conform.controls.mutants:engine-generous", "ops:average:*,values=*")
 
 
+@pytest.mark.slow
 def test_a_rewrite_rule_is_added_as_its_recipe_says(copy: Path) -> None:
     rules = copy / "packages/vyre-foundation/src/vyre_foundation/optimize/rules/integers.py"
     line = "    rule(INTEGER, x * c + x,          x * (c + 1)),\n"

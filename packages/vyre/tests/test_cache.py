@@ -81,26 +81,24 @@ def test_settings_that_mean_nothing_are_explained(monkeypatch: pytest.MonkeyPatc
     assert "got 'on', expected one of off, ro, rw" in result.output
 
 
-def test_doctor_has_devices_prove_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.backend("opencl")
+def test_doctor_has_devices_prove_again_and_spellings_are_shown_with_their_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What `doctor --prove` has measured and stored, for people and for programs."""
     monkeypatch.setenv("VYRE_CACHE", "rw")
+    before = CliRunner().invoke(main, ["devices", "--spellings"])
+    assert "`vyre doctor --prove` measures the others" in before.output
     CliRunner().invoke(main, ["doctor", "--prove", "--json"])
     facts = [entry for entry in answer("info")["entries"] if entry["kind"] == "facts"]
     assert facts
     assert all(entry["key"] != "f" for entry in facts)
-
-
-@pytest.mark.backend("opencl")
-def test_spellings_are_shown_with_their_times() -> None:
-    """What `doctor --prove` has measured and stored, for people and for programs."""
-    before = CliRunner().invoke(main, ["devices", "--spellings"], env={"VYRE_CACHE": "rw"})
-    assert "`vyre doctor --prove` measures the others" in before.output
-    CliRunner().invoke(main, ["doctor", "--prove", "--json"], env={"VYRE_CACHE": "rw"})
-    result = CliRunner().invoke(main, ["devices", "--spellings"], env={"VYRE_CACHE": "rw"})
+    result = CliRunner().invoke(main, ["devices", "--spellings"])
     assert result.exit_code == 0, result.output
     assert "popcount" in result.output
     assert "chosen" in result.output
     assert "× " in result.output
-    said = json.loads(CliRunner().invoke(main, ["devices", "--json"], env={"VYRE_CACHE": "rw"}).stdout)
+    said = json.loads(CliRunner().invoke(main, ["devices", "--json"]).stdout)
     rows = said["devices"]["opencl"]["spellings"]
     assert {"op", "type", "text", "wrong", "picoseconds", "chosen"} == set(rows[0])
     assert any(row["text"] is None for row in rows)

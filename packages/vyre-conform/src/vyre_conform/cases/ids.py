@@ -76,8 +76,11 @@ def _inferred() -> tuple[Launch, Expected]:
         short, long = p.write("short", u32, 3), p.write("long", u32, 14)
         count = p.read_write("count", u32)
         count.atomic_add(0, 1)
-        long[p.workgroup_id(0)] = p.num_workgroups(0)
-        short[0] = p.num_workgroups(1)
+        is_first = p.let((p.local_id(0) == 0) & (p.local_id(1) == 0))
+        with p.if_(is_first):
+            long[p.workgroup_id(0)] = p.num_workgroups(0)
+        with p.if_(is_first & (p.workgroup_id(0) == 0)):
+            short[0] = p.num_workgroups(1)
     outputs = (pack(u32, [1, 0, 0]), pack(u32, [3] * 3 + [0] * 11), pack(u32, [118]))
     return Launch(program=p.build(), inputs={"count": pack(u32, [100])}), Exactly(outputs)
 

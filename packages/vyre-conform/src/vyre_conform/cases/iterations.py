@@ -41,7 +41,7 @@ def _reachability(rng: Random) -> tuple[Launch, Expected]:
     """Nodes reachable from node 0 over at most six edges; each round reads the last round's marks."""
     nodes = 40
     edges = [(n, rng.randrange(nodes)) for n in range(nodes) for _ in range(2)]
-    with program("reachability", 16) as p:
+    with program("reachability", 8) as p:
         heads = p.read("heads", u32)
         now, then = p.read_write("now", u32), p.read_write("then", u32)
         turn = p.read_write("turn", u32)
@@ -74,7 +74,7 @@ def _reachability(rng: Random) -> tuple[Launch, Expected]:
         "now": pack(u32, history[0]), "then": bytes(4 * nodes), "turn": bytes(4 * nodes),
     }  # fmt: skip
     outputs = (pack(u32, history[6]), pack(u32, history[5]), pack(u32, [6] * nodes))
-    return Launch(program=p.build(), inputs=inputs, grid=(3, 1, 1), iterations=6), Exactly(outputs)
+    return Launch(program=p.build(), inputs=inputs, grid=(5, 1, 1), iterations=6), Exactly(outputs)
 
 
 def _with_barriers() -> tuple[Launch, Expected]:

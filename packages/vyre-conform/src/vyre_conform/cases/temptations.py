@@ -210,8 +210,9 @@ def _periods(period: str, memory: str) -> tuple[Launch, Expected]:
         table = p.read("table", u32, 256) if memory == "storage" else p.workgroup("table", u32, 256)
         at = p.let(index(p.local_id(0)))
         if memory == "workgroup":
-            p.barrier()
-            table[at] = at * at + 5
+            with p.range(0, 4) as k:
+                slot = p.let(k * 64 + p.local_id(0))
+                table[slot] = slot * slot + 5
             p.barrier()
         total = p.var(0, u32)
         total += table[at]
