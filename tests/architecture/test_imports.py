@@ -30,9 +30,11 @@ VIOLATIONS = [
     ("vyre-driver-cuda/src/vyre_driver_cuda/planted.py",     "import vyre_driver_opencl",           LAYERS),
     ("vyre-driver-cpu/src/vyre_driver_cpu/planted.py",       "import vyre_driver_opencl",           LAYERS),
     ("vyre-algorithms/src/vyre_algorithms/planted.py",       "import vyre_reference",               LAYERS),
+    ("vyre-algorithms/src/vyre_algorithms/planted.py",       "import vyre_distributed",             LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre",                         LAYERS),
     ("vyre-conform/src/vyre_conform/planted.py",             "import vyre_driver_opencl",           NEUTRAL),
     ("vyre/src/vyre/planted.py",                             "import vyre_driver_opencl",           NEUTRAL),
+    ("vyre-distributed/src/vyre_distributed/planted.py",     "import vyre_driver_cpu",              NEUTRAL),
     ("vyre-driver/src/vyre_driver/planted.py",               "import pyopencl",                     NEUTRAL),
     ("vyre-driver/src/vyre_driver/planted.py",               "import cupy",                         NEUTRAL),
     ("vyre-driver/src/vyre_driver/planted.py",               "import llvmlite",                     NEUTRAL),
@@ -89,7 +91,7 @@ PACKAGES = (
     "vyre",
     *(
         f"vyre_{name}"
-        for name in "conform driver driver_cpu driver_cuda driver_opencl foundation math reference".split()
+        for name in "conform distributed driver driver_cpu driver_cuda driver_opencl foundation math reference".split()
     ),
 )
 
@@ -105,6 +107,7 @@ def test_no_modules_import_each_other_in_a_circle(root: Path, monkeypatch: pytes
 OPTIONAL = {"PIL", "cryptography", "cuda", "cupy", "gmpy2", "grp", "ml_dtypes", "pwd"}
 """What an installation may lack: extras, libraries of devices, modules of one system."""
 FACTORIES = {
+    "vyre_distributed/registrations.py",
     "vyre_driver_cpu/__init__.py",
     "vyre_driver_cuda/__init__.py",
     "vyre_driver_opencl/__init__.py",

@@ -24,6 +24,7 @@ SIBLINGS = {
     "vyre-driver-cpu":    {"vyre-foundation", "vyre-driver"},
     "vyre-driver-opencl": {"vyre-foundation", "vyre-driver"},
     "vyre-driver-cuda":   {"vyre-foundation", "vyre-driver"},
+    "vyre-distributed":   {"vyre-foundation", "vyre-driver", "vyre-algorithms"},
     "vyre-conform":       {"vyre-foundation", "vyre-driver", "vyre-reference"},
     "vyre":               {
         "vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-driver-cpu", "vyre-reference",

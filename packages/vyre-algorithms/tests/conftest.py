@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 BACKENDS = [
     registration.id
     for registration in registered_backends()
-    if registration.id != "reference-scalar" and availability(registration.id).is_available
+    if registration.id != "reference-scalar"
+    and not registration.is_distributed
+    and availability(registration.id).is_available
 ]
 
 

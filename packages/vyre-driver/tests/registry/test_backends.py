@@ -116,6 +116,7 @@ def test_acquire_an_unknown_id_lists_what_there_is() -> None:
     assert str(caught.value) == (
         "no backend 'mine' is registered (registered: a, b). Fix: choose one of a, b "
         "(cpu: pip install vyre-driver-cpu; cuda: pip install 'vyre-driver-cuda[cuda12]'; "
+        "dask: pip install vyre-distributed; "
         "opencl: pip install vyre-driver-opencl; opencl-gpu: pip install vyre-driver-opencl; "
         "opencl-intel: pip install 'vyre-driver-opencl[intel]'; "
         "reference: pip install vyre-reference)"

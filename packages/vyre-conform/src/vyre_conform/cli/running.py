@@ -234,5 +234,6 @@ def _nothing(queries: tuple[str, ...]) -> BadQuery:
 
 
 def _available() -> tuple[str, ...]:
-    """Every registered backend that can run here."""
-    return tuple(r.id for r in registered_backends() if availability(r.id).is_available)
+    """Every registered backend that can run here and starts no cluster."""
+    found = [r.id for r in registered_backends() if not r.is_distributed]
+    return tuple(id for id in found if availability(id).is_available)

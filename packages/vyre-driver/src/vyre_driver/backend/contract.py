@@ -320,7 +320,7 @@ class VyreBackend(TypedDispatchExt):
         return False
 
     def is_distributed(self) -> bool:
-        """Whether a program is spread over several devices."""
+        """Whether a program is spread over several devices. `backend_metric_snapshot` counts the parts as `shards`."""
         return False
 
     def allows_host_grid_sync_split(self) -> bool:

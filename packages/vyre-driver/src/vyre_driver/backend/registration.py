@@ -59,7 +59,8 @@ class BackendRegistration:
     `precedence` ranks: lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal.
     `probe` answers cheaply whether `factory` would succeed; the two may import device libraries, importing the module
     of the registration must not. `factory` makes a fresh backend, which belongs to the caller. `aot` are the
-    emitters of code ahead of time. `devices` is None for a backend of one device.
+    emitters of code ahead of time. `devices` is None for a backend of one device. `is_distributed`: it opens a cluster,
+    so a query of all backends of this machine passes it over.
     """
 
     id: str
@@ -71,6 +72,7 @@ class BackendRegistration:
     summary: str = ""
     aot: tuple[AotEmitter, ...] = ()
     devices: DeviceFactory | None = None
+    is_distributed: bool = False
 
     def __repr__(self) -> str:
         return f"<BackendRegistration {self.id!r}: precedence {self.precedence}, selected {self.selection.value}>"

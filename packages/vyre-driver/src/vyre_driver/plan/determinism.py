@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from vyre_driver.device.profile import Extent
 from vyre_driver.plan.launch import LaunchPlan, validated
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory
@@ -19,10 +18,10 @@ from vyre_foundation.ir.expr import Expr, Length, Literal, Load
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, IndirectDispatch, Stmt, Store
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
-from vyre_foundation.validate.facts import Determinism
+from vyre_foundation.validate.facts import Determinism, Facts
 
 CACHED = 64
-"""Launches whose verdicts are cached."""
+"""Launches whose facts are cached; these keep the verdicts of grids."""
 MAX_UNIFORM_BYTES = 256
 """The values of larger uniform buffers stay unknown."""
 
@@ -33,22 +32,28 @@ def launch_determinism(plan: LaunchPlan, inputs: Sequence[memoryview]) -> Determ
     The verdict for all launches, where that is a proof.
     """
     general = plan.facts.determinism
-    if general.is_deterministic:
-        return general
+    return general if general.is_deterministic else launch_facts(plan, inputs).determinism_in(plan.grid)
+
+
+def launch_facts(plan: LaunchPlan, inputs: Sequence[memoryview]) -> Facts:
+    """The facts of the program in one launch, with its lengths and the values of small uniforms as literals.
+
+    Its statements are those of the plan's program, one for one.
+    """
     given = zip(plan.program.inputs, inputs, strict=True)
     values = tuple(
         (buffer.name, bytes(data))
         for buffer, data in given
         if buffer.memory is Memory.UNIFORM and buffer.dtype.is_integer and data.nbytes <= MAX_UNIFORM_BYTES
     )
-    return _verdict(plan.program, plan.grid, tuple(plan.lengths.items()), values)
+    return _launch_facts(plan.program, tuple(plan.lengths.items()), values)
 
 
 @lru_cache(CACHED)
-def _verdict(
-    program: Program, grid: Extent, lengths: tuple[tuple[str, int], ...], values: tuple[tuple[str, bytes], ...]
-) -> Determinism:
-    return validated(_with_literals(program, dict(lengths), dict(values))).determinism_in(grid)
+def _launch_facts(
+    program: Program, lengths: tuple[tuple[str, int], ...], values: tuple[tuple[str, bytes], ...]
+) -> Facts:
+    return validated(_with_literals(program, dict(lengths), dict(values)))
 
 
 def _with_literals(program: Program, lengths: Mapping[str, int], values: Mapping[str, bytes]) -> Program:

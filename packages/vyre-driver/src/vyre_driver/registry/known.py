@@ -8,6 +8,7 @@ from types import MappingProxyType
 INSTALL_HINTS = MappingProxyType({
     "cpu":          "pip install vyre-driver-cpu",
     "cuda":         "pip install 'vyre-driver-cuda[cuda12]'",
+    "dask":         "pip install vyre-distributed",
     "opencl":       "pip install vyre-driver-opencl",
     "opencl-gpu":   "pip install vyre-driver-opencl",
     "opencl-intel": "pip install 'vyre-driver-opencl[intel]'",

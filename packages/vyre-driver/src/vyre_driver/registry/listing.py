@@ -51,7 +51,7 @@ class DeviceListing:
 
 
 def devices(backend: str | None = None) -> tuple[DeviceListing, ...]:
-    """List the devices of all available backends, the most preferred backend first.
+    """List the devices of all available backends of this machine, the most preferred backend first.
 
     Each backend is asked in a process of its own, which takes about a second, and all at the same time.
 
@@ -64,7 +64,8 @@ def devices(backend: str | None = None) -> tuple[DeviceListing, ...]:
     Raises:
         UnknownBackend: No installed package registers the id.
     """
-    ids = [r.id for r in registered_backends_by_precedence()] if backend is None else [registration_of(backend).id]
+    here = [r.id for r in registered_backends_by_precedence() if not r.is_distributed]
+    ids = here if backend is None else [registration_of(backend).id]
     with ThreadPoolExecutor(max(1, len(ids))) as pool:
         return tuple(chain.from_iterable(pool.map(_ask, ids)))
 

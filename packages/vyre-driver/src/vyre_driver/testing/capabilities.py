@@ -30,6 +30,8 @@ from vyre_foundation.ops import OPS
 COUNT = 64
 LANES = 8
 """The size of subgroups where a profile names none."""
+SHARDS = "shards"
+"""The name under which a distributed backend counts the parts of launches that it has run."""
 SHARED = 1 << 15
 """Bytes of workgroup memory that the language allows at most."""
 
@@ -44,6 +46,8 @@ class Use:
     config: DispatchConfig = DEFAULT_CONFIG
     demands: bool = False
     """Whether the configuration asks for the capability itself: then nothing else will do."""
+    spread: bool = False
+    """Whether a backend that claims the capability has to run the launch in several parts, and to count `SHARDS`."""
 
 
 def _arithmetic(dtype: DType) -> Callable[[DeviceProfile], Use]:
@@ -151,6 +155,32 @@ def _indirect(profile: DeviceProfile) -> Use:
     return Use(program=p.build(), inputs=(np.array([9, 3, 1, 1], np.uint32).tobytes(),), expected=(expected.tobytes(),))
 
 
+def _spread(profile: DeviceProfile) -> Use:
+    witness = doubling(COUNT)
+    inputs = tuple(array.tobytes() for array in witness.given)
+    config = DispatchConfig(workgroup_override=(COUNT // 4, 1, 1))
+    return Use(program=witness.program, inputs=inputs, expected=tuple(witness.expected), config=config, spread=True)
+
+
+def _collectives(profile: DeviceProfile) -> Use:
+    """Sums and maxima of elements that all workgroups have a part in."""
+    with program("uses_collectives", 16) as p:
+        x = p.read("x", u32)
+        sums, most = p.read_write("sums", u32, 2), p.write("most", u32, 2)
+        i = p.let(p.global_id(0))
+        with p.if_(i < x.length):
+            sums.atomic_add(i % 2, x[i])
+            most.atomic_max(i % 2, x[i])
+    xs = np.arange(COUNT, dtype=np.uint32) * np.uint32(0x9E3779B9)
+    start = np.array([5, 2**31], np.uint32)
+    halves = (xs[0::2], xs[1::2])
+    added = start + np.array([half.sum(dtype=np.uint32) for half in halves], np.uint32)
+    expected = (added.tobytes(), np.array([half.max() for half in halves], np.uint32).tobytes())
+    config = DispatchConfig(grid_override=(4, 1, 1))
+    inputs = (xs.tobytes(), start.tobytes())
+    return Use(program=p.build(), inputs=inputs, expected=expected, config=config, spread=True)
+
+
 def _mul_high(profile: DeviceProfile) -> Use:
     with program("uses_mul_high", 32) as p:
         x, y = p.read("x", u32), p.read("y", u32)
@@ -205,6 +235,8 @@ USES: dict[str, Callable[[DeviceProfile], Use]] = {
     "supports_trap_propagation":           _traps,
     "supports_grid_sync":                  _grid_sync,
     "supports_indirect_dispatch":          _indirect,
+    "is_distributed":                      _spread,
+    "supports_distributed_collectives":    _collectives,
     "has_mul_high":                        _mul_high,
     "has_shared_memory":                   _shared_memory,
     "supports_speculation":                _forced(DispatchConfig(speculation=Preference.FORCE)),
@@ -215,9 +247,7 @@ USES: dict[str, Callable[[DeviceProfile], Use]] = {
 UNSHOWN = {
     "supports_tensor_cores":             "no program has a matrix engine's operation",
     "supports_async_compute":            "no call says what overlapped",
-    "supports_distributed_collectives":  "no program has a collective over devices",
     "supports_specialization_constants": "parameters become constants before any backend sees them",
-    "is_distributed":                    "no call says on which device anything ran",
 }
 """Capabilities that nothing in the contract can use so far, and why: a backend that claims one cannot show it."""
 # fmt: on
@@ -237,6 +267,7 @@ def false_claim(backend: VyreBackend, name: str) -> str:
         return f"{name} is claimed, and nothing can show it: {UNSHOWN[name]}" if is_claimed else ""
     use = USES[name](backend.device_profile())
     stated = "claimed" if is_claimed else "denied"
+    before = backend.backend_metric_snapshot().get(SHARDS, 0)
     try:
         outputs: list[bytes] | None = [bytes(o) for o in backend.dispatch(use.program, use.inputs, use.config)]
     except UnsupportedFeature as error:
@@ -251,6 +282,10 @@ def false_claim(backend: VyreBackend, name: str) -> str:
         return f"{name} is {stated}, and {use.program.name} did not trap"
     if outputs != list(use.expected):
         return f"{name} is {stated}, and {use.program.name} gives {_first(outputs, use.expected)}"
+    if is_claimed and use.spread and backend.backend_metric_snapshot().get(SHARDS, 0) < before + 2:
+        return (
+            f"{name} is claimed, and {use.program.name} did not run in parts: the count {SHARDS!r} has not grown by two"
+        )
     if not is_claimed and use.demands:
         return f"{name} is denied, and a dispatch that demands it is not refused with UnsupportedFeature"
     return ""
@@ -311,6 +346,7 @@ def contradictions(profile: DeviceProfile, target: Target) -> Iterator[str]:
         "supports_grid_sync":        target.grid_barrier,
         "has_mul_high":              ("mul_high", u32) in target.ops,
         "supports_indirect_dispatch": False,  # the engine reads the grid on the host
+        "supports_distributed_collectives": False,  # an engine has one device
     } | dict.fromkeys((name for name in UNSHOWN if name in type(profile).__slots__), False)
     # fmt: on
     for name, holds in has.items():

@@ -189,7 +189,8 @@ def _queues(profile: dict[str, Any]) -> str:
 
 
 def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, Any]]:
-    available = [r.id for r in registered_backends_by_precedence() if availability(r.id).is_available]
+    here = [r.id for r in registered_backends_by_precedence() if not r.is_distributed]
+    available = [id for id in here if availability(id).is_available]
     ids = [name for id in available for name in _named(id)]
     columns = (SpinnerColumn("line"), TextColumn("asking {task.description}"))
     with Progress(*columns, console=answer.errors, transient=True, disable=answer.as_json) as progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -159,6 +160,8 @@ def show(
 @click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a record of the run: device, sources, and digests of inputs and outputs.")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS",
+              help="Scheduler for --backend dask, such as tcp://host:8786; by default a local cluster.")  # fmt: skip
 @TRACE
 @JSON
 def run(
@@ -173,6 +176,7 @@ def run(
     bounds: bool,
     timeout: float | None,
     evidence: Path | None,
+    scheduler: str | None,
     trace: Path | None,
     as_json: bool,
 ) -> None:
@@ -180,6 +184,10 @@ def run(
     answer = Answer(as_json)
     if races and (evidence is not None or trace is not None):
         raise click.UsageError("--races runs other programs than are recorded: leave --evidence and --trace out")
+    if scheduler is not None:
+        if backend != "dask":
+            raise click.UsageError("--scheduler is an option of --backend dask")
+        os.environ["VYRE_DASK_SCHEDULER"] = scheduler
     with answer.failures():
         compiled = read_compiled(file)
         program = read_program(file, answer) if compiled is None else compiled.program

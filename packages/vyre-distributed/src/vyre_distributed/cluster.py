@@ -1,0 +1,85 @@
+"""The connection to a Dask cluster: one that the caller has, one by its address, or a `LocalCluster`."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass
+
+import dask
+from distributed import Client, LocalCluster, default_client
+
+from vyre_driver.errors import BackendUnavailable
+
+SCHEDULER = "VYRE_DASK_SCHEDULER"
+"""The environment variable with the address of a scheduler, such as ``tcp://host:8786``."""
+
+CONNECT_TIMEOUT = 30
+"""Seconds to wait for the scheduler, and for the first worker."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """A client, and the cluster where it was started for it."""
+
+    client: Client
+    is_own: bool
+    cluster: LocalCluster | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_own:
+            atexit.register(self.close)
+
+    def workers(self) -> int:
+        """How many workers there are now."""
+        return len(self.client.nthreads())
+
+    def close(self) -> None:
+        """Close what was opened here. The client of a caller stays open."""
+        if self.is_own:
+            atexit.unregister(self.close)
+            self.client.close()
+        if self.cluster is not None:
+            self.cluster.close()
+
+
+def connect(address: str | None = None) -> Connection:
+    """Find a cluster.
+
+    Args:
+        address: That of a scheduler. None for the current client of the process; where there is none, the scheduler
+            that `VYRE_DASK_SCHEDULER` or Dask's own configuration names; and else a `LocalCluster` with a worker of one
+            thread for each CPU.
+
+    Raises:
+        BackendUnavailable: The scheduler does not answer, or has no worker.
+    """
+    if address is None:
+        try:
+            return Connection(default_client(), is_own=False)
+        except ValueError:
+            address = os.environ.get(SCHEDULER) or dask.config.get("scheduler-address", None)
+    if address is None:
+        return _local()
+    try:
+        client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise BackendUnavailable("dask", f"the scheduler {address} does not answer: {error}", fix=_FIX) from error
+    connection = Connection(client, is_own=True)
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_TIMEOUT)
+    except TimeoutError as error:
+        connection.close()
+        fix = f"start workers: dask worker {address}"
+        raise BackendUnavailable("dask", f"the scheduler {address} has no worker", fix=fix) from error
+    return connection
+
+
+_FIX = f"start one with `dask scheduler`, and check the address in {SCHEDULER}; with TLS, pass a Client to DaskBackend"
+
+
+def _local() -> Connection:
+    """A worker of one thread for each CPU: also backends that have threads of their own use one there."""
+    environment = {"VYRE_CPU_THREADS": "1", **os.environ}
+    cluster = LocalCluster(threads_per_worker=1, dashboard_address=":0", env=environment)
+    return Connection(Client(cluster, set_as_default=False), is_own=True, cluster=cluster)

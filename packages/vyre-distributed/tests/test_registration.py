@@ -1,0 +1,68 @@
+"""Announcing the backend imports no Dask; nobody chooses it but a caller who names it."""
+
+import subprocess
+import sys
+
+import pytest
+from distributed import Client
+
+from vyre_distributed import DaskBackend, registration
+from vyre_distributed.cluster import connect
+from vyre_driver.backend.registration import Selection
+from vyre_driver.errors import BackendUnavailable, InvalidSetting
+from vyre_driver.registry import listing
+
+
+def test_listing_backends_imports_no_dask() -> None:
+    code = (
+        "import sys\n"
+        "from vyre_driver.registry.backends import availability, registered_backends\n"
+        "assert 'dask' in {r.id for r in registered_backends()}\n"
+        "assert availability('dask').is_available\n"
+        "assert not {'dask', 'distributed'} & {*sys.modules}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_it_is_chosen_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(listing, "_ask", lambda id: asked.append(id) or [])
+    listing.devices()
+    assert "reference" in asked
+    assert "dask" not in asked
+    assert registration.selection is Selection.BY_NAME
+
+
+def test_the_current_client_is_used(client: Client) -> None:
+    connection = connect()
+    assert connection.client is client
+    connection.close()
+    assert client.status == "running"
+
+
+def test_the_scheduler_of_the_environment_is_used(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vyre_distributed.cluster.default_client", _no_client)
+    monkeypatch.setenv("VYRE_DASK_SCHEDULER", client.scheduler.address)
+    connection = connect()
+    assert connection.client is not client
+    assert connection.workers() == 2
+    connection.close()
+    assert client.status == "running"
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vyre_distributed.cluster.CONNECT_TIMEOUT", 0.2)
+    with pytest.raises(BackendUnavailable, match=r"tcp://127\.0\.0\.1:9 does not answer.*Fix: start one with"):
+        DaskBackend("tcp://127.0.0.1:9").device_profile()
+
+
+def test_a_worker_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vyre_distributed.worker import local_backend
+
+    monkeypatch.setenv("VYRE_DASK_BACKEND", "dask")
+    with pytest.raises(InvalidSetting, match=r"expected a local backend\. Fix: name a backend of the worker's machine"):
+        local_backend()
+
+
+def _no_client() -> Client:
+    raise ValueError("No clients found")
