@@ -17,9 +17,11 @@ project_copyright = "The vyre authors"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_click",
     "docstrings",
+    "headings",
     "tables",
     "text_form",
 ]
@@ -31,6 +33,15 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build", "_generated", "decisions/template.md"]
 
 highlight_language = "none"  # blocks without a language are commands
+autosummary_generate = False  # the tables link to the descriptions on their own page
+nitpicky = True
+# Classes of the layers below, and errors that have no place in the API pages.
+nitpick_ignore_regex = [("py:.*", r"(vyre_(foundation|driver)\..*|BadAttribute|SignatureMismatch|UnknownCallee)")]
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+templates_path = ["_templates"]
+pygments_dark_style = "a11y-dark"
 html_title = f"vyre {release}"
 html_show_sourcelink = False

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import vyre
 import vyre_driver
 from vyre_driver import CompiledPipeline, VyreBackend
 from vyre_driver.backend.delegate import contract_methods
@@ -45,6 +46,23 @@ def test_every_op_and_every_code_is_in_a_table(tables):
     assert set(re.findall(r"^\| `(\w+)`", written["ops"] + written["raw_ops"], re.MULTILINE)) == set(OPS)
     assert re.findall(r"^\| (V\d+)", written["rules"], re.MULTILINE) == list(RULES)
     assert re.findall(r"^\| (D\d+)", written["reasons"], re.MULTILINE) == list(REASONS)
+
+
+def test_every_name_of_the_front_door_is_on_its_page_once():
+    page = (ROOT / "docs/api/vyre.md").read_text("utf-8")
+    groups = re.findall(r"^   :nosignatures:\n\n((?:   \w+\n)+)", page, re.MULTILINE)
+    listed = [name for group in groups for name in group.split()]
+    in_text = re.findall(r"`(\w+)`", re.sub(r"```.*?```", "", page, flags=re.DOTALL))
+    assert len(listed) == len(set(listed))
+    assert set(vyre.__all__) <= {*listed, *in_text, "algorithms"}
+    assert set(listed) <= set(vyre.__all__)
+
+
+def test_no_header_of_a_table_is_empty():
+    """Screen readers name a cell by its column."""
+    empty = re.compile(r"^\|(?:[^\n]*\|)? *\|(?:[^\n]*\|)?\n\|[-|: ]+\|$", re.MULTILINE)
+    assert empty.search("| | b |\n|---|---|")
+    assert [page.name for page in PAGES if empty.search(page.read_text("utf-8"))] == []
 
 
 def test_every_name_of_the_driver_layer_is_on_its_page_with_what_it_is(tables):

@@ -90,7 +90,7 @@ def test_every_function_has_a_docstring(name: str) -> None:
     function = getattr(vyre_math, name)
     text = inspect.getdoc(function)
     assert text is not None
-    assert text.startswith(f"Compute {FUNCTIONS[name].summary}, correctly rounded for f32.\n\nDomain: ")
+    assert text.startswith(f"Compute {FUNCTIONS[name].summary}, correctly rounded for f32.\n\n- Domain: ")
     assert all(f"\n    {parameter}: " in text for parameter in inspect.signature(function).parameters)
     assert f"f64: below {FUNCTIONS[name].bound}," in text
     assert all(len(line) <= 120 for line in text.splitlines())

@@ -62,9 +62,9 @@ def docstring(name: str) -> str:
         (
             f"Compute {described.summary}, correctly rounded for f32.",
             "",
-            f"Domain: {described.domain}.",
-            f"Special values: {described.special}.",
-            "Elsewhere the result is NaN only where an operand is.",
+            f"- Domain: {described.domain}.",
+            f"- Special values: {described.special}.",
+            "- Elsewhere the result is NaN only where an operand is.",
             "",
             "Error, in units in the last place:",
             "    f32: at most 0.5, to nearest with ties to even.",

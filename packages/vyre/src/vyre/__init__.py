@@ -1,14 +1,16 @@
 """vyre: write a data-parallel program once; run it on any installed backend with byte-identical results.
 
-import vyre as vy
+    import vyre as vy
 
-with vy.program("xor", workgroup_size=64) as p:
-    a, b = p.read("a", vy.u32), p.read("b", vy.u32)
-    out = p.write("out", vy.u32, like=a)
-    i = p.global_id(0)
-    out[i] = a[i] ^ b[i]
+    with vy.program("xor", workgroup_size=64) as p:
+        a, b = p.read("a", vy.u32), p.read("b", vy.u32)
+        out = p.write("out", vy.u32, like=a)
+        i = p.global_id(0)
+        out[i] = a[i] ^ b[i]
 
-vy.run(p.build(), a=x, b=y)["out"]
+    vy.run(p.build(), a=x, b=y)["out"]
+
+`help(vy.kernel)` is the other way to write a program; docs/tutorial.md leads through both.
 """
 
 import sys
