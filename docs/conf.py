@@ -22,7 +22,6 @@ extensions = [
     "sphinx_click",
     "docstrings",
     "headings",
-    "tables",
     "text_form",
 ]
 autodoc_member_order = "alphabetical"
@@ -30,7 +29,7 @@ autodoc_typehints = "none"  # docstrings say what arguments are; signatures with
 autodoc_default_options = {"exclude-members": "__new__"}
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "_generated", "decisions/template.md"]
+exclude_patterns = ["_build", "decisions/template.md"]
 
 highlight_language = "none"  # blocks without a language are commands
 autosummary_generate = False  # the tables link to the descriptions on their own page

@@ -1,4 +1,6 @@
-"""Tables that the pages include, written from the sources before Sphinx reads a page.
+"""Tables of the pages, made from the sources. They stand in the pages, so that these can be read without Sphinx.
+
+`VYRE_ACCEPT=1 pytest tests/docs/test_pages.py` writes them between the comments that name them.
 
 Types, ops and rules come from the tables of vyre-foundation. Errors are found in the sources of all packages, so that
 none has to be installed; the `codes.toml` of each package adds what brings an error about and what repairs it.
@@ -12,7 +14,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import elementary
 import surface
@@ -30,6 +31,7 @@ from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
+PLACE = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of the table -->)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +43,9 @@ class Error:
     meaning: str
 
 
-def setup(app: Any) -> dict[str, bool]:
-    """Sphinx calls this."""
-    app.connect("builder-inited", lambda app: write(DOCS / "_generated"))
-    return {"parallel_read_safe": True}
-
-
-def write(folder: Path) -> None:
-    """All tables; a file that would not change keeps its time."""
-    folder.mkdir(exist_ok=True)
-    for name, text in tables().items():
-        file = folder / f"{name}.md"
-        if not file.exists() or file.read_text("utf-8") != text:
-            file.write_text(text, "utf-8")
+def with_tables(page: str, tables: Mapping[str, str]) -> str:
+    """Give the text of a page with its tables up to date."""
+    return PLACE.sub(lambda place: f"{place['begin']}\n\n{tables[place['name']]}\n{place['end']}", page)
 
 
 def tables() -> dict[str, str]:

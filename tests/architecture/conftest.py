@@ -33,4 +33,4 @@ def tracked() -> list[Path]:
 def is_made(folder: str) -> bool:
     """Whether a folder of this name holds what tools made: caches, environments, builds."""
     hidden = folder.startswith(".") and folder not in {".ci", ".github"}
-    return hidden or folder in {"__pycache__", "_build", "_generated", "build", "dist"}
+    return hidden or folder in {"__pycache__", "_build", "build", "dist"}
