@@ -1,6 +1,13 @@
 from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
-from vyre_driver.policy.queue import LONGEST_BLOCKING, WORST_NS_PER_UNIT, choose_queue, longest_seconds, review_queue
+from vyre_driver.policy.queue import (
+    LONGEST_BLOCKING,
+    WORST_NS_PER_UNIT,
+    choose_queue,
+    longest_seconds,
+    queue_of_sequence,
+    review_queue,
+)
 
 CALLER = Queue(name="caller", workers=1, launch_ns=1_000, is_interruptible=False)
 POOL = Queue(name="pool", workers=2, launch_ns=40_000)
@@ -68,3 +75,16 @@ def test_of_two_measurements_the_shorter_wins() -> None:
 
 def test_a_measurement_does_not_make_long_work_uninterruptible() -> None:
     assert review_queue(BOTH, cost(2 * MOST_UNITS), {1: 50_000.0}).queue == 1
+
+
+def test_every_launch_of_a_sequence_costs_what_a_launch_costs() -> None:
+    """A small launch takes 2 µs in one queue and 40.5 µs in the other, however many follow each other."""
+    assert [queue_of_sequence(BOTH, [(cost(10_000), n)], 0.1) for n in (1, 100_000)] == [0, 0]
+    assert queue_of_sequence(BOTH, [(cost(10_000), 10), (cost(10_000_000), 1)], 0.1) == 1
+    assert queue_of_sequence(BOTH, [(cost(10_000), 1000), (cost(1_000_000), 1)], 0.1) == 0
+
+
+def test_one_launch_of_a_sequence_that_may_take_long_must_be_interruptible() -> None:
+    costs = [(cost(MOST_UNITS / 2, groups=1), 4)]
+    assert queue_of_sequence(BOTH, costs, 1e-6) == 0
+    assert queue_of_sequence(BOTH, [*costs, (cost(MOST_UNITS + 1, groups=1), 1)], 1e-6) == 1

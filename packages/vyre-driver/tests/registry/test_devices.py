@@ -87,6 +87,37 @@ def test_handles_belong_to_one_device() -> None:
 def test_a_device_is_opened_once_for_a_process() -> None:
     assert backend_for(f"{ID}:1") is backend_for(f"{ID}:1")
     assert backend_for(f"{ID}:1") is not backend_for(f"{ID}:2")
+    assert backend_for(ID) is backend_for(f"{ID}:0")
+    assert backend_for(f"{ID}:0") is backend_for(f"{ID}:00")
+    assert opened == [1, 2, 0]
+
+
+@pytest.mark.parametrize("names", [("reference", "reference:0"), ("reference:0", "reference")])
+def test_both_names_of_a_single_device_are_one(names: tuple[str, str]) -> None:
+    first, second = map(backend_for, names)
+    assert first is second
+
+
+def test_a_backend_is_the_first_of_its_devices_that_works() -> None:
+    def opening(index: int = 0) -> EngineBackend:
+        def port() -> FakePort:
+            if index == 0:
+                raise BackendUnavailable(id, "it is broken", fix="repair it")
+            return FakePort(lambda plan, memory: None)
+
+        return EngineBackend(id, port)
+
+    id = "fake-broken"
+    made = BackendRegistration(
+        id=id,
+        precedence=901,
+        contract=1,
+        factory=lambda: opening(1),
+        probe=Availability.available,
+        devices=DeviceFactory(lambda: ("first", "second"), opening),
+    )
+    with registered(made):
+        assert backend_for(id) is backend_for(f"{id}:1")
 
 
 def test_devices_are_listed_with_their_profiles() -> None:

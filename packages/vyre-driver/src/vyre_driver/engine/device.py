@@ -31,7 +31,7 @@ from vyre_driver.pipeline.stamp import source_stamp
 from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_driver.policy.queue import choose_queue, usable_queues
+from vyre_driver.policy.queue import queue_of_sequence, usable_queues
 from vyre_driver.tune.choice import LaunchChoices
 from vyre_driver.tune.natives import Natives
 from vyre_driver.tune.queue import QueueChoice, Rate
@@ -117,10 +117,9 @@ class Device:
         queues = self.profile.queues
         return bool(queues) and not queues[queue].is_interruptible
 
-    def queue_for(self, cost: Cost, largest: Cost) -> int:
-        """The queue that is expected to complete several launches first, of which one is the `largest`."""
-        queues = self.profile.queues
-        return choose_queue(queues, cost, self.rate.ns_per_unit, largest).queue if queues else 0
+    def queue_for(self, costs: Sequence[tuple[Cost, int]]) -> int:
+        """The queue that is expected to complete a sequence first: its launches' costs, and how often each comes."""
+        return queue_of_sequence(self.profile.queues, costs, self.rate.ns_per_unit)
 
     def compile(
         self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None

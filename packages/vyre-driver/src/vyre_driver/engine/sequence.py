@@ -32,7 +32,7 @@ from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies
 from vyre_driver.errors import InvalidLaunch, Trapped
 from vyre_driver.legalization.lowered import TRAPS
-from vyre_driver.plan.cost import Cost, estimate
+from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
 
@@ -510,13 +510,8 @@ def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
         alike.setdefault(_template_key(request, None), []).append(request)
     costs = []
     for first, *more in alike.values():
-        cost = estimate(plan_launch(first.program, first.byte_lengths, first.config))
-        costs.append((cost, 1 + len(more)))
-    if not costs:
-        return 0
-    groups, units = max(cost.groups for cost, _ in costs), sum(cost.units * times for cost, times in costs)
-    total = Cost(units, groups, is_certain=all(cost.is_certain for cost, _ in costs))
-    return device.queue_for(total, max((cost for cost, _ in costs), key=lambda cost: cost.units))
+        costs.append((estimate(plan_launch(first.program, first.byte_lengths, first.config)), 1 + len(more)))
+    return device.queue_for(costs) if costs else 0
 
 
 def _owned(launches: Iterable[PreparedLaunch], templates: Iterable[LaunchTemplate]) -> list[Allocation]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, innermost
-from vyre_driver.errors import InvalidLaunch, InvalidSetting
+from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting
 from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
 from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
@@ -82,7 +82,7 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
             which is never the reference. A backend is returned as it is.
 
     Returns:
-        The backend; later calls with the same name return the same object.
+        The backend; later calls with a name of the same device return the same object.
 
     Raises:
         UnknownBackend: No installed package registers the id.
@@ -93,15 +93,47 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
         return backend
     if backend is not None:
         _require_id(backend)
-    key = None if backend == "auto" else backend
+    name = None if backend == "auto" else backend
     with _lock:
-        if key not in _open:
-            opened = acquire_preferred_dispatch_backend() if key is None else acquire(key)
-            # The default backend is also the one of its name, so that both share arrays.
-            _open[key] = _open.setdefault(opened.id(), opened) if key is None else opened
-            if _open[key] is not opened:
-                opened.shutdown()
-        return _open[key]
+        if name not in _open:
+            _open[name] = _preferred() if name is None else _named(name)
+        return _open[name]
+
+
+def _preferred() -> VyreBackend:
+    """The default backend, which is also the one of its name, so that both share arrays."""
+    opened = acquire_preferred_dispatch_backend()
+    address = _address(opened.id())
+    if address in _open:
+        opened.shutdown()
+        return _open[address]
+    _open[address] = opened
+    return opened
+
+
+def _named(name: str) -> VyreBackend:
+    address = _address(name)
+    if address not in _open:
+        _open[address] = acquire(name if address.endswith(":0") else address)
+    return _open[address]
+
+
+def _address(name: str) -> str:
+    """The name with an index of the device that a name opens; of several devices the first that works."""
+    id, index = registry.split_device(name)
+    if index is not None:
+        return f"{id}:{index}"
+    found = [f"{id}:{number}" for number, _ in enumerate(registry.device_names(id))]
+    for address in found if len(found) > 1 else ():
+        opened = _open[address] if address in _open else acquire(address)
+        try:
+            opened.device_profile()
+        except BackendUnavailable:
+            opened.shutdown()
+            continue
+        _open[address] = opened
+        return address
+    return f"{id}:0"
 
 
 def _require_id(given: object) -> None:

@@ -25,15 +25,12 @@ class QueueVerdict:
     reason: str
 
 
-def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float, largest: Cost | None = None) -> QueueVerdict:
-    """The queue that is expected to be done first, when one worker takes `ns_per_unit` for a unit of the estimate.
-
-    `largest` is the cost of the largest launch, where `cost` is that of several: the host can leave between them.
-    """
+def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float) -> QueueVerdict:
+    """The queue that is expected to be done first, when one worker takes `ns_per_unit` for a unit of the estimate."""
     if len(queues) == 1:
         return QueueVerdict(0, "the only queue")
     work = cost.units * ns_per_unit
-    usable = usable_queues(queues, largest or cost)
+    usable = usable_queues(queues, cost)
     predicted = {n: queues[n].predicted_ns(work, cost.groups) for n in usable}
     best = min(usable, key=predicted.__getitem__)
     words = "estimated" if cost.is_certain else "at most, by an estimate,"
@@ -41,6 +38,20 @@ def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float, larges
     if len(usable) < len(queues):
         reason += "; so much must be interruptible"
     return QueueVerdict(best, reason)
+
+
+def queue_of_sequence(queues: Sequence[Queue], costs: Sequence[tuple[Cost, int]], ns_per_unit: float) -> int:
+    """The queue that is expected to be done first with launches one after another: each cost, and how often it comes.
+
+    A queue costs its `launch_ns` for each of them, and the host can leave between two.
+    """
+    usable = usable_queues(queues, max((cost for cost, _ in costs), key=lambda cost: cost.units))
+
+    def predicted_ns(number: int) -> float:
+        queue = queues[number]
+        return sum(times * queue.predicted_ns(cost.units * ns_per_unit, cost.groups) for cost, times in costs)
+
+    return min(usable, key=predicted_ns)
 
 
 def review_queue(queues: Sequence[Queue], cost: Cost, measured: Mapping[int, float]) -> QueueVerdict:
