@@ -15,7 +15,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("algorithms", 9, ""),
         ("continuous-integration", 1, ""),
         ("debugging", 6, "a divisor is zero"),
-        ("distributed", 2, "a grid barrier makes all workgroups wait"),
+        ("distributed", 3, "a grid barrier makes all workgroups wait"),
         ("driver", 12, "reference"),
         ("gpu", 1, "[2. 2. 2. 2.]"),
         ("graphs", 8, "nothing has written element 0 of the temporary 'temporary'. Fix: "),

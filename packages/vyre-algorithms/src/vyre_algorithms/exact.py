@@ -82,15 +82,20 @@ def _exact(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
     size = arrays[0].size
     if size > MOST:
         raise InvalidInput("x", needed=f"at most {MOST} elements", got=str(size), fix="split the array")
-    number = 0.0
-    if size:
-        given = {f"x{n}": array for n, array in enumerate(arrays)}
-        cells = launch(_accumulate(dtype, len(arrays)), given, -(-size // BLOCK), backend)["cells"].tolist()
-        number = _rounded(cells, dtype)
+    number = rounded(long_accumulator(arrays, dtype, backend).tolist(), dtype) if size else 0.0
     return np.array(number).astype(dtype.numpy)[()]
 
 
-def _rounded(cells: Sequence[int], dtype: DType) -> float:
+def long_accumulator(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
+    """The cells of the long accumulator for the sum of elements, or of products, as integers of 64 bits.
+
+    The cells of several arrays are added to those of all of them; sums may need more than 64 bits.
+    """
+    given = {f"x{n}": array for n, array in enumerate(arrays)}
+    return launch(_accumulate(dtype, len(arrays)), given, -(-arrays[0].size // BLOCK), backend)["cells"]
+
+
+def rounded(cells: Sequence[int], dtype: DType) -> float:
     """The float of a type that is nearest to what the long accumulator holds."""
     positive, negative, nans = cells[CELLS:]
     if nans or (positive and negative):

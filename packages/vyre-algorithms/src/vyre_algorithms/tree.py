@@ -54,13 +54,20 @@ def reduce_sequence(reduction: Reduction, arrays: Sequence[Array], backend: Back
     """The state of one sequence, which is not empty, as arrays of one element."""
     found = list(arrays)
     while True:
-        blocks = -(-found[0].size // BLOCK)
-        given = {f"x{n}": array for n, array in enumerate(found)}
-        outputs = launch(block_program(reduction), given, blocks, backend)
-        found = [outputs[f"s{n}"] for n in range(len(reduction.state))]
-        if blocks == 1:
+        found = reduce_blocks(reduction, found, backend)
+        if found[0].size == 1:
             return found
         reduction = reduction.of_states
+
+
+def reduce_blocks(reduction: Reduction, arrays: Sequence[Array], backend: Backend) -> list[Array]:
+    """The states of the blocks of a sequence, which is not empty: an array for each value of the state.
+
+    The states of two sequences behind each other are those of the whole, if the first is whole blocks.
+    """
+    given = {f"x{n}": array for n, array in enumerate(arrays)}
+    outputs = launch(block_program(reduction), given, -(-arrays[0].size // BLOCK), backend)
+    return [outputs[f"s{n}"] for n in range(len(reduction.state))]
 
 
 def reduce_segments(

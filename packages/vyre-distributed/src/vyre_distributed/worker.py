@@ -173,11 +173,11 @@ def _program(wire: bytes, version: str) -> Program:
     if version != __version__:
         reason = f"the client has {version}, this worker has {__version__}"
         raise ContractMismatch("vyre-distributed", reason, fix="install one version on all machines of the cluster")
-    return _decoded(wire)
+    return decoded(wire)
 
 
 @lru_cache(256)
-def _decoded(wire: bytes) -> Program:
+def decoded(wire: bytes) -> Program:
     """Decoding verifies the version of the wire form and the digest of the program."""
     return decode(wire)
 

@@ -1,0 +1,372 @@
+"""Programs and algorithms over chunked arrays: `dask.array` in, `dask.array` out, lazily.
+
+Each chunk is a task that runs on the local backend of a worker, or of this process where Dask's threads run tasks. The
+results of reductions do not depend on the chunks: the array is one sequence in row-major order, which is combined in
+the order of the fixed tree of `vyre_algorithms`, whose blocks chunks are made to hold whole.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+
+import vyre_algorithms
+from vyre_algorithms.arguments import as_dtype, type_of
+from vyre_algorithms.exact import CELLS, long_accumulator, rounded
+from vyre_algorithms.monoids import reduction_of, sum_type
+from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
+from vyre_distributed.worker import decoded, local_backend
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.plan.launch import validated
+from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.program import Program
+
+Array = npt.NDArray[Any]
+
+LAST = 1 << 20
+"""States of blocks that one task combines: whole blocks of them."""
+
+
+class HasProgram(Protocol):
+    """A kernel."""
+
+    @property
+    def program(self) -> Program:
+        """What a launch of it runs."""
+        ...
+
+
+def map_blocks(
+    program: Program | HasProgram, *arrays: Any, chunks: Any = None, drop_axis: Any = (), new_axis: Any = None
+) -> da.Array:
+    """Run a program over each chunk.
+
+    Args:
+        program: A program or a kernel with one output.
+        *arrays: One for each input, in binding order. Of a `dask.array` each launch gets one chunk; arrays of one shape
+            get the chunks of the first. A NumPy array, or a number, goes whole to every launch.
+        chunks: The chunks of the result, where they are not those of the first chunked array.
+        drop_axis: Axes that the result does not have, as for `dask.array.map_blocks`.
+        new_axis: Axes that it has beside, likewise.
+
+    Returns:
+        An array of the type of the output. Nothing runs until it is computed.
+
+    Raises:
+        InvalidInput: An array, which the error names, is missing, or of another type or shape.
+        InvalidLaunch: The program has no output, or several.
+    """
+    runnable = _program_of(program)
+    chunked, constants = _given(runnable, arrays)
+    found: da.Array = da.map_blocks(
+        _run, *chunked.values(), chunks=chunks, drop_axis=list(drop_axis), new_axis=new_axis,
+        wire=runnable.encode(), names=tuple(chunked), constants=constants, **_typed(runnable),
+    )  # fmt: skip
+    return found
+
+
+def map_overlap(
+    program: Program | HasProgram, *arrays: Any, depth: int | Mapping[int, int], boundary: Any = 0
+) -> da.Array:
+    """Run a program over each chunk with a halo of its neighbours.
+
+    Args:
+        program: A program or a kernel with one output, of the shape of its chunked inputs.
+        *arrays: As for `map_blocks`.
+        depth: The width of the halo in elements, for all axes or by axis.
+        boundary: What is beyond the ends of the array, as for `dask.array.map_overlap`: a number, ``"reflect"``,
+            ``"nearest"``, ``"periodic"``; or ``"none"``, so that the chunks there have no halo on that side.
+
+    Returns:
+        An array of the type of the output and the shape of the first chunked array. Launches compute the halo, too, and
+        that part is dropped.
+
+    Raises:
+        InvalidInput: An array, which the error names, is missing, or of another type or shape.
+        InvalidLaunch: The program has no output, or several.
+    """
+    runnable = _program_of(program)
+    chunked, constants = _given(runnable, arrays)
+    found: da.Array = da.map_overlap(
+        _run, *chunked.values(), depth=depth, boundary=boundary, align_arrays=False,
+        wire=runnable.encode(), names=tuple(chunked), constants=constants, **_typed(runnable),
+    )  # fmt: skip
+    return found
+
+
+def sum(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
+    """Add the elements in the order of the fixed tree; the bytes do not depend on the chunks.
+
+    Args:
+        x: A chunked array of any type. Integers wrap.
+        axis: An axis, or None for all elements as one sequence in row-major order.
+        dtype: As for `vyre_algorithms.sum`.
+
+    Returns:
+        An array without the axis: that of `vyre_algorithms.sum`, byte by byte.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("sum", x, axis, _sum_type(x, dtype))
+
+
+def prod(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
+    """Multiply the elements in the order of the fixed tree; otherwise as `sum`."""
+    return _reduced("prod", x, axis, _sum_type(x, dtype))
+
+
+def min(x: da.Array, /, axis: int | None = None) -> da.Array:
+    """Find the least element, as `vyre_algorithms.min` does; `axis` as for `sum`."""
+    return _reduced("min", x, axis, None)
+
+
+def max(x: da.Array, /, axis: int | None = None) -> da.Array:
+    """Find the greatest element, as `vyre_algorithms.max` does; `axis` as for `sum`."""
+    return _reduced("max", x, axis, None)
+
+
+def any(x: da.Array, /, axis: int | None = None) -> da.Array:
+    """Test whether an element is not 0; `axis` as for `sum`."""
+    return _reduced("any", x, axis, bool_)
+
+
+def all(x: da.Array, /, axis: int | None = None) -> da.Array:
+    """Test whether no element is 0; `axis` as for `sum`."""
+    return _reduced("all", x, axis, bool_)
+
+
+def exact_sum(x: da.Array, /) -> da.Array:
+    """Add floats as if with unlimited precision, and round the sum once.
+
+    Args:
+        x: A chunked array of floats, of any length.
+
+    Returns:
+        An array without axes: the float nearest to the sum, ties to even.
+
+    Raises:
+        InvalidInput: The array is of another type, or the sizes of its chunks are not known.
+    """
+    dtype = type_of(_empty(x))
+    if not dtype.is_float:
+        raise InvalidInput("x", needed="floats", got=str(dtype), fix="use sum: sums of integers are exact")
+    flat = _sequence(x)
+    sizes = (CELLS + 3,) * flat.numblocks[0]
+    cells = da.map_blocks(_cells, flat, chunks=(sizes,), dtype=np.int64, meta=np.empty(0, np.int64))
+    return _last(cells, _rounded, x.dtype)
+
+
+def histogram(x: da.Array, /, bins: int | Sequence[float], range: tuple[float, float] | None = None) -> da.Array:
+    """Count the elements between edges, as `vyre_algorithms.histogram` does.
+
+    Args:
+        x: A chunked array of integers or floats.
+        bins: The number of bins of equal width, or their ascending edges.
+        range: The first and the last edge; needed if `bins` is a number, because no chunk is read for them.
+
+    Returns:
+        The counts, as int64.
+
+    Raises:
+        InvalidInput: There are no edges, or they do not ascend.
+    """
+    if isinstance(bins, int) and range is None:
+        raise InvalidInput("range", needed="the first and the last edge", got="None", fix="pass range=(first, last)")
+    _, edges = vyre_algorithms.histogram(np.zeros(0), bins, range)
+    return _counts(x, _histogram, edges.size - 1, edges=edges)
+
+
+def bincount(x: da.Array, /, *, length: int) -> da.Array:
+    """Count how often each of the numbers 0 … length - 1 is in an array.
+
+    Args:
+        x: A chunked array of integers that are not negative.
+        length: The number of counts.
+
+    Returns:
+        The counts, as int64. Computing them raises `InvalidInput` if a number is not below `length`.
+    """
+    return _counts(x, _bincount, length, length=length)
+
+
+# ── what is built ──
+
+
+def _program_of(given: Program | HasProgram) -> Program:
+    program = given if isinstance(given, Program) else given.program
+    validated(program)
+    if len(program.outputs) != 1:
+        names = ", ".join(buffer.name for buffer in program.outputs) or "none"
+        got, fix = f"{len(program.outputs)} ({names})", "map one program for each output"
+        raise InvalidLaunch("output", needed="a program with one output", got=got, fix=fix)
+    return program
+
+
+def _given(program: Program, arrays: Sequence[Any]) -> tuple[dict[str, da.Array], dict[str, Array]]:
+    """The chunked inputs, in the chunks of the first, and the others; by name."""
+    if len(arrays) != len(program.inputs):
+        names = ", ".join(buffer.name for buffer in program.inputs)
+        raise InvalidInput(names, needed=f"{len(program.inputs)} arrays in binding order", got=f"{len(arrays)}")
+    chunked: dict[str, da.Array] = {}
+    constants: dict[str, Array] = {}
+    for buffer, array in zip(program.inputs, arrays, strict=True):
+        if isinstance(array, da.Array):
+            chunked[buffer.name] = _chunk_like(buffer, array, next(iter(chunked.values()), array))
+        else:
+            constants[buffer.name] = _constant(buffer, array)
+    if not chunked:
+        raise InvalidInput(
+            program.inputs[0].name if program.inputs else "arrays",
+            needed="a dask.array",
+            got="none among the arrays",
+            fix="make one with dask.array.from_array, or run the program as it is",
+        )
+    return chunked, constants
+
+
+def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
+    if array.dtype != buffer.dtype.numpy:
+        fix = f"convert it with .astype({buffer.dtype.numpy.name!r})"
+        raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=f"one of {array.dtype}", fix=fix)
+    if array.shape != first.shape:
+        raise InvalidInput(buffer.name, needed=f"the shape {first.shape}", got=f"{array.shape}")
+    chunked: da.Array = array.rechunk(first.chunks)
+    return chunked
+
+
+def _constant(buffer: Buffer, value: object) -> Array:
+    if isinstance(value, (bool, int, float)):
+        return np.array([value], buffer.dtype.numpy)
+    if not isinstance(value, np.ndarray) or value.dtype != buffer.dtype.numpy:
+        got = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise InvalidInput(buffer.name, needed=f"a number, or an array of {buffer.dtype}", got=got)
+    return value
+
+
+def _typed(program: Program) -> dict[str, Any]:
+    dtype = program.outputs[0].dtype.numpy
+    return {"dtype": dtype, "meta": np.empty(0, dtype), "name": None, "token": None}
+
+
+def _empty(x: object) -> Array:
+    if not isinstance(x, da.Array):
+        fix = "make one with dask.array.from_array, or use vyre_algorithms"
+        raise InvalidInput("x", needed="a dask.array", got=type(x).__name__, fix=fix)
+    return np.empty(0, x.dtype)
+
+
+def _sum_type(x: da.Array, dtype: object) -> DType:
+    return sum_type(_empty(x), dtype)
+
+
+def _sequence(x: da.Array) -> da.Array:
+    """All elements in row-major order, in chunks of whole blocks."""
+    if math.isnan(x.size):
+        raise InvalidInput("x", needed="chunks of known sizes", got="others", fix="call x.compute_chunk_sizes()")
+    flat = x.reshape(-1)
+    size = builtins.max(flat.chunks[0], default=1)
+    chunks: da.Array = flat.rechunk(-(-size // BLOCK) * BLOCK)
+    return chunks
+
+
+def _reduced(operation: str, x: da.Array, axis: int | None, result: DType | None) -> da.Array:
+    dtype = type_of(_empty(x))
+    final = (dtype if result is None else result).numpy
+    if axis is not None:
+        rows = x.rechunk({axis: -1})
+        reduced: da.Array = da.map_blocks(
+            _row, rows, drop_axis=axis, dtype=final, meta=np.empty(0, final),
+            operation=operation, axis=axis, result=final,
+        )  # fmt: skip
+        return reduced
+    if not x.size:
+        nothing: da.Array = da.from_array(np.asarray(getattr(vyre_algorithms, operation)(_empty(x))))
+        return nothing
+    kind = {"operation": operation, "given": dtype.numpy, "result": None if result is None else final}
+    state = reduction_of(operation, dtype, result).state[0].numpy
+    states, is_states = _sequence(x), False
+    while states.size > LAST or not is_states:
+        sizes = tuple([-(-size // BLOCK) for size in states.chunks[0]])
+        states = da.map_blocks(
+            _blocks, states, chunks=(sizes,), dtype=state, meta=np.empty(0, state), of_states=is_states, **kind
+        )
+        states, is_states = states.rechunk(LAST), True
+    return _last(states, _state, final, **kind)
+
+
+def _last(parts: da.Array, task: Any, dtype: np.dtype[Any], **options: Any) -> da.Array:
+    """One task over all parts, which gives a scalar."""
+    found: da.Array = da.map_blocks(
+        task, parts.rechunk(-1), drop_axis=0, dtype=dtype, meta=np.empty((), dtype), final=dtype, **options
+    )
+    return found
+
+
+def _counts(x: da.Array, task: Any, bins: int, **options: Any) -> da.Array:
+    _empty(x)
+    flat = _sequence(x)
+    parts = da.map_blocks(
+        task, flat, chunks=((1,) * flat.numblocks[0], (bins,)), new_axis=1, dtype=np.int64,
+        meta=np.empty((0, 0), np.int64), **options,
+    )  # fmt: skip
+    counts: da.Array = parts.sum(axis=0)
+    return counts
+
+
+# ── what runs on workers ──
+
+
+def _run(*chunks: Array, wire: bytes, names: Sequence[str], constants: Mapping[str, Array]) -> Array:
+    """Launch a program over one chunk of each array."""
+    given = {name: np.ascontiguousarray(chunk) for name, chunk in zip(names, chunks, strict=True)}
+    outputs = local_backend().dispatch_arrays(decoded(wire), {**given, **constants})
+    return next(iter(outputs.values()))
+
+
+def _blocks(chunk: Array, *, operation: str, given: Any, result: Any, of_states: bool) -> Array:
+    reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
+    (states,) = reduce_blocks(reduction.of_states if of_states else reduction, [_vector(chunk)], local_backend())
+    return states
+
+
+def _state(states: Array, *, operation: str, given: Any, result: Any, final: Any) -> Array:
+    reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
+    (found,) = reduce_sequence(reduction.of_states, [_vector(states)], local_backend())
+    return found.astype(final).reshape(())
+
+
+def _row(chunk: Array, *, operation: str, axis: int, result: Any) -> Array:
+    options = {"dtype": result} if operation in ("sum", "prod") else {}
+    return np.asarray(getattr(vyre_algorithms, operation)(chunk, axis=axis, backend=local_backend(), **options))
+
+
+def _cells(chunk: Array) -> Array:
+    return long_accumulator([_vector(chunk)], type_of(chunk), local_backend())
+
+
+def _rounded(cells: Array, *, final: Any) -> Array:
+    totals = cells.reshape(-1, CELLS + 3).astype(object).sum(axis=0).tolist()
+    return np.array(rounded(totals, as_dtype(final))).astype(final)
+
+
+def _histogram(chunk: Array, *, edges: Array) -> Array:
+    return vyre_algorithms.histogram(chunk, edges, backend=local_backend())[0][None]
+
+
+def _bincount(chunk: Array, *, length: int) -> Array:
+    counts = vyre_algorithms.bincount(chunk, minlength=length, backend=local_backend())
+    if counts.size > length:
+        raise InvalidInput("x", needed=f"numbers below {length}", got=f"{counts.size - 1}", fix="raise the length")
+    return counts[None]
+
+
+def _vector(chunk: Array) -> Array:
+    return np.ascontiguousarray(chunk).reshape(-1)

@@ -1,0 +1,152 @@
+"""Programs and algorithms over chunked arrays: against NumPy, exact sums of Python, and the same without chunks."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import vyre_algorithms
+import vyre_distributed as vd
+from vyre_algorithms.tree import BLOCK
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_foundation.build import program
+from vyre_foundation.dtype import f32, u32
+from vyre_foundation.ir.program import Program
+
+RANDOM = np.random.default_rng(23)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def scaled() -> Program:
+    with program("scaled", 64) as p:
+        x, factor = p.read("x", u32), p.uniform("factor", u32, 1)
+        p.write("out", u32, like=x)[p.global_id(0)] = x[p.global_id(0)] * factor[0]
+    return p.build()
+
+
+def smoothed() -> Program:
+    """Half of the sum of an element of a row of six and its neighbours above and below."""
+    with program("smoothed", 64) as p:
+        x = p.read("x", f32)
+        i = p.let(p.global_id(0))
+        p.write("out", f32, like=x)[i] = (x[i - 6] + x[i] + x[i + 6]) * 0.5
+    return p.build()
+
+
+def test_a_program_over_chunks_is_lazy_and_has_their_shape() -> None:
+    x = np.arange(60, dtype=np.uint32).reshape(5, 12)
+    found = vd.map_blocks(scaled(), da.from_array(x, chunks=(2, 5)), 3)
+    assert (found.shape, found.dtype, found.chunks) == ((5, 12), np.uint32, ((2, 2, 1), (5, 5, 2)))
+    assert np.array_equal(found.compute(), x * 3)
+
+
+def test_a_halo_comes_from_the_neighbours() -> None:
+    x = RANDOM.standard_normal((40, 6), dtype=np.float32)
+    padded = np.pad(x, ((1, 1), (0, 0)))
+    expected = (padded[:-2] + x + padded[2:]) * np.float32(0.5)
+    for rows in (1, 7, 16, 40):
+        found = vd.map_overlap(smoothed(), da.from_array(x, chunks=(rows, 6)), depth={0: 1, 1: 0})
+        assert found.compute().tobytes() == expected.tobytes()
+
+
+def test_without_its_halo_a_chunk_is_wrong() -> None:
+    x = RANDOM.standard_normal((40, 6), dtype=np.float32)
+    whole, chunked = (vd.map_blocks(smoothed(), da.from_array(x, chunks=(rows, 6))).compute() for rows in (40, 16))
+    assert whole.tobytes() != chunked.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8"])
+def test_sums_do_not_depend_on_chunks(dtype: str) -> None:
+    x = (RANDOM.standard_normal((30, 700)) * 100).astype(dtype)
+    expected = vyre_algorithms.sum(x, backend="cpu")
+    for chunks in ((30, 700), (7, 700), (30, 11), (13, 130), (1, 700)):
+        found = vd.sum(da.from_array(x, chunks=chunks)).compute()
+        assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+
+
+def test_sums_of_chunks_in_another_order_are_others() -> None:
+    """So that the test above means something: the sums of chunks, added up, have other bytes."""
+    x = (RANDOM.standard_normal(30_000) * 100).astype(np.float32)
+    parts = [vyre_algorithms.sum(x[n : n + 1000].copy(), backend="cpu") for n in range(0, 30_000, 1000)]
+    assert np.array(parts).sum(dtype=np.float32) != vyre_algorithms.sum(x, backend="cpu")
+
+
+def test_sums_of_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vyre_distributed.chunked.LAST", BLOCK)
+    x = np.tile(RANDOM.standard_normal(99_991, dtype=np.float32), 170)
+    assert x.size > BLOCK**2
+    assert vd.sum(da.from_array(x, chunks=3_000_000)).compute() == vyre_algorithms.sum(x, backend="cpu")
+
+
+def test_other_reductions() -> None:
+    x = RANDOM.integers(-50, 50, (40, 300)).astype(np.int32)
+    chunked = da.from_array(x, chunks=(11, 70))
+    for name in ("min", "max", "any", "all", "prod"):
+        expected = getattr(vyre_algorithms, name)(x, backend="cpu")
+        assert getattr(vd, name)(chunked).compute() == expected
+        rows = getattr(vd, name)(chunked, axis=1).compute()
+        assert np.array_equal(rows, getattr(vyre_algorithms, name)(x, axis=1, backend="cpu"))
+    assert np.array_equal(vd.sum(chunked, axis=0).compute(), x.sum(axis=0))
+
+
+def test_exact_sums_are_those_of_fsum() -> None:
+    x = RANDOM.standard_normal(20_000) * 10.0 ** RANDOM.integers(-200, 200, 20_000)
+    for size in (20_000, 4096, 777):
+        assert vd.exact_sum(da.from_array(x, chunks=size)).compute() == math.fsum(x)
+
+
+def test_counts() -> None:
+    x = RANDOM.standard_normal(20_000, dtype=np.float32)
+    chunked = da.from_array(x, chunks=3000)
+    found = vd.histogram(chunked, 17, (-2.0, 2.0)).compute()
+    assert np.array_equal(found, np.histogram(x.astype(np.float64), 17, (-2.0, 2.0))[0])
+    numbers = RANDOM.integers(0, 90, 20_000).astype(np.uint8)
+    assert np.array_equal(
+        vd.bincount(da.from_array(numbers, chunks=3000), length=90).compute(), np.bincount(numbers, minlength=90)
+    )
+    with pytest.raises(InvalidInput, match="expected numbers below 50"):
+        vd.bincount(da.from_array(numbers, chunks=3000), length=50).compute()
+
+
+def test_a_file_is_read_chunk_by_chunk(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(50_000, dtype=np.uint32))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    chunked = da.from_array(mapped, chunks=8192)
+    assert vd.sum(vd.map_blocks(scaled(), chunked, 2)).compute() == 50_000 * 49_999
+
+
+def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
+    x = da.zeros(10, chunks=5, dtype=np.float32)
+    with pytest.raises(InvalidInput, match=r"'x': got one of float32, expected an array of u32\. Fix: convert it with"):
+        vd.map_blocks(scaled(), x, 3)
+    with pytest.raises(InvalidInput, match="got 1, expected 2 arrays in binding order"):
+        vd.map_blocks(scaled(), x.astype(np.uint32))
+    with pytest.raises(InvalidInput, match=r"got none among the arrays, expected a dask\.array"):
+        vd.map_blocks(scaled(), np.zeros(10, np.uint32), 3)
+    with pytest.raises(InvalidInput, match=r"got ndarray, expected a dask\.array"):
+        vd.sum(np.zeros(10))
+    with pytest.raises(InvalidInput, match=r"chunks of known sizes.*compute_chunk_sizes"):
+        vd.sum(x[x > 0])
+    with pytest.raises(InvalidInput, match="expected the first and the last edge"):
+        vd.histogram(x, 10)
+    with program("two", 64) as p:
+        p.write("a", u32, 1)[0] = 1
+        p.write("b", u32, 1)[0] = 1
+    with pytest.raises(InvalidLaunch, match=r"got 2 \(a, b\), expected a program with one output"):
+        vd.map_blocks(p.build(), x)
+
+
+def test_tasks_run_on_the_cluster(client) -> None:
+    x = RANDOM.standard_normal(300_000, dtype=np.float32)
+    with dask.config.set(scheduler=client):
+        found = vd.sum(da.from_array(x, chunks=50_000)).compute()
+    assert found == vyre_algorithms.sum(x, backend="cpu")
