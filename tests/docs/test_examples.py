@@ -21,7 +21,6 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("graphs", 8, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
         ("arrays", 5, "one of 'reference'"),
         ("index", 1, ""),
-        ("install", 1, ""),
         ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
         ("profiling", 4, "'accesses': 4"),
         ("tuning", 5, "as the engine launches it"),

@@ -106,6 +106,29 @@ def number_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"
 
 
 @case("""
+9: 'total' is known while the kernel is compiled, and line LINE changes it in a loop
+        total += x[k]
+        ^^^^^
+Fix: make it a variable of the program, with a type, as in total = vy.f32(0)
+""")
+def float_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    total = 0.0
+    for k in range(4):
+        total += x[k]
+    return total
+
+
+@case("""
+12: got a value of u32, expected f32
+    return x[0] / len(x)
+           ^^^^^^^^^^^^^
+Fix: convert it with .cast(vy.f32)
+""")
+def length_beside_a_float(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, 1]:
+    return x[0] / len(x)
+
+
+@case("""
 12: 'y' may have no value here: line LINE gives it one only in one branch
     return y
            ^
@@ -335,7 +358,7 @@ def result_without_annotation(x: vy.Array[vy.f32, "n"]):
 9: the launch has no shape, because the kernel has no result
     i = vy.index()
         ^^^^^^^^^^
-Fix: add an array that is a result, or @vy.kernel(shape=('n',))
+Fix: annotate the result, as in -> vy.Array[vy.f32, 'n'], or write @vy.kernel(shape=('n',))
 """)
 def no_shape(x: vy.Array[vy.f32, "n"]):
     i = vy.index()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -104,7 +105,10 @@ class ExpressionReader(ABC):
         except VyreError as error:
             if error.fields.get("line") is not None:
                 raise
-            raise self.frame.source.error(node, error.message, error.fix) from error
+            fix = re.sub(
+                r"\.cast\((\w+)\)", r".cast(vy.\1)", error.fix
+            )  # a kernel sees the types through the front door
+            raise self.frame.source.error(node, error.message, fix) from error
         except RecursionError:
             raise
         except Exception as error:

@@ -371,7 +371,8 @@ class KernelReader(ExpressionReader):
             if name in outer and not isinstance(outer[name], (Mutable, Variables)) and name != skip:
                 line = self.frame.source.line_of(where)
                 message = f"{name!r} is known while the kernel is compiled, and line {line} changes it in a loop"
-                fix = f"make it a variable of the program, with a type, as in {name} = vy.u32(0)"
+                typed = "vy.f32(0)" if isinstance(outer[name], float) else "vy.u32(0)"
+                fix = f"make it a variable of the program, with a type, as in {name} = {typed}"
                 self.frame.names[name] = Unbound(message, fix)
         self.frame.loops.append(OpenLoop(False, self.depth))
         return outer, block
