@@ -56,6 +56,9 @@ def main(way: str, work: Path) -> int:
     for member in family:
         require_ours(member, one(wheels, member, "whl"), work / "fresh")
     use(python, work / "program.py")
+    if way == "index":
+        check_types = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--python-executable", python]
+        run(check_types, work / "program.py")
     return 0
 
 
@@ -92,13 +95,12 @@ def wait_until_open(port: int) -> None:
 
 
 def use(python: Path, script: Path) -> None:
-    """Run the README's programs and the commands that a newcomer runs first, and check the types of the programs."""
+    """Run the README's programs and the commands that a newcomer runs first."""
     program = "".join(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
     script.write_text(DATA + program + RIGHT, "utf-8")
     run([python, "-I", script])
     run([python, "-I", "-m", "vyre.cli", "doctor"])
     run([python, "-I", "-m", "vyre.cli", "backends"])
-    run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--python-executable", python, script])
 
 
 def expanded(word: str) -> list[str]:
