@@ -26,10 +26,14 @@ from vyre_driver.plan.admission import admit, admit_program
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch, validated, with_workgroup_size
 from vyre_driver.plan.lengths import bind_inputs
+from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 
 ATTEMPTS = 3
 """How often a dispatch is submitted whose inputs were lost with a worker."""
+
+LOST = (CancelledError, KilledWorker, OSError, TimeoutError)
+"""What Dask raises when workers or their data are lost, or there are none at the moment."""
 
 CACHED = 128
 """Shardings that are kept, by launch."""
@@ -112,13 +116,20 @@ class DaskBackend(HostMemoryBackend, contract=1):
         for _ in range(ATTEMPTS):
             try:
                 return self._run(plan, how, views, config, started)
-            except (CancelledError, KilledWorker) as error:
+            except LOST as error:
                 lost = error
                 self._count(resubmitted=1)
                 with self._state:
                     self._wires.clear()
-        fix = "look into the logs of the workers: they end, or run out of memory"
-        raise DispatchFailed(f"workers were lost in {ATTEMPTS} attempts: {lost}", backend=self.id(), fix=fix)
+            except VyreError:
+                raise
+            except Exception as error:
+                fix = "look into the log of the worker; the workers need what the client has installed"
+                reason = f"a task raised {type(error).__name__}: {error}"
+                raise DispatchFailed(reason, backend=self.id(), fix=fix) from error
+        fix = "look into the logs of scheduler and workers: they end, or run out of memory"
+        reason = f"workers were lost in {ATTEMPTS} attempts: {type(lost).__name__}: {lost}"
+        raise DispatchFailed(reason, backend=self.id(), fix=fix) from lost
 
     def sharding(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
@@ -172,7 +183,7 @@ class DaskBackend(HostMemoryBackend, contract=1):
         name = program.fingerprint()
         with self._state:
             if name not in self._wires:
-                self._wires[name] = self.client.scatter(program.encode(), broadcast=True)
+                self._wires[name] = self.client.scatter(program.encode(), broadcast=True, hash=False)
                 while len(self._wires) > CACHED:
                     del self._wires[next(iter(self._wires))]
             return self._wires[name]

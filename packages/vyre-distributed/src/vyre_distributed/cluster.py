@@ -63,7 +63,7 @@ def connect(address: str | None = None) -> Connection:
         return _local()
     try:
         client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:  # a TypeError is an address of TLS without a certificate
         raise BackendUnavailable("dask", f"the scheduler {address} does not answer: {error}", fix=_FIX) from error
     connection = Connection(client, is_own=True)
     try:

@@ -109,11 +109,16 @@ class Tasks:
         return future
 
     def scatter(self, arrays: Sequence[Bytes]) -> list[Bytes | Future[Bytes]]:
-        """Large arrays on the workers, by content, so that one is sent once; small ones as they are."""
+        """Large arrays on the workers; small ones as they are.
+
+        Each has a key of its own. Keys by content would be those of data that the cluster is about to release.
+        """
         large = [n for n, array in enumerate(arrays) if array.nbytes > INLINE]
         found: list[Bytes | Future[Bytes]] = list(arrays)
-        for n, future in zip(large, self._client.scatter([arrays[n] for n in large]) if large else (), strict=True):
-            found[n] = future
+        if large:
+            futures = self._client.scatter([arrays[n] for n in large], hash=False)
+            for n, future in zip(large, futures, strict=True):
+                found[n] = future
         return found
 
     def gather(self, futures: Sequence[Future[Any]]) -> list[Any]:
@@ -123,7 +128,9 @@ class Tasks:
                 wait(futures, timeout=self.left)
             return list(self._client.gather(futures))
         except (TimeoutError, DispatchTimeout):
-            raise DispatchTimeout(self._config.timeout or 0, "the shards", backend="dask") from None
+            if self._config.timeout is None:
+                raise
+            raise DispatchTimeout(self._config.timeout, "the shards", backend="dask") from None
 
 
 class _Launch:

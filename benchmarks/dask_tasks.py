@@ -1,0 +1,119 @@
+"""What a task costs, how well two workers are used, and where a scheduler would become the limit.
+
+`python benchmarks/dask_tasks.py` starts a `LocalCluster` of two workers of one thread and prints
+
+1. the time of a task: an empty one of Dask, one that doubles a chunk in NumPy, one that launches a program over it;
+2. the efficiency of two workers, for tasks of about 100 ms;
+3. weak scaling by a model with two measured costs: a scheduler that takes `s` seconds for each task, one after another,
+   and workers that take `t`. `W` workers with `k` tasks each end after ``max(W * k * s, k * t) + s``. The model is
+   shown beside what one and two workers take.
+
+All are medians of interleaved rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+import vyre_distributed as vd
+from vyre_foundation import Program, program, u32
+
+TASKS = 400
+CHUNK = 1024
+
+
+def doubled() -> Program:
+    with program("doubled", 64) as p:
+        x = p.read("x", u32)
+        p.write("out", u32, like=x)[p.global_id(0)] = x[p.global_id(0)] * 2
+    return p.build()
+
+
+def long(iterations: int) -> Program:
+    """About 100 ms for a chunk."""
+    with program("long", 64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        i = p.let(p.global_id(0))
+        total = p.var(x[i])
+        with p.range(0, iterations) as n:
+            total.set((total ^ n) * 1664525 + 1013904223)
+        out[i] = total
+    return p.build()
+
+
+def medians(trials: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Seconds of each trial, interleaved, after one round that is not counted."""
+    taken: dict[str, list[float]] = {name: [] for name in trials}
+    for number in range(rounds + 1):
+        for name, trial in trials.items():
+            started = time.perf_counter()
+            trial()
+            if number:
+                taken[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def nothing(chunk: object) -> None:
+    """An empty task."""
+
+
+def computed(chunks: da.Array) -> object:
+    """Run every task on its own, and bring nothing back."""
+    with dask.config.set({"optimization.fuse.active": False}):
+        return dask.compute(*chunks.to_delayed().ravel().tolist(), optimize_graph=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    options = {"dashboard_address": ":0", "env": {"VYRE_CPU_THREADS": "1"}, "silence_logs": 50}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
+        ones = da.ones(TASKS * CHUNK, chunks=CHUNK, dtype=np.uint32).persist()
+        launches = {
+            "empty": lambda: computed(ones.map_blocks(nothing, dtype=np.uint32)),
+            "numpy": lambda: computed(ones.map_blocks(np.multiply, np.uint32(2), dtype=np.uint32)),
+            "vyre": lambda: computed(vd.map_blocks(doubled(), ones)),
+        }
+        found = {name: seconds / TASKS for name, seconds in medians(launches, rounds).items()}
+        print(f"a task, of {TASKS}, with {CHUNK} elements")
+        for name, seconds in found.items():
+            print(f"  {name:6} {seconds * 1e6:8.0f} µs   {seconds / found['empty']:5.2f} × empty")
+
+        iterations = 600_000
+        chunks = da.arange(16 * CHUNK, chunks=CHUNK, dtype=np.uint32).persist()
+        two = list(client.nthreads())
+        work = long(iterations)
+        trials = {
+            "one": lambda: on(client, two[:1], chunks, work),
+            "two": lambda: on(client, two, chunks, work),
+        }
+        taken = medians(trials, max(3, rounds // 2))
+        task, scheduler = taken["one"] / 16, found["empty"]
+        print(f"16 tasks of {task * 1e3:.0f} ms: one worker {taken['one']:.2f} s, two {taken['two']:.2f} s, "
+              f"efficiency {taken['one'] / 2 / taken['two']:.2f}")  # fmt: skip
+        print(f"weak scaling, 8 tasks of {task * 1e3:.0f} ms a worker, {scheduler * 1e6:.0f} µs of scheduler a task")
+        for workers in (1, 2, 10, 100, 1000, 10_000):
+            model = max(workers * 8 * scheduler, 8 * task) + scheduler
+            measured = {1: taken["one"] / 2, 2: taken["two"]}.get(workers)
+            beside = "" if measured is None else f"   measured {measured:.2f} s, error {model / measured - 1:+.0%}"
+            print(f"  {workers:6} workers: {model:6.2f} s, efficiency {8 * task / model:.2f}{beside}")
+        print(f"the scheduler is the limit from {task / scheduler:.0f} workers on")
+
+
+def on(client: Client, workers: list[str], chunks: da.Array, work: Program) -> object:
+    """Compute on some workers alone."""
+    return client.gather(client.compute(vd.map_blocks(work, chunks).to_delayed().ravel().tolist(), workers=workers))
+
+
+if __name__ == "__main__":
+    main()
