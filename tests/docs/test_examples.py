@@ -24,7 +24,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
         ("profiling", 4, "'accesses': 4"),
         ("tuning", 5, "as the engine launches it"),
-        ("programs", 12, "trapped with 'not a digit', code 12"),
+        ("programs", 13, "trapped with 'not a digit', code 12"),
         ("pytorch", 2, ""),
         ("tutorial", 9, "[0.   0.   0.25 0.5  0.25 0.   0.   0.  ]\n"),
     ],

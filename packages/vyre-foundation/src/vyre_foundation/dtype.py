@@ -9,11 +9,9 @@ from __future__ import annotations
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-
-from vyre_foundation.errors import BuildError
 
 
 class Kind(Enum):
@@ -68,11 +66,10 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
-    def __call__(self, *_: object) -> NoReturn:
-        """Refuse a call, which in NumPy would convert a number: the message says how to make a literal."""
-        raise BuildError(
-            f"got a call of the type {self.name}", fix=f"write constant({self.name}, …) for a number, .cast for a value"
-        )
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Any, /) -> Any:
+            """Give a value of this type: ``u32(1)`` of a number, ``u32(x)`` converts a value as `Value.cast` does."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dtype, (self.name,)

@@ -1,14 +1,17 @@
-"""Methods of programs and expressions whose functions lie above `ir`: text, HTML, facts, wire form, fingerprint."""
+"""Methods of programs, expressions and types whose functions lie above: text, HTML, facts, wire form, conversions."""
 
 from __future__ import annotations
 
 import copyreg
 from typing import Any, get_args
 
+from vyre_foundation.build.values import typed
+from vyre_foundation.dtype import DType
 from vyre_foundation.html import program_html
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, ExprNode
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import Shapes
 from vyre_foundation.text import format_expr, print_program
 from vyre_foundation.text.printer import describe_buffer
 from vyre_foundation.validate import Facts, validate
@@ -28,7 +31,12 @@ def _fingerprint(program: Program) -> str:
 
 
 def _reduce_program(program: Program) -> tuple[Any, ...]:
-    return decode, (_wire(program),)
+    return _restored, (_wire(program), program.shapes)
+
+
+def _restored(wire: bytes, shapes: Shapes | None) -> Program:
+    program = decode(wire)
+    return program if shapes is None else program.with_shapes(shapes)
 
 
 def _reduce_expr(expr: Expr) -> tuple[Any, ...]:
@@ -41,6 +49,7 @@ def add_methods() -> None:
     Program.__str__ = print_program  # type: ignore[assignment, method-assign]
     Expr.__repr__ = format_expr  # type: ignore[assignment, method-assign]
     Buffer.__repr__ = describe_buffer  # type: ignore[assignment, method-assign]
+    DType.__call__ = typed  # type: ignore[method-assign]
     Program._repr_html_ = program_html  # type: ignore[attr-defined]
     copyreg.pickle(Program, _reduce_program)
     for kind in get_args(ExprNode):

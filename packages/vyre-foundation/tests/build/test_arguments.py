@@ -30,6 +30,7 @@ class Scene:
         self.value, self.real, self.flag = self.x[0], self.x[1].cast(v.f32), self.x[2] > 1
         self.variable = p.var(0, v.u32)
         self.block = p.if_(self.flag)
+        self.image = p.read_write("image", v.u32, shape=("h", "w"))
 
 
 def junk(s: Scene) -> dict[str, object]:
@@ -51,7 +52,12 @@ def calls(s: Scene) -> dict[str, tuple[Callable[..., Any], list[Any]]]:
     """Each method and function with arguments that it takes; each of them is replaced by junk in turn."""
     p, x, m, value = s.p, s.x, s.m, s.value
     methods: dict[str, tuple[Callable[..., Any], list[Any]]] = {
-        "program": (v.program, ["q", 64, 32]),
+        "program": (lambda n, w, s, shape: v.program(n, w, s, shape=shape), ["q", 64, 32, ("h", 4)]),
+        "read, shape": (lambda shape: p.read("a", v.u32, shape=shape), [("h", 4)]),
+        "write, shape": (lambda shape: p.write("a", v.u32, shape=shape), [("h", 4)]),
+        "private, shape": (lambda shape: p.private("a", v.u32, shape=shape), [(4, 4)]),
+        "a[y, x]": (lambda y, x: s.image[y, x], [0, 1]),
+        "a[y, x] = v": (lambda y, x, v: s.image.__setitem__((y, x), v), [0, 1, 2]),
         "read": (lambda name, dtype, count, like: p.read(name, dtype, count, like=like), ["a", v.u32, None, None]),
         "write": (lambda n, t, c, like, r: p.write(n, t, c, like=like, output_range=r), ["a", v.u32, 4, None, None]),
         "read_write": (
@@ -72,6 +78,8 @@ def calls(s: Scene) -> dict[str, tuple[Callable[..., Any], list[Any]]]:
         "let": (p.let, [1, v.u32, "t"]),
         "var": (p.var, [1, v.u32, "t"]),
         "if_": (p.if_, [s.flag]),
+        "elif_": (lambda c: _behind_if(p).elif_(c), [s.flag]),
+        "while_": (p.while_, [lambda: s.flag, 4, "x"]),
         "range": (p.range, [0, 4, 1, v.u32, "i"]),
         "region": (p.region, ["x"]),
         "trap": (p.trap, [1, "x"]),
@@ -88,6 +96,7 @@ def calls(s: Scene) -> dict[str, tuple[Callable[..., Any], list[Any]]]:
         "apply": (v.apply, ["add", value, 1]),
         "select": (v.select, [s.flag, value, 1]),
         "literal": (v.constant, [v.u32, 1]),
+        "u32": (v.u32, [1]),
         "call": (v.call, ["no.op", value]),
     }
     methods |= {
@@ -101,6 +110,12 @@ def calls(s: Scene) -> dict[str, tuple[Callable[..., Any], list[Any]]]:
         of_floats = v.OPS[name.rstrip("_")].accepts[0].is_float
         methods[f"functions.{name}"] = (function, [s.real if of_floats else value] * arity)
     return methods
+
+
+def _behind_if(p: v.ProgramBuilder) -> v.ProgramBuilder:
+    with p.if_(p.global_id(0) > 1):
+        pass
+    return p
 
 
 NAMES = sorted(calls(Scene()))
@@ -136,7 +151,7 @@ def test_every_method_is_in_the_table() -> None:
     public |= {name for name in vars(v.Array) if name.startswith("atomic_")}
     without_arguments = {
         *("subgroup_lane", "subgroup_size_", "else_", "break_", "continue_", "return_", "barrier", "grid_barrier"),
-        *("build", "build_unchecked"),
+        *("build", "build_unchecked", "index", "shape"),
     }
     assert public - without_arguments <= set(calls(scene))
 
@@ -170,7 +185,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "sqrt": math.sqrt, "np.sqrt": np.sqrt, "range": range,
     "np.array": np.asarray, "np.where": lambda x: np.where(x, 1, 2), "pow": lambda x: x**2, "rpow": lambda x: 2**x,
     "np.maximum": lambda x: np.maximum(x, np.ones(2)), "np.sum": np.sum, "store": lambda x: operator.setitem(x, 0, 1),
-    "call of a type": lambda x: v.f32(x), "unpack": lambda x: (lambda *_: 0)(*x), "bool": bool,
+    "unpack": lambda x: (lambda *_: 0)(*x), "bool": bool,
 }  # fmt: skip
 
 
@@ -211,7 +226,7 @@ def test_a_sign_changes_nothing() -> None:
 MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
     "two indices": (
         lambda s: s.x[s.value, 0],
-        r"Fix: buffers have one dimension: compute the index, as in row \* columns",
+        r"'x', which has one axis\. Fix: declare its axes, as in shape=\('h', 'w'\), or compute the index",
     ),
     "slice": (lambda s: s.x[1:], "Fix: load and store one element at a time"),
     "type of Python": (lambda s: s.value.cast(float), "got Python's type float, expected one that says its width"),
@@ -230,6 +245,17 @@ MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
     "condition": (lambda s: s.p.if_(s.value), r"got a value of u32, expected bool\. Fix: compare it, as in x != 0"),
     "rule of a buffer": (lambda s: s.p.write("a", v.u32, v.LengthOf(s.x)), "Fix: pass the name as a string, or like="),
     "table": (lambda s: s.p.constant("t", v.f32, [None]), "'t' got values of object, expected numbers"),
+    "one index of two": (lambda s: s.image[0], r"got one index of 'image', which has 2 axes\. Fix: pass an index for"),
+    "shape and count": (lambda s: s.p.read("a", v.u32, 4, shape=4), "'a' has a shape and a count. Fix: give one"),
+    "named workgroup": (lambda s: s.p.workgroup("a", v.u32, shape="h"), r"the shape \('h',\) of 'a' has names"),
+    "no axes": (lambda s: v.program("q").index(), r"the launch has no shape here\. Fix: declare an output with shape="),
+    "name of the lengths": (lambda s: s.p.read("launch.shape", v.u32), "Fix: give the buffer another name"),
+    "value as condition": (
+        lambda s: s.p.while_(s.flag, 4),
+        r"Fix: pass a function, which reads anew .* as in p\.while_",
+    ),
+    "endless": (lambda s: s.p.while_(lambda: s.flag, 0), "got the limit 0 of a loop"),
+    "elif alone": (lambda s: s.p.elif_(s.flag), "elif_ does not follow an if_ block. Fix: open it right after"),
     "uneven table": (lambda s: s.p.constant("t", v.f32, [[1], [1, 2]]), "'t' got rows of different lengths"),
 }
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import vyre_reference
 from vyre_driver import (
     DispatchConfig,
@@ -14,10 +16,12 @@ from vyre_driver import (
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
+from vyre_driver.arrays.make import zeros
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidLaunch
 from vyre_driver.observe.live import by_profile
+from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_driver.tune.programs import Tuning, tune_program
@@ -72,8 +76,9 @@ def run(
     held = backend_of(named.values())
     if held is not None:
         opened = _profiled(held if backend is None else backend_for(backend), options)
-        return dispatch_device_arrays(opened, program, named, options)
-    return _profiled(_routed(backend, program, named, options), options).dispatch_arrays(program, named, options)
+        return shaped_results(program, named, dispatch_device_arrays(opened, program, named, options))
+    opened = _profiled(_routed(backend, program, named, options), options)
+    return shaped_results(program, named, opened.dispatch_arrays(program, named, options))
 
 
 def tune(
@@ -147,7 +152,7 @@ def check(
         VyreError: What `run` raises.
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return checked(backend_for(backend), program, named, options)
+    return shaped_results(program, named, checked(backend_for(backend), program, named, options))
 
 
 def checked(
@@ -196,9 +201,24 @@ def launch_of(
         if options.grid_override is not None:
             raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
         options = options.replace(grid_override=grid_for(program, invocations, options))
+    named = {**(inputs or {}), **arrays}
+    if program.shapes is not None:
+        shaped = shaped_launch(program, given_shapes(program.shapes, named), options)
+        options, held = shaped.config, backend_of(named.values())
+        named |= shaped.constants
+        for name, shape, dtype in shaped.zeros:
+            named[name] = np.zeros(shape, dtype) if held is None else zeros(held, shape, dtype)
     if options.grid_override is None:
         _require_x_alone(program)
-    return {**(inputs or {}), **arrays}, options
+    return named, options
+
+
+def shaped_results(program: Program, named: Mapping[str, object], outputs: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a launch, those that are declared with a shape in it."""
+    if program.shapes is None:
+        return outputs
+    shaped = shaped_launch(program, given_shapes(program.shapes, named), DEFAULT_CONFIG)
+    return outputs | {name: outputs[name].reshape(shape) for name, shape in shaped.results.items()}
 
 
 def _require_x_alone(program: Program) -> None:

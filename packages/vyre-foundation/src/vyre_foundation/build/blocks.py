@@ -76,3 +76,18 @@ class Block(AbstractContextManager[T_co, None]):
 
     def __bool__(self) -> NoReturn:
         raise BuildError(f"got {self.word} as a condition of Python", fix=f"write `with {self.word}`")
+
+
+class WhileBlock(Block[None]):
+    """The block of a loop with a condition: `given` records the condition at the beginning of the body."""
+
+    def __enter__(self) -> None:
+        begin, self._given = self._given, _nothing
+        super().__enter__()
+        before, self._builder.line = self._builder.line, self.line
+        begin()
+        self._builder.line = before
+
+
+def _nothing() -> None:
+    return None

@@ -5,18 +5,22 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
-from vyre_foundation.build.values import Operand, Operators, Value, index_of, operand
-from vyre_foundation.dtype import DType
-from vyre_foundation.errors import BuildError
+from vyre_foundation.build.values import Operand, Operators, Value, constant, index_of, operand, select
+from vyre_foundation.dtype import DType, bool_, u32, u64
+from vyre_foundation.errors import BuildError, TypeMismatch
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Expr, Length, Load, Local
+from vyre_foundation.ir.expr import Expr, Length, Literal, Load, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Store
 
 if TYPE_CHECKING:
     from vyre_foundation.build.arguments import DTypeLike
     from vyre_foundation.build.recorder import ProgramBuilder
+
+AxisLength: TypeAlias = "int | Value"
+Index: TypeAlias = "Operand | tuple[Operand, ...]"
+"""An index, or one for each axis."""
 
 
 def _assigned(compute: Callable[[Any, Any], Any]) -> Callable[[Mutable, Operand], Mutable]:
@@ -105,15 +109,24 @@ def _no_arithmetic(self: Array, *_: object, **__: object) -> NoReturn:
 class Array:
     """A buffer inside a program: ``buffer[i]`` loads an element, ``buffer[i] = value`` stores one.
 
-    A load out of bounds gives 0, a store out of bounds does nothing (docs/language.md, "Memory").
+    A buffer that is declared with a shape takes an index for each axis, ``buffer[y, x]``. A load out of bounds on any
+    axis gives 0, a store out of bounds does nothing (docs/language.md, "Memory").
     """
 
-    __slots__ = ("_builder", "decl")
+    __slots__ = ("_axes", "_builder", "_takes_linear", "decl")
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
     """``Array[f32, "h", "w"]`` annotates a parameter of a kernel."""
 
-    def __init__(self, builder: ProgramBuilder, decl: Buffer) -> None:
-        self._builder, self.decl = builder, decl
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        decl: Buffer,
+        axes: tuple[AxisLength, ...] | None = None,
+        *,
+        takes_linear: bool = False,
+    ) -> None:
+        """`takes_linear`: one index is that of an element in order, also where there are several axes."""
+        self._builder, self.decl, self._axes, self._takes_linear = builder, decl, axes, takes_linear
 
     @property
     def dtype(self) -> DType:
@@ -124,6 +137,16 @@ class Array:
     def length(self) -> Value:
         """The number of elements in this launch, u32."""
         return Value(Length(self.decl))
+
+    @property
+    def shape(self) -> tuple[AxisLength, ...]:
+        """The lengths of the axes in the order of NumPy's shapes: numbers, and values of u32 that the launch gives."""
+        return (self.length,) if self._axes is None else self._axes
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return 1 if self._axes is None else len(self._axes)
 
     def __repr__(self) -> str:
         return repr(self.decl)
@@ -144,55 +167,110 @@ class Array:
     __divmod__ = __rdivmod__ = __abs__ = __int__ = __float__ = __index__ = __array__ = __array_ufunc__ = _no_arithmetic
     # fmt: on
 
-    def __getitem__(self, index: Operand) -> Value:
+    def __getitem__(self, index: Index) -> Value:
         access = self.decl.access
         if not access.reads:
             raise BuildError(f"{self.decl.name!r} is write-only", fix="declare it with p.read_write(…)")
-        load = Load(self.decl, index_of(index, self.decl.name))
-        return self._builder._bind(load) if access.writes else Value(load)
+        place, inside = self._place(index)
+        load = Load(self.decl, place)
+        element = self._builder._bind(load) if access.writes else Value(load)
+        return element if inside is None else select(inside, element, constant(self.dtype, 0))
 
-    def __setitem__(self, index: Operand, value: Operand) -> None:
+    def __setitem__(self, index: Index, value: Operand) -> None:
         if not self.decl.access.writes:
             raise BuildError(f"{self.decl.name!r} is read-only", fix="declare it with p.write(…) or p.read_write(…)")
-        self._builder._emit(Store(self.decl, index_of(index, self.decl.name), operand(value, self.dtype)))
+        place, inside = self._place(index)
+        stored = operand(value, self.dtype)
+        if inside is None:
+            self._builder._emit(Store(self.decl, place, stored))
+        else:
+            with self._builder.if_(inside):
+                self._builder._emit(Store(self.decl, place, stored))
 
-    def atomic_add(self, index: Operand, value: Operand) -> Value:
+    def _place(self, index: Index) -> tuple[Expr, Value | None]:
+        """The index in the buffer, and the condition under which those of all axes are in bounds.
+
+        There is no condition for a single axis: the language checks the index of a buffer.
+        """
+        axes = self.shape
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) != len(axes) and not (len(parts) == 1 and self._takes_linear):
+            raise self._refuse_indices(len(parts))
+        if len(parts) == 1:
+            return index_of(parts[0], self.decl.name), None
+        inside: Value | None = None
+        linear: Value | None = None
+        for length, part in zip(axes, parts, strict=True):
+            place, is_inside = _on_axis(Value(index_of(part, self.decl.name)), length)
+            linear = place if linear is None else linear * length + place
+            if is_inside is not None:
+                inside = is_inside if inside is None else inside & is_inside
+        assert linear is not None
+        return linear.expr, inside
+
+    def _refuse_indices(self, count: int) -> BuildError:
+        """The error for a number of indices that is not the number of axes."""
+        given = "one index" if count == 1 else f"{count} indices"
+        if self.ndim == 1:
+            fix = "declare its axes, as in shape=('h', 'w'), or compute the index, as in row * columns + column"
+            return BuildError(f"got {given} of {self.decl.name!r}, which has one axis", fix=fix)
+        fix = "pass an index for each axis, as in image[y, x]"
+        return BuildError(f"got {given} of {self.decl.name!r}, which has {self.ndim} axes", fix=fix)
+
+    def atomic_add(self, index: Index, value: Operand) -> Value:
         """Add to an element, wrapping."""
         return self._atomic(AtomicOp.ADD, index, value)
 
-    def atomic_and(self, index: Operand, value: Operand) -> Value:
+    def atomic_and(self, index: Index, value: Operand) -> Value:
         """Clear the bits of an element that `value` has not."""
         return self._atomic(AtomicOp.AND, index, value)
 
-    def atomic_or(self, index: Operand, value: Operand) -> Value:
+    def atomic_or(self, index: Index, value: Operand) -> Value:
         """Set the bits of an element that `value` has."""
         return self._atomic(AtomicOp.OR, index, value)
 
-    def atomic_xor(self, index: Operand, value: Operand) -> Value:
+    def atomic_xor(self, index: Index, value: Operand) -> Value:
         """Flip the bits of an element that `value` has."""
         return self._atomic(AtomicOp.XOR, index, value)
 
-    def atomic_min(self, index: Operand, value: Operand) -> Value:
+    def atomic_min(self, index: Index, value: Operand) -> Value:
         """Lower an element to `value`, if that is less."""
         return self._atomic(AtomicOp.MIN, index, value)
 
-    def atomic_max(self, index: Operand, value: Operand) -> Value:
+    def atomic_max(self, index: Index, value: Operand) -> Value:
         """Raise an element to `value`, if that is more."""
         return self._atomic(AtomicOp.MAX, index, value)
 
-    def atomic_exchange(self, index: Operand, value: Operand) -> Value:
+    def atomic_exchange(self, index: Index, value: Operand) -> Value:
         """Replace an element by `value`."""
         return self._atomic(AtomicOp.EXCHANGE, index, value)
 
-    def atomic_compare_exchange(self, index: Operand, expected: Operand, value: Operand) -> Value:
+    def atomic_compare_exchange(self, index: Index, expected: Operand, value: Operand) -> Value:
         """Replace an element by `value` where it equals `expected`."""
         return self._atomic(AtomicOp.COMPARE_EXCHANGE, index, value, operand(expected, self.dtype))
 
-    def _atomic(self, op: AtomicOp, index: Operand, value: Operand, expected: Expr | None = None) -> Value:
+    def _atomic(self, op: AtomicOp, index: Index, value: Operand, expected: Expr | None = None) -> Value:
+        place, inside = self._place(index)
+        if inside is not None:  # an index beyond any length, for which an atomic does nothing
+            place = select(inside, Value(place), u32.highest).expr
         name = self._builder._fresh("old")
-        new = operand(value, self.dtype)
-        self._builder._emit(Atomic(op, self.decl, index_of(index, self.decl.name), new, expected, name))
+        self._builder._emit(Atomic(op, self.decl, place, operand(value, self.dtype), expected, name))
         return Value(Local(name, self.dtype))
+
+
+def _on_axis(index: Value, length: AxisLength) -> tuple[Value, Value | None]:
+    """An index as u32, and the condition that it is in bounds; None if it always is."""
+    expr = index.expr
+    if not index.dtype.is_integer:
+        fix = f"convert it with .cast({u32})"
+        raise TypeMismatch(f"got a value of {index.dtype} as an index, expected an integer", fix=fix)
+    if isinstance(expr, Literal) and expr.dtype is u32 and isinstance(length, int):
+        return index, None if expr.bits < length else constant(bool_, False)
+    if index.dtype.bits == 64:  # the conversion to u32 would lose the upper half
+        wide = index.bitcast(u64)  # negative ones become greater than any length
+        return index.cast(u32), wide < (length if isinstance(length, int) else length.cast(u64))
+    place = index.cast(u32)
+    return place, place < length
 
 
 _RULES = """
@@ -202,7 +280,7 @@ _RULES = """
         u32, i32, u64 and i64, and on memory that cannot be written (V032, V035).
 
         Args:
-            index: A value of an integer type, or an integer.
+            index: A value of an integer type, or an integer; a tuple of one for each axis.
 {expected}            value: A value of the buffer's type, or a number.
 
         Returns:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from vyre_foundation.build import arguments
-from vyre_foundation.build.blocks import Block
+from vyre_foundation.build.axes import (
+    ShapedBuffer,
+    ShapeVariables,
+    axes_of,
+    fixed_axes,
+    launch_axes,
+    length_of,
+    refuse_reserved,
+)
+from vyre_foundation.build.blocks import Block, WhileBlock
 from vyre_foundation.build.caller import caller
-from vyre_foundation.build.memory import Array, Mutable
+from vyre_foundation.build.chain import Chain
+from vyre_foundation.build.memory import Array, AxisLength, Mutable
 from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inline
 from vyre_foundation.build.values import Operand, Value, operand
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Access, Buffer, Count, LengthOf, Memory
-from vyre_foundation.ir.expr import Expr, Id, IdKind, Local
+from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Local
 from vyre_foundation.ir.origin import Line, Origin, Origins
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
 from vyre_foundation.ir.stmt import (
     Barrier,
     Body,
@@ -37,6 +48,7 @@ from vyre_foundation.ir.stmt import (
     Var,
 )  # fmt: skip
 from vyre_foundation.ir.walk import statements
+from vyre_foundation.ops.bitwise import NOT
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,10 +63,17 @@ class ProgramBuilder:
     are raised where the caller's line stands. What only the whole program shows is a finding of `build`.
     """
 
-    def __init__(self, name: str, workgroup_size: int | Sequence[int], subgroup_size: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        workgroup_size: int | Sequence[int],
+        subgroup_size: int | None,
+        shape: Axis | Sequence[Axis] | None = None,
+    ) -> None:
         self.name = arguments.text(name, "the name of a program")
         self.workgroup_size = arguments.workgroup_sizes(workgroup_size)
         self.subgroup_size = None if subgroup_size is None else arguments.integer(subgroup_size, "subgroup_size")
+        self._shapes = ShapeVariables(launch_axes(shape))
         self.line: Line | None = None
         """The line to which declarations and statements are attributed; None for that of the caller."""
         self._line = caller()
@@ -64,6 +83,8 @@ class ProgramBuilder:
         self._unopened: list[Block[object]] = []
         self._names: set[str] = set()
         self._fresh_counts: dict[str, int] = {}
+        self._chain: Chain | None = None
+        """The branches of the last `elif_` block."""
         self._bodies: list[list[Stmt]] = [[]]
         self._lines: list[list[Line]] = [[]]
         """For each of the bodies the lines of all statements in it, inner ones too, in program order."""
@@ -92,15 +113,23 @@ class ProgramBuilder:
     # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def read(
-        self, name: str, dtype: DTypeLike, count: int | LengthOf | None = None, *, like: Array | None = None
+        self,
+        name: str,
+        dtype: DTypeLike,
+        count: int | LengthOf | None = None,
+        *,
+        like: Array | None = None,
+        shape: Axis | Sequence[Axis] | None = None,
     ) -> Array:
         """Declare an input.
 
         Args:
             name: The name by which a launch binds it.
             dtype: The type of the elements.
-            count: The number of elements, or a rule. Without `count` and `like` the launch decides.
-            like: Another buffer of the same length.
+            count: The number of elements, or a rule. Without `count`, `like` and `shape` the launch decides.
+            like: Another buffer of the same length, and the same shape.
+            shape: The axes in the order of NumPy's shapes, as in ``("h", "w")``: numbers, and names of shape variables,
+                which stand for the same length wherever they occur. The buffer then takes an index for each axis.
 
         Returns:
             The buffer, which can be loaded from.
@@ -109,7 +138,7 @@ class ProgramBuilder:
             BuildError: The name is taken, or an argument is of another kind.
             DeclarationError: The declaration contradicts itself.
         """
-        return self._declare(name, dtype, Access.READ, Memory.STORAGE, count, like)
+        return self._host(name, dtype, Access.READ, count, like, shape)
 
     def write(
         self,
@@ -118,6 +147,7 @@ class ProgramBuilder:
         count: int | LengthOf | None = None,
         *,
         like: Array | None = None,
+        shape: Axis | Sequence[Axis] | None = None,
         output_range: tuple[int, int] | None = None,
     ) -> Array:
         """Declare an output, zero before the dispatch.
@@ -125,8 +155,9 @@ class ProgramBuilder:
         Args:
             name: The name under which a launch returns it.
             dtype: The type of the elements.
-            count: The number of elements, or a rule. One of `count` and `like` is needed.
+            count: The number of elements, or a rule. One of `count`, `like` and `shape` is needed.
             like: Another buffer of the same length; the output takes the shape of the array that is passed for it.
+            shape: The axes, as for `read`, in names of inputs; the output comes in this shape.
             output_range: The bytes start … stop that the host receives; all of them by default.
 
         Returns:
@@ -136,7 +167,7 @@ class ProgramBuilder:
             BuildError: The name is taken, or an argument is of another kind.
             DeclarationError: The declaration contradicts itself.
         """
-        return self._declare(name, dtype, Access.WRITE, Memory.STORAGE, count, like, output_range)
+        return self._host(name, dtype, Access.WRITE, count, like, shape, output_range)
 
     def read_write(
         self,
@@ -145,6 +176,7 @@ class ProgramBuilder:
         count: int | LengthOf | None = None,
         *,
         like: Array | None = None,
+        shape: Axis | Sequence[Axis] | None = None,
         output_range: tuple[int, int] | None = None,
     ) -> Array:
         """Declare an input that is also an output. The array that a caller passes is not changed.
@@ -152,8 +184,9 @@ class ProgramBuilder:
         Args:
             name: The name by which a launch binds and returns it.
             dtype: The type of the elements.
-            count: The number of elements, or a rule. Without `count` and `like` the launch decides.
-            like: Another buffer of the same length.
+            count: The number of elements, or a rule. Without `count`, `like` and `shape` the launch decides.
+            like: Another buffer of the same length, and the same shape.
+            shape: The axes, as for `read`.
             output_range: The bytes start … stop that the host receives; all of them by default.
 
         Returns:
@@ -163,7 +196,7 @@ class ProgramBuilder:
             BuildError: The name is taken, or an argument is of another kind.
             DeclarationError: The declaration contradicts itself.
         """
-        return self._declare(name, dtype, Access.READ_WRITE, Memory.STORAGE, count, like, output_range)
+        return self._host(name, dtype, Access.READ_WRITE, count, like, shape, output_range)
 
     def uniform(self, name: str, dtype: DTypeLike, count: int | None = None) -> Array:
         """Declare a small input that is the same for all invocations.
@@ -204,7 +237,8 @@ class ProgramBuilder:
         Args:
             name: Its name in the text form and in messages.
             dtype: The type of the elements.
-            values: Numbers, of any shape: floats are rounded, integers and bools must fit the type.
+            values: Numbers, of any shape: floats are rounded, integers and bools must fit the type. Of several axes,
+                the buffer takes an index for each, or one that counts elements in order.
 
         Returns:
             The buffer, which can be loaded from.
@@ -215,15 +249,21 @@ class ProgramBuilder:
         """
         name, type_ = arguments.text(name, "the name of a buffer"), arguments.dtype_of(dtype)
         table = arguments.table_of(type_, values, name)
-        return self._declare(name, type_, Access.READ, Memory.CONSTANT, table.size, None, data=table.tobytes())
+        axes = table.shape or (1,)
+        return self._declare(
+            name, type_, Access.READ, Memory.CONSTANT, table.size, None, data=table.tobytes(), axes=axes
+        )
 
-    def workgroup(self, name: str, dtype: DTypeLike, count: int) -> Array:
+    def workgroup(
+        self, name: str, dtype: DTypeLike, count: int | None = None, *, shape: int | Sequence[int] | None = None
+    ) -> Array:
         """Declare memory that the invocations of a workgroup share, zero when the workgroup starts.
 
         Args:
             name: Its name in the text form and in messages.
             dtype: The type of the elements.
             count: The number of elements. All workgroup memory of a program is at most 32 KiB (V012).
+            shape: The lengths of the axes instead; the buffer then takes an index for each.
 
         Returns:
             The buffer, which can be loaded from and stored to, and allows atomics.
@@ -232,15 +272,19 @@ class ProgramBuilder:
             BuildError: The name is taken, or an argument is of another kind.
             DeclarationError: The declaration contradicts itself.
         """
-        return self._declare(name, dtype, Access.READ_WRITE, Memory.WORKGROUP, count, None)
+        length, axes = fixed_axes(count, shape, name)
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.WORKGROUP, length, None, axes=axes)
 
-    def private(self, name: str, dtype: DTypeLike, count: int) -> Array:
+    def private(
+        self, name: str, dtype: DTypeLike, count: int | None = None, *, shape: int | Sequence[int] | None = None
+    ) -> Array:
         """Declare a small array of each invocation, zero at first.
 
         Args:
             name: Its name in the text form and in messages.
             dtype: The type of the elements.
             count: The number of elements. All private memory of a program is at most 16 KiB (V012).
+            shape: The lengths of the axes instead; the buffer then takes an index for each.
 
         Returns:
             The buffer, which can be loaded from and stored to.
@@ -249,7 +293,8 @@ class ProgramBuilder:
             BuildError: The name is taken, or an argument is of another kind.
             DeclarationError: The declaration contradicts itself.
         """
-        return self._declare(name, dtype, Access.READ_WRITE, Memory.PRIVATE, count, None)
+        length, axes = fixed_axes(count, shape, name)
+        return self._declare(name, dtype, Access.READ_WRITE, Memory.PRIVATE, length, None, axes=axes)
 
     def scratch(self, name: str, dtype: DTypeLike, count: Count | None = None, *, like: Array | None = None) -> Array:
         """Declare memory of the dispatch that the host does not see, zero at first.
@@ -290,6 +335,27 @@ class ProgramBuilder:
         return self._declare(name, dtype, Access.READ_WRITE, Memory.PERSISTENT, count, like)
 
     # ── where am I ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def shape(self) -> tuple[AxisLength, ...]:
+        """The shape of the launch: what the program states, or that of its first output with a shape."""
+        return tuple([self._length(axis) for axis in self._shapes.launch])
+
+    def index(self) -> Any:
+        """Give the place of this invocation in the shape of the launch: one value of u32 for each axis.
+
+        Returns:
+            A value for a shape of one axis; for more axes a tuple, in the order of NumPy's shapes.
+
+        Raises:
+            BuildError: The launch has no shape yet.
+        """
+        rank = len(self._shapes.launch)
+        if rank == 0:
+            fix = "declare an output with shape=… before, state the shape in vy.program(…, shape=…), or use global_id"
+            raise BuildError("the launch has no shape here", fix=fix)
+        ids = tuple([self.global_id(rank - 1 - axis) for axis in range(rank)])
+        return ids[0] if rank == 1 else ids
 
     def global_id(self, axis: int = 0) -> Value:
         """Give the number of this invocation in the launch, on one axis.
@@ -428,29 +494,115 @@ class ProgramBuilder:
         test = operand(condition, bool_)
         return Block(self, "p.if_(…)", lambda body: If(test, body), _nothing)
 
+    def elif_(self, condition: Operand) -> Block[None]:
+        """Open a block of statements that run where a condition holds, and none of those before in the chain does.
+
+        What the condition reads from variables and buffers that the program writes is read behind those conditions.
+
+        Args:
+            condition: A value of bool.
+
+        Returns:
+            The block, for a `with` statement right behind an `if_` or `elif_` block.
+
+        Raises:
+            TypeMismatch: The condition is no bool.
+            BuildError: No `if_` or `elif_` block stands right before, or it has an `else_` block already.
+        """
+        test = operand(condition, bool_)
+        body = self._bodies[-1]
+        reads = 0
+        while reads < len(body) and isinstance(body[-1 - reads], Let):
+            reads += 1
+        chain = self._chain_before("elif_", reads)
+
+        def longer(then: Body) -> If:
+            del body[len(body) - reads - 1 :]
+            made = chain.extended((*read, If(test, then)))
+            self._chain = Chain(made, chain.depth + 1)
+            return made
+
+        read = tuple(body[len(body) - reads :])
+        return Block(self, "p.elif_(…)", longer, _nothing)
+
     def else_(self) -> Block[None]:
-        """Open a block of statements that run where the condition of the `if_` block right before does not hold.
+        """Open a block of statements that run where no condition of the `if_` and `elif_` blocks right before holds.
 
         Returns:
             The block, for a `with` statement.
 
         Raises:
-            BuildError: No `if_` block stands right before, or it has an `else_` block already.
+            BuildError: No `if_` or `elif_` block stands right before, or it has an `else_` block already.
         """
 
-        def condition() -> If:
-            before = self._bodies[-1][-1] if self._bodies[-1] else None
-            if not isinstance(before, If) or before.orelse:
-                fix = "open it right after the `with p.if_(…)` block"
-                raise BuildError("else_ does not follow an if_ block", fix=fix)
-            return before
-
         def both(body: Body) -> If:
-            before = condition()
+            made = self._chain_before("else_", 0).extended(body)
             del self._bodies[-1][-1]
-            return If(before.condition, before.then, body)
+            return made
 
-        return Block(self, "p.else_()", both, lambda: _nothing(condition()), is_continued=True)
+        def opened() -> None:
+            self._chain_before("else_", 0)
+
+        return Block(self, "p.else_()", both, opened, is_continued=True)
+
+    def _chain_before(self, word: str, reads: int) -> Chain:
+        """The branches that a block continues: those that end `reads` statements before the end of the body."""
+        body = self._bodies[-1]
+        before = body[-1 - reads] if len(body) > reads else None
+        if isinstance(before, If):
+            chain = self._chain if self._chain is not None and self._chain.branch is before else Chain(before, 0)
+            if not chain.last.orelse:
+                return chain
+        fix = "open it right after the `with p.if_(…)` or `with p.elif_(…)` block"
+        raise BuildError(f"{word} does not follow an if_ block", fix=fix)
+
+    def while_(self, condition: Callable[[], Operand], limit: int, tag: str | None = None) -> Block[None]:
+        """Open a loop that runs while a condition holds: ``with p.while_(lambda: n > 1, limit=1000):``.
+
+        Every program ends, so the loop states its limit. Where the condition holds even after that many iterations, the
+        invocation records a failure, and the launch raises `Trapped`.
+
+        Args:
+            condition: Called once, in the loop: what it reads is read again at the beginning of each iteration. It
+                gives a value of bool.
+            limit: The most iterations, known while the program is built.
+            tag: What the error of a launch says; by default that the loop reached its limit.
+
+        Returns:
+            The block, for a `with` statement.
+
+        Raises:
+            BuildError: The condition is no function, or the limit no positive integer.
+            TypeMismatch: The condition gives no bool.
+        """
+        if not callable(condition):
+            fix = "pass a function, which reads anew in each iteration, as in p.while_(lambda: n > 1, limit=1000)"
+            raise BuildError(
+                f"got {arguments.shown(condition)} as the condition of a loop, expected a function", fix=fix
+            )
+        most = arguments.integer(limit, "the limit of a loop")
+        if not 0 < most < 2**32 - 1:
+            raise BuildError(f"got the limit {most} of a loop", fix="pass an integer from 1 to 2**32 - 2")
+        text = f"a loop of {self.name} reached its limit" if tag is None else arguments.text(tag, "the tag of a trap")
+        counter = Local(self._fresh("iteration"), u32)
+        first, last = operand(0, u32), operand(most + 1, u32)
+
+        def begin() -> None:
+            holds = condition()
+            if holds is False:
+                self.break_()
+                return
+            if holds is not True:
+                with self.if_(Value(Apply(NOT, operand(holds, bool_)))):
+                    self.break_()
+            with self.if_(Value(counter) == most):
+                self.trap(most, text)
+                self.break_()
+
+        def loop(body: Body) -> For:
+            return For(counter.name, first, last, 1, body)
+
+        return WhileBlock(self, "p.while_(…)", loop, begin, is_loop=True)
 
     def range(
         self,
@@ -609,15 +761,28 @@ class ProgramBuilder:
         """
         if len(self._bodies) != 1:
             raise BuildError("a block is still open", fix="build after the `with` block has ended")
-        body, lines = drop_unused_results(tuple(self._bodies[0])), tuple(self._lines[0])
+        recorded, declared, declared_lines = tuple(self._bodies[0]), list(self._buffers), list(self._buffer_lines)
+        has_shapes = self._shapes.buffers or self._shapes.stated is not None
+        shapes = self._shapes.shapes() if has_shapes else None
+        if shapes is not None:
+            table = None
+            if shapes.passed:
+                binding = sum(b.binding is not None for b in declared)
+                table = Buffer(LAUNCH_SHAPE, u32, Access.READ, Memory.UNIFORM, len(shapes.passed), binding)
+                declared.append(table)
+                declared_lines.append(self.line or self._line)
+            recorded = self._shapes.resolve(recorded, table)
+        body, lines = drop_unused_results(recorded), tuple(self._lines[0])
         inlined = adjacent_lets(body)
         if inlined:
             pairs = zip(statements(body), lines, strict=True)
             body, lines = inline(body, inlined), tuple([line for stmt, line in pairs if id(stmt) not in inlined])
-        order = sorted(range(len(self._buffers)), key=lambda n: self._buffers[n].binding is None)
-        buffers = tuple([self._buffers[n] for n in order])
+        order = sorted(range(len(declared)), key=lambda n: declared[n].binding is None)
+        buffers = tuple([declared[n] for n in order])
         result = Program(self.name, buffers, self.workgroup_size, body, self.subgroup_size)
-        return result.with_origins(Origins(self.line or self._line, [self._buffer_lines[n] for n in order], lines))
+        if shapes is not None:
+            result.with_shapes(shapes)
+        return result.with_origins(Origins(self.line or self._line, [declared_lines[n] for n in order], lines))
 
     def _refuse_without_effect(self) -> None:
         """Lines that Python accepts and the program does not have."""
@@ -648,8 +813,10 @@ class ProgramBuilder:
         like: Array | None,
         output_range: tuple[int, int] | None = None,
         data: bytes | None = None,
+        axes: tuple[AxisLength, ...] | None = None,
     ) -> Array:
         name = arguments.text(name, "the name of a buffer")
+        refuse_reserved(name)
         if count is not None and like is not None:
             raise BuildError(f"{name!r} has both a count and a buffer it is like", fix="give one of them")
         if like is not None:
@@ -662,7 +829,44 @@ class ProgramBuilder:
         self._names.add(name)
         self._buffers.append(decl)
         self._buffer_lines.append(self.line or caller())
-        return Array(self, decl)
+        if axes is None and like is not None:
+            axes = like._axes
+        return Array(self, decl, axes, takes_linear=memory is Memory.CONSTANT)
+
+    def _host(
+        self,
+        name: str,
+        dtype: DTypeLike,
+        access: Access,
+        count: int | LengthOf | None,
+        like: Array | None,
+        shape: Axis | Sequence[Axis] | None,
+        output_range: tuple[int, int] | None = None,
+    ) -> Array:
+        """An input or an output, which may have a shape. An axis "" has the length of the buffer.
+
+        An output with a shape whose length no rule gives is an input too, for which a launch passes zeros.
+        """
+        if shape is None:
+            made = self._declare(name, dtype, access, Memory.STORAGE, count, like, output_range)
+            axes = None if like is None else next((b.axes for b in self._shapes.buffers if b.decl is like.decl), None)
+            if axes is not None:
+                self._shapes.buffers.append(ShapedBuffer(made.decl, axes, access is Access.WRITE))
+            return made
+        if count is not None or like is not None:
+            message = f"{name!r} has a shape and a {'count' if like is None else 'buffer it is like'}"
+            raise BuildError(message, fix="give one of them")
+        axes = axes_of(shape, repr(name))
+        is_result, rule = access is Access.WRITE, self._shapes.count_of(axes)
+        if is_result and rule is None:
+            access = Access.READ_WRITE
+        made = self._declare(name, dtype, access, Memory.STORAGE, rule, None, output_range)
+        made._axes = tuple([self._length(axis) if axis != "" else made.length for axis in axes])
+        self._shapes.buffers.append(ShapedBuffer(made.decl, axes, is_result))
+        return made
+
+    def _length(self, axis: Axis) -> AxisLength:
+        return axis if isinstance(axis, int) else Value(length_of(axis))
 
     def _local(self, value: Operand, dtype: DTypeLike | None, name: str) -> tuple[str, Expr]:
         """The name of a local, and its first value."""
@@ -689,13 +893,21 @@ class ProgramBuilder:
         return name
 
 
-def program(name: str, workgroup_size: int | Sequence[int] = 64, subgroup_size: int | None = None) -> ProgramBuilder:
+def program(
+    name: str,
+    workgroup_size: int | Sequence[int] = 64,
+    subgroup_size: int | None = None,
+    *,
+    shape: Axis | Sequence[Axis] | None = None,
+) -> ProgramBuilder:
     """Begin a program, as in ``with vy.program("xor", workgroup_size=64) as p``.
 
     Args:
         name: Any text.
         workgroup_size: Invocations per workgroup on (x, y, z), on fewer axes, or on x alone (V010, V011).
         subgroup_size: A power of two in 1 … 64 that divides them, for programs with collectives.
+        shape: The shape of the launch, as that of a buffer. By default that of the first output with a shape; without
+            one the lengths of the outputs say how many invocations there are.
 
     Returns:
         The builder.
@@ -703,7 +915,7 @@ def program(name: str, workgroup_size: int | Sequence[int] = 64, subgroup_size: 
     Raises:
         BuildError: An argument is of another kind.
     """
-    return ProgramBuilder(name, workgroup_size, subgroup_size)
+    return ProgramBuilder(name, workgroup_size, subgroup_size, shape)
 
 
 def _nothing(_: object = None) -> None:

@@ -323,6 +323,24 @@ def constant(dtype: DTypeLike, value: Number) -> Value:
     return Value(operand(value, arguments.dtype_of(dtype)))
 
 
+def typed(dtype: DType, x: Operand, /) -> Value:
+    """Give a value of a type: ``u32(1)`` of a number, ``u32(x)`` converts a value as `Value.cast` does.
+
+    Args:
+        dtype: The type, which is called.
+        x: A number, which the type must hold, or a value.
+
+    Returns:
+        A value of that type.
+
+    Raises:
+        LiteralOutOfRange: The type cannot hold the number.
+        BuildError: The operand is neither a number nor a value.
+    """
+    found = Value(x.expr) if isinstance(x, Operators) else constant(dtype, x)
+    return found.cast(dtype)
+
+
 def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
     """Call an op of a registered dialect, such as ``"math.exp"``.
 

@@ -18,6 +18,7 @@ from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
     from vyre_foundation.ir.origin import Origins
+    from vyre_foundation.ir.shapes import Shapes
     from vyre_foundation.validate import Facts
 
 
@@ -102,6 +103,16 @@ class Program(Memo):
     def with_origins(self, origins: Origins) -> Program:
         """This program, whose messages name these lines."""
         vars(self)["_origins"] = origins
+        return self
+
+    @property
+    def shapes(self) -> Shapes | None:
+        """The shapes of the buffers, if the program was built with shapes and not read; no part of what it means."""
+        return vars(self).get("_shapes")
+
+    def with_shapes(self, shapes: Shapes) -> Program:
+        """This program, whose launches take and give arrays of these shapes."""
+        vars(self)["_shapes"] = shapes
         return self
 
     @property

@@ -15,9 +15,7 @@ from vyre_foundation.build import Array
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
-
-Axis = str | int
-"""The length of an axis: a number, or the name of a shape variable."""
+from vyre_foundation.ir.shapes import Axis
 
 
 class Out:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -18,7 +17,7 @@ from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import Vector
 from vyre.kernels.expressions import ArrayAtomic, ExpressionReader, _kind
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
-from vyre_foundation.build import Array, Value, constant, select
+from vyre_foundation.build import Array, Value, constant
 from vyre_foundation.build.arguments import dtype_of, number
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.stmt import SubgroupOp
@@ -74,9 +73,7 @@ def _workgroup(reader: ExpressionReader, node: ast.Call, given: Given) -> Kernel
     return _declare(reader, node, given, reader.builder.workgroup)
 
 
-def _declare(
-    reader: ExpressionReader, node: ast.Call, given: Given, declare: Callable[[str, DType, int], Array]
-) -> KernelArray:
+def _declare(reader: ExpressionReader, node: ast.Call, given: Given, declare: Callable[..., Array]) -> KernelArray:
     dtype, *lengths = given
     if reader.depth:
         fix = "declare it before the branch or the loop"
@@ -86,8 +83,7 @@ def _declare(
             node, "the lengths of the axes are positive integers, known before", "write vy.private(vy.f32, 8)"
         )
     stem = reader.assigned or "local"
-    array = declare(reader.buffer_name(stem), dtype_of(dtype), math.prod(lengths))
-    return KernelArray(array, tuple(map(int, lengths)), stem)
+    return KernelArray(declare(reader.buffer_name(stem), dtype_of(dtype), shape=tuple(map(int, lengths))), stem)
 
 
 def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector:
@@ -255,11 +251,7 @@ def _atomic(
     target = ast.copy_location(ast.Subscript(node.func, ast.Constant(None), ast.Load()), node)
     indices = reader.indices(callee.array, target, index)
     operands = [reader.value(x, callee.array.dtype, node) for x in values]
-    place, inside = callee.array.element(indices)
-    if inside is not None:  # an index beyond any length, for which an atomic does nothing
-        assert isinstance(place, Value)
-        place = select(inside, place, u32.highest)
-    return method(place, *operands)
+    return method(tuple(indices), *operands)
 
 
 def _takes_values(callee: Any) -> bool:

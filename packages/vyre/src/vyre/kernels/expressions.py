@@ -570,12 +570,10 @@ class ExpressionReader(ABC):
 
     def load(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> Value:
         """The element at indices; 0 where any of them is out of bounds."""
-        place, inside = array.element(indices)
         if not array.array.decl.access.reads:
             fix = f"annotate {array.place!r} with vy.InOut"
             self.refuse(node, f"{array.place!r} is a result, which cannot be read", fix)
-        element = array.array[place]
-        return element if inside is None else select(inside, element, constant(array.dtype, 0))
+        return array.array[tuple(indices)]
 
     def store(self, array: KernelArray, indices: Sequence[int | Value], x: Any, node: ast.AST) -> None:
         """Write an element; nothing is done where an index is out of bounds."""
@@ -585,12 +583,7 @@ class ExpressionReader(ABC):
         stored = self.value(x, array.dtype, node)
         if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
             self.effect(node, "a store")
-        place, inside = array.element(indices)
-        if inside is None:
-            array.array[place] = stored
-        else:
-            with self.builder.if_(inside):
-                array.array[place] = stored
+        array.array[tuple(indices)] = stored
 
     def _is_own_element(self, array: KernelArray, indices: Sequence[int | Value]) -> bool:
         """Whether the element has the indices of the invocation, so that none is written beyond the shape."""
@@ -607,7 +600,7 @@ class ExpressionReader(ABC):
             stem = node.id if isinstance(node, ast.Name) else "table"
             with self.at(node):
                 array = self.builder.constant(self.buffer_name(stem), values.dtype, values)
-            self.tables[id(values)] = KernelArray(array, tuple(values.shape), stem), values
+            self.tables[id(values)] = KernelArray(array, stem), values
         return self.tables[id(values)][0]
 
     def buffer_name(self, stem: str) -> str:

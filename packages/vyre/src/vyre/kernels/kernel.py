@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ import numpy.typing as npt
 
 import vyre_driver
 from vyre.execution import backend_for, grid_for
-from vyre.kernels.annotations import ArrayType, Axis, KernelSignature, Role, ScalarType, signature_of
-from vyre.kernels.compile import AXES, CompiledKernel, Options, compile_kernel
+from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
+from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
 from vyre.kernels.source import FunctionSource, source_of
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
 from vyre_driver.arrays.array import numpy_dtype
@@ -25,12 +24,14 @@ from vyre_driver.arrays.make import zeros
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.plan.axes import ShapedLaunch, shaped_launch
 from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_foundation import Program, print_program
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 from vyre_foundation.html import program_html
+from vyre_foundation.ir.shapes import Axis
 from vyre_foundation.markup import fragment
 
 if TYPE_CHECKING:
@@ -43,17 +44,14 @@ NDArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class ShapedLaunch:
+class KernelLaunch:
     """How to launch a kernel over arrays of certain shapes."""
 
     config: DispatchConfig
-    constants: Mapping[str, object]
-    """The lengths of axes that the launch passes."""
-    zeros: Sequence[tuple[str, tuple[int, ...], np.dtype[Any]]]
-    """Results that the program takes as inputs too."""
+    shaped: ShapedLaunch
     results: Sequence[tuple[str, tuple[int, ...]]]
     has_more: bool
-    """Whether there are constants or zeros."""
+    """Whether the launch passes more than the caller does."""
     single: str | None
     """The name of the result that is returned, if it is one."""
     shape: tuple[int, ...] | None
@@ -79,7 +77,7 @@ class KernelLauncher:
         self._count = len(self._names)
         self._arrays = [n for n, p in enumerate(self._inputs) if isinstance(p.type, ArrayType)]
         self._returns_tuple = compiled.returns_tuple
-        self._prepared: dict[tuple[tuple[int, ...], ...], ShapedLaunch] = {}
+        self._prepared: dict[tuple[tuple[int, ...], ...], KernelLaunch] = {}
         self.launch: Callable[..., Any] = self._fast_launch()
         """What a call of the kernel calls."""
 
@@ -103,7 +101,7 @@ class KernelLauncher:
         verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
         return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
 
-    def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], ShapedLaunch]:
+    def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], KernelLaunch]:
         """The inputs of a launch by name, and how it is launched."""
         shapes = self._shapes(given)
         known = self._prepared.get(shapes) or self._prepare(shapes)
@@ -150,23 +148,23 @@ class KernelLauncher:
             return self._on_device(known, inputs, targets)
         return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
 
-    def _on_device(self, launch: ShapedLaunch, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
+    def _on_device(self, launch: KernelLaunch, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
         """A launch with arrays of a device: on their backend, if the caller has not chosen another one."""
         held = backend_of((*inputs.values(), *targets.values()))
         backend = self._backend if self._is_chosen or held is None else held
-        inputs.update(launch.constants)
-        for name, shape, dtype in launch.zeros:
+        inputs.update(launch.shaped.constants)
+        for name, shape, dtype in launch.shaped.zeros:
             inputs[name] = zeros(backend, shape, dtype)
         outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config)
         return self._results(launch, outputs, targets)
 
-    def _add(self, launch: ShapedLaunch, inputs: dict[str, Any]) -> None:
+    def _add(self, launch: KernelLaunch, inputs: dict[str, Any]) -> None:
         """Add what the program takes and the caller does not pass."""
-        inputs.update(launch.constants)
-        for name, shape, dtype in launch.zeros:
+        inputs.update(launch.shaped.constants)
+        for name, shape, dtype in launch.shaped.zeros:
             inputs[name] = np.zeros(shape, dtype)
 
-    def _results(self, launch: ShapedLaunch, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
+    def _results(self, launch: KernelLaunch, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
         """The results, those that the caller gives memory for in that memory."""
         found = []
         for name, shape in launch.results:
@@ -209,69 +207,21 @@ class KernelLauncher:
                 raise InvalidInput(name, needed="an array", got=shown(arrays[number]), fix=fix)
         return tuple(tuple(arrays[n].shape) for n in self._arrays)
 
-    def _prepare(self, shapes: tuple[tuple[int, ...], ...]) -> ShapedLaunch:
+    def _prepare(self, shapes: tuple[tuple[int, ...], ...]) -> KernelLaunch:
         """Check the shapes against the annotations, and compute the grid."""
-        lengths: dict[str, int] = {}
-        origin: dict[str, str] = {}
-        for number, shape in zip(self._arrays, shapes, strict=True):
-            parameter = self._inputs[number]
-            assert isinstance(parameter.type, ArrayType)
-            _unify(parameter.name, parameter.type, shape, lengths, origin)
-
-        def resolved(axes: Sequence[Axis]) -> tuple[int, ...]:
-            return tuple([axis if isinstance(axis, int) else lengths[axis] for axis in axes])
-
-        compiled = self._compiled
-        results = [(r.name, resolved(r.axes)) for r in compiled.results]
-        for number, shape in zip(self._arrays, shapes, strict=True):
-            results = [(n, shape if n == self._names[number] else s) for n, s in results]
-        zeros = [
-            (r.name, resolved(r.axes), compiled.program.buffer(r.name).dtype.numpy)
-            for r in compiled.results
-            if r.is_input and r.name not in self._names
-        ]
-        constants: dict[str, object] = {}
-        if compiled.axes:
-            constants[AXES] = np.array([lengths[axis] for axis in compiled.axes], np.uint32)
-        config = self._configured(resolved(compiled.shape), [math.prod(shape) for _, shape in results])
+        compiled, config = self._compiled, self._config
+        if self._invocations is not None and config.grid_override is None:
+            config = config.replace(grid_override=grid_for(self._program, self._invocations, config))
+        given = {self._names[number]: shape for number, shape in zip(self._arrays, shapes, strict=True)}
+        shaped = shaped_launch(self._program, given, config)
+        results = [(result.name, shaped.results[result.name]) for result in compiled.results]
         single = results[0][0] if len(results) == 1 and not self._returns_tuple else None
         several = results[0][1] if single is not None and len(results[0][1]) != 1 else None
-        launch = ShapedLaunch(config, constants, zeros, results, bool(constants or zeros), single, several)
+        launch = KernelLaunch(shaped.config, shaped, results, bool(shaped.constants or shaped.zeros), single, several)
         if len(self._prepared) >= MAX_LAUNCHES:
             self._prepared.clear()
         self._prepared[shapes] = launch
         return launch
-
-    def _configured(self, shape: tuple[int, ...], sizes: Sequence[int]) -> DispatchConfig:
-        """The options of a launch, with its grid where that is not the one that the outputs give."""
-        config = self._config
-        if config.grid_override is not None:
-            return config
-        if self._invocations is not None:
-            return config.replace(grid_override=grid_for(self._program, self._invocations, config))
-        if not shape or (len(shape) == 1 and max(sizes, default=0) == shape[0]):
-            return config
-        return config.replace(grid_override=grid_for(self._program, tuple(reversed(shape)), config))
-
-
-def _unify(
-    name: str, type_: ArrayType, shape: tuple[int, ...], lengths: dict[str, int], origin: dict[str, str]
-) -> None:
-    """Check a shape against an annotation, and add the lengths of its shape variables."""
-    if len(shape) != len(type_.axes):
-        axes = "one axis" if len(type_.axes) == 1 else f"{len(type_.axes)} axes"
-        fix = "pass an array of the annotated shape, or reshape it"
-        raise InvalidInput(name, needed=f"an array of {axes}", got=f"one of shape {shape}", fix=fix)
-    for axis, length in zip(type_.axes, shape, strict=True):
-        if isinstance(axis, int):
-            if axis != length:
-                fix = "pass an array of the annotated shape"
-                raise InvalidInput(name, needed=f"the shape {type_}", got=f"{shape}", fix=fix)
-        elif lengths.setdefault(axis, length) != length and axis:
-            needed = f"{axis} = {lengths[axis]} elements, as {origin[axis]!r} has"
-            fix = "pass arrays whose shapes agree with the annotations"
-            raise InvalidInput(name, needed=needed, got=f"{length} in the shape {shape}", fix=fix)
-        origin.setdefault(axis if isinstance(axis, str) else "", name)
 
 
 def _require_target(name: str, target: Any, output: NDArray | DeviceArray) -> None:

@@ -462,18 +462,15 @@ class KernelReader(ExpressionReader):
             self.refuse(limit_node, "the limit of a loop is a positive integer, known before", "write a number")
         self.effect(node, "a loop")
         outer, number_ = self._begin_loop(node.body)
-        with self.builder.range(limit + 1, name="iteration") as iteration:
-            holds = self.test(condition)
-            if isinstance(holds, bool):
-                if not holds:
-                    self.builder.break_()
-            else:
-                with self.builder.if_(~holds):
-                    self.builder.break_()
-            if holds is not False:
-                with self.builder.if_(iteration == limit):
-                    self.builder.trap(limit, f"a loop of {self.frame.source.tree.name} reached its limit")
-                    self.builder.break_()
+        found: list[Any] = []
+
+        def holds() -> Any:
+            found.append(self.test(condition))
+            return found[0]
+
+        tag = f"a loop of {self.frame.source.tree.name} reached its limit"
+        with self.builder.while_(holds, limit, tag):
+            if found[0] is not False:
                 self.block(node.body, is_tail=False)
         self._end_loop(outer, number_, node.body, node)
         return False

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from vyre.kernels.aggregates import StructValue
 from vyre_foundation.build import Array, Value, constant, select
-from vyre_foundation.dtype import DType, bool_, u32, u64
+from vyre_foundation.build.memory import AxisLength
+from vyre_foundation.dtype import DType, bool_
 
 if TYPE_CHECKING:
     import ast
 
 Number: TypeAlias = "bool | int | float"
-AxisLength: TypeAlias = "int | Value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,48 +50,21 @@ class NumberChoice:
 
 @dataclass(frozen=True, slots=True)
 class KernelArray:
-    """An array in a kernel: a buffer, and the lengths of its axes in the order of NumPy's shapes."""
+    """An array in a kernel."""
 
     array: Array
-    axes: tuple[AxisLength, ...]
     place: str
     """What it is called in the kernel, for messages."""
+
+    @property
+    def axes(self) -> tuple[AxisLength, ...]:
+        """The lengths of its axes in the order of NumPy's shapes."""
+        return self.array.shape
 
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
         return self.array.dtype
-
-    def element(self, indices: Sequence[int | Value]) -> tuple[int | Value, Value | None]:
-        """The index in the buffer, and the condition under which all indices are in bounds.
-
-        There is no condition for a single axis: the language checks the index of a buffer.
-        """
-        if len(self.axes) == 1:
-            return indices[0], None
-        inside: Value | None = None
-        linear: Value | None = None
-        for length, index in zip(self.axes, indices, strict=True):
-            place, is_inside = _on_axis(index, length)
-            linear = place if linear is None else linear * length + place
-            if is_inside is not None:
-                inside = is_inside if inside is None else inside & is_inside
-        assert linear is not None
-        return linear, inside
-
-
-def _on_axis(index: int | Value, length: AxisLength) -> tuple[Value, Value | None]:
-    """An index as u32, and the condition that it is in bounds; None if it always is."""
-    if isinstance(index, int):
-        place = constant(u32, index)
-        if isinstance(length, int):
-            return place, None if index < length else constant(bool_, False)
-        return place, place < length
-    if index.dtype.bits == 64:  # the conversion to u32 would lose the upper half
-        wide = index if index.dtype is u64 else index.bitcast(u64)  # negative ones become greater than any length
-        return index.cast(u32), wide < (length if isinstance(length, int) else length.cast(u64))
-    place = index.cast(u32)
-    return place, place < length
 
 
 class Unbound:
@@ -127,4 +100,4 @@ def is_runtime(x: object) -> bool:
     return False
 
 
-__all__ = ["AxisLength", "KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime"]
+__all__ = ["KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime"]

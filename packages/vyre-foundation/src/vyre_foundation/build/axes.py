@@ -1,0 +1,160 @@
+"""Axes of buffers: shapes by numbers and by names, and the lengths that a launch gives to the names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vyre_foundation.build import arguments
+from vyre_foundation.dtype import u32
+from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.buffer import Buffer, LengthOf
+from vyre_foundation.ir.expr import Expr, Length, Load, Local, literal
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes
+from vyre_foundation.ir.stmt import Body, Stmt
+from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
+
+MAX_AXES = 3
+"""Axes of a launch."""
+
+
+class ShapedBuffer(NamedTuple):
+    """A buffer of the host that is declared with a shape."""
+
+    decl: Buffer
+    axes: tuple[Axis, ...]
+    is_result: bool
+    """Whether the caller passes nothing for it."""
+
+
+class ShapeVariables:
+    """The shapes that a program declares. A name stands for a local until `build` knows where its length comes from."""
+
+    def __init__(self, shape: tuple[Axis, ...] | None) -> None:
+        self.stated = shape
+        self.buffers: list[ShapedBuffer] = []
+
+    @property
+    def launch(self) -> tuple[Axis, ...]:
+        """The shape of the launch: what the program states, or that of its first output, if it is one of a launch."""
+        if self.stated is not None:
+            return self.stated
+        outputs = [buffer.axes for buffer in self.buffers if buffer.decl.is_output]
+        return outputs[0] if outputs and len(outputs[0]) <= MAX_AXES and "" not in outputs[0] else ()
+
+    def count_of(self, axes: Sequence[Axis]) -> int | LengthOf | None:
+        """The number of elements as a number, or as a rule over the length of an input; None if there is no rule."""
+        fixed, named = _split(axes)
+        if not named:
+            return fixed
+        for buffer in self.buffers:
+            times, same = _split(buffer.axes)
+            if buffer.is_result or same != named or "" in named:
+                continue
+            if fixed % times == 0:
+                return LengthOf(buffer.decl.name, fixed // times)
+            if times % fixed == 0:
+                return LengthOf(buffer.decl.name, over=times // fixed)
+        return None
+
+    def passed(self) -> tuple[str, ...]:
+        """The names whose lengths no buffer has: those that are in no input of one axis.
+
+        Raises:
+            BuildError: A length follows from no input.
+        """
+        inputs = [buffer.axes for buffer in self.buffers if not buffer.is_result]
+        alone = {axes[0] for axes in inputs if len(axes) == 1}
+        known = {axis for axes in inputs for axis in axes}
+        named = [axis for buffer in self.buffers for axis in buffer.axes] + list(self.launch)
+        for axis in named:
+            if isinstance(axis, str) and axis not in known:
+                fix = "use the shape variables of the inputs, or a number"
+                raise BuildError(f"the length of {axis!r} follows from no input", fix=fix)
+        return tuple(dict.fromkeys(axis for axis in named if isinstance(axis, str) and axis not in alone))
+
+    def shapes(self) -> Shapes:
+        """What a launch has to know."""
+        zeros = tuple([b.decl.name for b in self.buffers if b.is_result and b.decl.is_input])
+        return Shapes({b.decl.name: b.axes for b in self.buffers}, self.launch, self.passed(), zeros)
+
+    def resolve(self, body: Body, table: Buffer | None) -> Body:
+        """`body` with the lengths of buffers, and the elements of the launch's uniform, for the names."""
+        lengths: dict[Expr, Expr] = {}
+        if table is not None:
+            for number, axis in enumerate(self.passed()):
+                lengths[length_of(axis)] = Load(table, literal(u32, number))
+        for buffer in self.buffers:
+            if len(buffer.axes) == 1 and isinstance(buffer.axes[0], str) and not buffer.is_result:
+                lengths.setdefault(length_of(buffer.axes[0]), Length(buffer.decl))
+        if not lengths:
+            return body
+        memo: dict[Expr, Expr] = {}
+
+        def known(root: Expr) -> Expr:
+            return rewrite(root, lambda node: lengths.get(node, node), memo)
+
+        def resolved(stmt: Stmt) -> Stmt:
+            return with_expressions(stmt, known)
+
+        return rewrite_body(body, resolved)
+
+
+def length_of(axis: str) -> Local:
+    """What stands for the length of a shape variable while the program is recorded."""
+    return Local(f"shape.{axis}", u32)
+
+
+def axes_of(given: object, what: str) -> tuple[Axis, ...]:
+    """The axes that a caller passes: a number, a name, or a sequence of them. The name "" is that of no other axis."""
+    parts: Iterable[object] = given if isinstance(given, (tuple, list)) else (given,)
+    axes: list[Axis] = []
+    for axis in parts:
+        if isinstance(axis, (int, np.integer)) and not isinstance(axis, bool) and 0 < axis < 2**32:
+            axes.append(int(axis))
+        elif isinstance(axis, str) and (axis.isidentifier() or axis == ""):
+            axes.append(axis)
+        else:
+            fix = "pass lengths, or names of shape variables, as in shape=('h', 'w')"
+            raise BuildError(f"got {arguments.shown(axis)} as an axis of {what}", fix=fix)
+    return tuple(axes)
+
+
+def fixed_axes(count: object, shape: object, name: str) -> tuple[int, tuple[int, ...]]:
+    """The length and the axes of an array in memory that the host does not see, from its `count` or its `shape`."""
+    if (count is None) == (shape is None):
+        raise BuildError(f"{name!r} needs a count or a shape", fix="pass one of them, as in shape=(16, 16)")
+    if shape is None:
+        length = arguments.integer(count, f"the length of {name!r}")
+        return length, (length,)
+    axes = axes_of(shape, repr(name))
+    lengths = tuple([axis for axis in axes if isinstance(axis, int)])
+    if len(lengths) != len(axes):
+        fix = "pass lengths, as in shape=(16, 16)"
+        raise BuildError(f"the shape {axes} of {name!r} has names, and its memory is in the program", fix=fix)
+    return math.prod(lengths), lengths
+
+
+def launch_axes(given: object) -> tuple[Axis, ...] | None:
+    """The shape of a launch that a caller states; None for None."""
+    if given is None:
+        return None
+    axes = axes_of(given, "the shape of the launch")
+    if not 1 <= len(axes) <= MAX_AXES:
+        fix = "state one to three axes, as in shape=('h', 'w')"
+        raise BuildError(f"the shape of the launch has {len(axes)} axes", fix=fix)
+    return axes
+
+
+def refuse_reserved(name: str) -> None:
+    """Refuse the name of the uniform that the builder declares."""
+    if name == LAUNCH_SHAPE:
+        raise BuildError(f"the name {name!r} is that of the lengths of axes", fix="give the buffer another name")
+
+
+def _split(axes: Sequence[Axis]) -> tuple[int, list[str]]:
+    """The product of the numbers among axes, and the names in order."""
+    return math.prod(axis for axis in axes if isinstance(axis, int)), sorted(a for a in axes if isinstance(a, str))
