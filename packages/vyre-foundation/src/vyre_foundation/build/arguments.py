@@ -79,6 +79,13 @@ def integer(given: object, what: str, fix: str = "pass a Python integer") -> int
     return int(given)
 
 
+def require_condition(given: object) -> None:
+    """Refuse a condition of a loop that is no function: a value would be read once, before the loop."""
+    if not callable(given):
+        fix = "pass a function, which reads anew in each iteration, as in p.while_(lambda: n > 1, limit=1000)"
+        raise BuildError(f"got {shown(given)} as a condition, expected a function", fix=fix)
+
+
 def step_of(given: object) -> int:
     """Give the step of a loop, which is known while the program is built."""
     fix = "count the steps in a loop of step 1, and multiply its counter" if is_value(given) else "pass an integer"

@@ -17,8 +17,8 @@ from vyre_foundation.build.axes import (
     refuse_reserved,
 )
 from vyre_foundation.build.blocks import Block, WhileBlock
+from vyre_foundation.build.branches import BranchChain
 from vyre_foundation.build.caller import caller
-from vyre_foundation.build.chain import Chain
 from vyre_foundation.build.memory import Array, AxisLength, Mutable
 from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inline
 from vyre_foundation.build.values import Operand, Value, operand
@@ -83,7 +83,7 @@ class ProgramBuilder:
         self._unopened: list[Block[object]] = []
         self._names: set[str] = set()
         self._fresh_counts: dict[str, int] = {}
-        self._chain: Chain | None = None
+        self._chain: BranchChain | None = None
         """The branches of the last `elif_` block."""
         self._bodies: list[list[Stmt]] = [[]]
         self._lines: list[list[Line]] = [[]]
@@ -519,7 +519,7 @@ class ProgramBuilder:
         def longer(then: Body) -> If:
             del body[len(body) - reads - 1 :]
             made = chain.extended((*read, If(test, then)))
-            self._chain = Chain(made, chain.depth + 1)
+            self._chain = BranchChain(made, chain.depth + 1)
             return made
 
         read = tuple(body[len(body) - reads :])
@@ -545,12 +545,12 @@ class ProgramBuilder:
 
         return Block(self, "p.else_()", both, opened, is_continued=True)
 
-    def _chain_before(self, word: str, reads: int) -> Chain:
+    def _chain_before(self, word: str, reads: int) -> BranchChain:
         """The branches that a block continues: those that end `reads` statements before the end of the body."""
         body = self._bodies[-1]
         before = body[-1 - reads] if len(body) > reads else None
         if isinstance(before, If):
-            chain = self._chain if self._chain is not None and self._chain.branch is before else Chain(before, 0)
+            chain = self._chain if self._chain is not None and self._chain.branch is before else BranchChain(before, 0)
             if not chain.last.orelse:
                 return chain
         fix = "open it right after the `with p.if_(…)` or `with p.elif_(…)` block"
@@ -575,11 +575,7 @@ class ProgramBuilder:
             BuildError: The condition is no function, or the limit no positive integer.
             TypeMismatch: The condition gives no bool.
         """
-        if not callable(condition):
-            fix = "pass a function, which reads anew in each iteration, as in p.while_(lambda: n > 1, limit=1000)"
-            raise BuildError(
-                f"got {arguments.shown(condition)} as the condition of a loop, expected a function", fix=fix
-            )
+        arguments.require_condition(condition)
         most = arguments.integer(limit, "the limit of a loop")
         if not 0 < most < 2**32 - 1:
             raise BuildError(f"got the limit {most} of a loop", fix="pass an integer from 1 to 2**32 - 2")

@@ -44,7 +44,7 @@ NDArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class KernelLaunch:
+class PreparedCall:
     """How to launch a kernel over arrays of certain shapes."""
 
     config: DispatchConfig
@@ -77,7 +77,7 @@ class KernelLauncher:
         self._count = len(self._names)
         self._arrays = [n for n, p in enumerate(self._inputs) if isinstance(p.type, ArrayType)]
         self._returns_tuple = compiled.returns_tuple
-        self._prepared: dict[tuple[tuple[int, ...], ...], KernelLaunch] = {}
+        self._prepared: dict[tuple[tuple[int, ...], ...], PreparedCall] = {}
         self.launch: Callable[..., Any] = self._fast_launch()
         """What a call of the kernel calls."""
 
@@ -101,7 +101,7 @@ class KernelLauncher:
         verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
         return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
 
-    def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], KernelLaunch]:
+    def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], PreparedCall]:
         """The inputs of a launch by name, and how it is launched."""
         shapes = self._shapes(given)
         known = self._prepared.get(shapes) or self._prepare(shapes)
@@ -148,7 +148,7 @@ class KernelLauncher:
             return self._on_device(known, inputs, targets)
         return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
 
-    def _on_device(self, launch: KernelLaunch, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
+    def _on_device(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
         """A launch with arrays of a device: on their backend, if the caller has not chosen another one."""
         held = backend_of((*inputs.values(), *targets.values()))
         backend = self._backend if self._is_chosen or held is None else held
@@ -158,13 +158,13 @@ class KernelLauncher:
         outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config)
         return self._results(launch, outputs, targets)
 
-    def _add(self, launch: KernelLaunch, inputs: dict[str, Any]) -> None:
+    def _add(self, launch: PreparedCall, inputs: dict[str, Any]) -> None:
         """Add what the program takes and the caller does not pass."""
         inputs.update(launch.shaped.constants)
         for name, shape, dtype in launch.shaped.zeros:
             inputs[name] = np.zeros(shape, dtype)
 
-    def _results(self, launch: KernelLaunch, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
+    def _results(self, launch: PreparedCall, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
         """The results, those that the caller gives memory for in that memory."""
         found = []
         for name, shape in launch.results:
@@ -207,7 +207,7 @@ class KernelLauncher:
                 raise InvalidInput(name, needed="an array", got=shown(arrays[number]), fix=fix)
         return tuple(tuple(arrays[n].shape) for n in self._arrays)
 
-    def _prepare(self, shapes: tuple[tuple[int, ...], ...]) -> KernelLaunch:
+    def _prepare(self, shapes: tuple[tuple[int, ...], ...]) -> PreparedCall:
         """Check the shapes against the annotations, and compute the grid."""
         compiled, config = self._compiled, self._config
         if self._invocations is not None and config.grid_override is None:
@@ -217,7 +217,7 @@ class KernelLauncher:
         results = [(result.name, shaped.results[result.name]) for result in compiled.results]
         single = results[0][0] if len(results) == 1 and not self._returns_tuple else None
         several = results[0][1] if single is not None and len(results[0][1]) != 1 else None
-        launch = KernelLaunch(shaped.config, shaped, results, bool(shaped.constants or shaped.zeros), single, several)
+        launch = PreparedCall(shaped.config, shaped, results, bool(shaped.constants or shaped.zeros), single, several)
         if len(self._prepared) >= MAX_LAUNCHES:
             self._prepared.clear()
         self._prepared[shapes] = launch

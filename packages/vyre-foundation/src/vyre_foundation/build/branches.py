@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vyre_foundation.ir.stmt import Body, If
 
 
-class Chain(NamedTuple):
+class BranchChain(NamedTuple):
     """An ``if`` with branches behind it, each in the ``else`` of the one before."""
 
     branch: If
