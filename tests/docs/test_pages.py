@@ -65,6 +65,13 @@ def test_every_name_of_the_front_door_is_on_its_page_once():
     assert set(listed) <= set(vyre.__all__)
 
 
+@pytest.mark.parametrize("page", ["docs/install.md", "packages/vyre/README.md"])
+def test_every_extra_is_described(page):
+    project = tomllib.loads((ROOT / "packages/vyre/pyproject.toml").read_text("utf-8"))["project"]
+    described = re.findall(r"^\| (`.*?) \|", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+    assert set(project["optional-dependencies"]) <= {name for row in described for name in re.findall(r"`(\w+)`", row)}
+
+
 def test_no_header_of_a_table_is_empty():
     """Screen readers name a cell by its column."""
     empty = re.compile(r"^\|(?:[^\n]*\|)? *\|(?:[^\n]*\|)?\n\|[-|: ]+\|$", re.MULTILINE)

@@ -113,6 +113,27 @@ def test_what_is_refused(value: object, needed: str, got: str) -> None:
     assert caught.value.got.startswith(got)
 
 
+class Doubles:
+    """An exporter of f64 that converts by a method of its own name, as a tensor does."""
+
+    memory = np.zeros(1)
+    __array_interface__ = memory.__array_interface__
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        (np.zeros(1), "convert it with .astype('float32'), or declare the buffer with its type"),
+        (Doubles(), "convert it to float32, or declare the buffer with its type"),
+        (OnADevice(), "copy it to the host first, as float32"),
+    ],
+)
+def test_the_remedy_is_one_that_the_array_has(value: object, fix: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        run(f32, value)
+    assert caught.value.fix == fix
+
+
 def test_names_are_the_program_s() -> None:
     with pytest.raises(InvalidInput) as caught:
         BACKEND.dispatch_arrays(copying(u32), {"a": np.zeros(1, np.uint32), "b": np.zeros(1, np.uint32)})

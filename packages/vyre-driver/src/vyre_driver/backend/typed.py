@@ -99,7 +99,9 @@ def array_bytes(buffer: Buffer, value: object) -> Array:
         return _number(buffer, value)
     array = _import(buffer, value)
     if array.dtype != expected:
-        got, fix = f"one of {array.dtype.name}", f"convert it with .astype({expected.name!r})"
+        got, fix = f"one of {array.dtype.name}", f"convert it to {expected.name}"
+        if hasattr(value, "astype"):
+            fix = f"convert it with .astype({expected.name!r})"
         if array.dtype.name == expected.name:
             got += " in another byte order"
         elif isinstance(value, (bytes, bytearray, memoryview)):
@@ -149,9 +151,8 @@ def _exported(buffer: Buffer, value: Any, read: Callable[[Any], Array]) -> Array
         return read(value)
     except Exception as error:  # an exporter raises what it likes
         got = f"a {type(value).__name__} that NumPy cannot read ({error})"
-        raise InvalidInput(
-            buffer.name, needed="memory of the host", got=got, fix="copy it to the host first"
-        ) from error
+        fix = f"copy it to the host first, as {np.dtype(buffer.dtype.numpy).name}"
+        raise InvalidInput(buffer.name, needed="memory of the host", got=got, fix=fix) from error
 
 
 def shaped(program: Program, arrays: Mapping[str, object], outputs: dict[str, Array]) -> dict[str, Array]:

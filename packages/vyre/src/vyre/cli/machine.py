@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Any
 
 import click
@@ -22,10 +22,9 @@ from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.registry.backends import device_names
 
+# Those of other authors; the family is whatever is installed of it.
 DISTRIBUTIONS = (
-    *("vyre", "vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-reference", "vyre-conform"),
-    *("vyre-driver-cpu", "vyre-driver-opencl", "vyre-driver-cuda", "numpy", "blake3", "ml_dtypes"),
-    "llvmlite",
+    *("numpy", "blake3", "ml_dtypes", "llvmlite", "dask", "distributed"),
     *("pyopencl", "pocl-binary-distribution", "intel-opencl-rt"),
     *("cuda-bindings", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc", "cupy-cuda12x", "cupy-cuda13x"),
 )
@@ -113,7 +112,8 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
     store = shared_store() if prove else None
     if store is not None:
         store.forget(PayloadKind.FACTS)
-    versions = {name: v for name in DISTRIBUTIONS if (v := _version(name))}
+    family = sorted({d.name for d in distributions() if d.name.partition("-")[0] == "vyre"})
+    versions = {name: v for name in (*family, *DISTRIBUTIONS) if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
     found = _ask_all(answer, measure=prove)
     states = {r.id: availability(r.id) for r in registered_backends_by_precedence()}
