@@ -95,7 +95,7 @@ def test_scatter(backend):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: va.searchsorted(x, x.astype("f8")), "got one of float64, expected an array of float32"),
+        (lambda x: va.searchsorted(x, x.astype("f8")), "got one of f64, expected an array of f32"),
         (lambda x: va.searchsorted(x, x, "middle"), "expected 'left' or 'right'"),
         (lambda x: va.top_k(x, 4), "got 4, expected 0 … 3"),
         (lambda x: va.top_k(x, 1.5), "got float, expected an integer"),
@@ -105,7 +105,7 @@ def test_scatter(backend):
         (lambda x: va.gather(x, np.array([3])), "got 3, expected indices from -3 to 2"),
         (lambda x: va.gather(x, np.array([-4])), "got -4, expected indices"),
         (lambda x: va.gather(x[0], np.array([0])), "expected an array with an axis"),
-        (lambda x: va.scatter(x, np.array([1]), x), "got 3 of float32, expected 1 elements of float32"),
+        (lambda x: va.scatter(x, np.array([1]), x), "got 3 of f32, expected 1 elements of f32"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "add"), "use segmented_reduce"),
     ],

@@ -317,3 +317,34 @@ def test_memory_of_a_device_that_was_opened_again_is_not_used() -> None:
 def test_the_default_backend_is_that_of_its_name() -> None:
     default = vy.backend_for()
     assert vy.backend_for(default.id()) is default
+
+
+def test_views_of_other_axes_shapes_and_types(backend: vy.VyreBackend) -> None:
+    host = np.arange(24, dtype=np.uint32).reshape(2, 3, 4)
+    array = vy.array(host, backend=backend)
+    assert np.array_equal(array.transpose(1, 2, 0).numpy(), host.transpose(1, 2, 0))
+    assert np.array_equal(array.transpose().copy().numpy(), host.T)
+    assert np.array_equal(
+        array[:, :1].broadcast_to((5, 2, 3, 4)).copy().numpy(), np.broadcast_to(host[:, :1], (5, 2, 3, 4))
+    )
+    assert np.array_equal(array.view(vy.f32).numpy(), host.view(np.float32))
+    assert np.array_equal(array[1].view(np.uint64).numpy(), host[1].view(np.uint64))
+    assert np.array_equal(array.view(np.uint8).copy().numpy(), host.view(np.uint8))
+    for refused in (
+        lambda: array.transpose(0, 0, 1),
+        lambda: array.broadcast_to((3, 4)),
+        lambda: array.broadcast_to((2, 3, 5)),
+        lambda: array.T.view(vy.u8),
+        lambda: array[:, :, :1].copy().view(vy.u64),
+    ):
+        with pytest.raises(InvalidInput, match="Fix: "):
+            refused()
+
+
+def test_conversions(backend: vy.VyreBackend) -> None:
+    array = vy.array(np.array([[1.5, -2.5], [300, np.nan]], np.float32), backend=backend)
+    assert array.astype(vy.u8).numpy().tolist() == [[1, 0], [255, 0]]
+    assert array.T.astype(np.float64).numpy().tolist()[0] == [1.5, 300]
+    assert array.astype(vy.f32, copy=False) is array
+    assert array.astype(vy.f32) is not array
+    assert array[:0].astype(vy.i32).shape == (0, 2)

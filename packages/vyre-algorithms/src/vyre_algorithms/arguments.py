@@ -9,12 +9,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vyre_driver import VyreBackend
+from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import BuildError, DType
 from vyre_foundation.build.arguments import dtype_of
 
-Array: TypeAlias = npt.NDArray[Any]
+HostArray: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = Any
+"""An array of NumPy, or a `DeviceArray`: functions give the kind that they are given."""
 Backend: TypeAlias = str | VyreBackend | None
 Axes: TypeAlias = int | Sequence[int] | None
 
@@ -23,8 +25,9 @@ MOST = 1 << 31
 
 
 def array_of(value: object, name: str = "x") -> Array:
-    """An array of the host from what a caller passes, without a copy where its exporter allows it."""
-    if type(value) is np.ndarray:
+    """An array of a device as it is, or one of the host from what a caller passes, without a copy if possible."""
+    array: Array
+    if type(value) is np.ndarray or type(value) is DeviceArray:
         array = value
     elif isinstance(value, np.ma.MaskedArray) or not (
         isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
@@ -41,6 +44,8 @@ def array_of(value: object, name: str = "x") -> Array:
 
 def type_of(array: Array, name: str = "x") -> DType:
     """The type of the language that an array has."""
+    if type(array) is DeviceArray:
+        return array.dtype
     return as_dtype(array.dtype, name)
 
 
@@ -55,7 +60,7 @@ def as_dtype(given: object, name: str = "dtype") -> DType:
 def of_kind(array: Array, kinds: str, needed: str, name: str = "x") -> DType:
     """The type of an array whose NumPy kind is one of `kinds`; bfloat16 counts as "f"."""
     dtype = type_of(array, name)
-    kind = "f" if dtype.is_float else array.dtype.kind
+    kind = "f" if dtype.is_float else dtype.numpy.kind
     if kind not in kinds:
         fix = "convert the array with .astype(…)"
         raise InvalidInput(name, needed=f"an array of {needed}", got=f"one of {dtype}", fix=fix)
@@ -68,6 +73,13 @@ def vector(value: object, name: str = "x") -> Array:
     if array.ndim != 1:
         fix = "pass .reshape(-1), or one row at a time"
         raise InvalidInput(name, needed="an array with one axis", got=f"the shape {array.shape}", fix=fix)
+    return contiguous(array)
+
+
+def contiguous(array: Array) -> Array:
+    """The array with its elements one after another; a copy only if they are not."""
+    if type(array) is DeviceArray:
+        return array if array.is_contiguous else array.copy()
     return np.ascontiguousarray(array)
 
 
@@ -96,7 +108,16 @@ def axes_of(given: Axes, ndim: int) -> tuple[int, ...]:
 
 def axis_last(array: Array, axis: int) -> Array:
     """The array with one axis moved to the end, contiguous."""
-    return np.ascontiguousarray(np.moveaxis(array, axis, -1))
+    if axis == array.ndim - 1:
+        return contiguous(array)
+    return contiguous(array.transpose(*(n for n in range(array.ndim) if n != axis), axis))
+
+
+def axis_back(array: Array, axis: int) -> Array:
+    """The array with its last axis moved to where `axis_last` took it from."""
+    if axis == array.ndim - 1:
+        return array
+    return array.transpose(*range(axis), array.ndim - 1, *range(axis, array.ndim - 1))
 
 
 def count(given: object, name: str, most: int = MOST) -> int:
@@ -120,7 +141,7 @@ def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[n
     """The starts of segments with the end of the last behind them: integers that ascend from 0 to `length`."""
     starts = vector(given, name)
     of_kind(starts, "iu", "integers", name)
-    found = starts.astype(np.int64)
+    found: HostArray = np.asarray(starts).astype(np.int64)
     if not found.size or found[0] != 0 or found[-1] != length or (np.diff(found) < 0).any():
         fix = "pass the first element of each segment, and the length of the array last"
         raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got="others", fix=fix)
@@ -128,12 +149,16 @@ def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[n
 
 
 def delivered(result: Array, out: object) -> Array:
-    """The result, or `out` with the result in it."""
+    """The result, or `out` with the result in it: an array of the host or of a device."""
     if out is None:
-        return result if result.ndim else result[()]
-    if not isinstance(out, np.ndarray) or out.shape != result.shape or out.dtype != result.dtype:
-        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else f"a {type(out).__name__}"
+        return result if result.ndim or type(result) is DeviceArray else result[()]
+    if not isinstance(out, (np.ndarray, DeviceArray)) or out.shape != result.shape or type_of(out) != type_of(result):
+        is_array = isinstance(out, (np.ndarray, DeviceArray))
+        got = f"{type_of(out, 'out')} {out.shape}" if is_array else f"a {type(out).__name__}"  # type: ignore[attr-defined]
         fix = "pass an array of that type and shape"
-        raise InvalidInput("out", needed=f"an array of {result.dtype} {result.shape}", got=got, fix=fix)
-    np.copyto(out, result)
+        raise InvalidInput("out", needed=f"an array of {type_of(result)} {result.shape}", got=got, fix=fix)
+    if isinstance(out, DeviceArray):
+        out.assign(result)
+    else:
+        np.copyto(out, np.asarray(result))
     return out

@@ -10,16 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, function, of_kind, type_of, vector
-from vyre_algorithms.launches import run_graph
+from vyre_algorithms.launches import Recorder, joined, mapped, run_graph, zeros_beside
 from vyre_algorithms.monoids import reduction_of
+from vyre_algorithms.move import gather, scatter, take
 from vyre_algorithms.order import bits_of, bits_type
-from vyre_algorithms.scans import record_scan
+from vyre_algorithms.scans import record_scan, scan
 from vyre_algorithms.sorts import argsort, sort
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
-from vyre_driver.graph.record import GraphRecorder
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.build import Operand
-from vyre_foundation.dtype import bool_
+from vyre_foundation.dtype import bool_, i64
 from vyre_foundation.functions import is_nan, min as least, ne, not_
 
 CHUNK = 256
@@ -80,7 +81,7 @@ def partition(x: object, mask: object, /, *, backend: Backend = None) -> tuple[A
     """
     array, chosen = vector(x), _mask(mask, x)
     first = choose(_where_true, [array, chosen], backend)
-    return np.concatenate([first, choose(_where_false, [array, chosen], backend)]), first.size
+    return joined([first, choose(_where_false, [array, chosen], backend)]), first.size
 
 
 def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backend = None) -> Array:
@@ -125,8 +126,10 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
         InvalidInput: An argument is of another kind.
     """
     array = vector(x)
-    starts = choose(_where_new, [array], backend, has_places=True).astype(np.int64)
-    return Runs(array[starts], np.diff(starts, append=array.size), starts)
+    starts = choose(_where_new, [array], backend, has_places=True)
+    ends = joined([starts[1:], np.full(starts.size and 1, array.size, np.uint32)])
+    lengths = mapped(_difference, i64, [ends, starts], backend)
+    return Runs(take(array, starts, backend), lengths, starts.astype(np.int64))
 
 
 class Unique(NamedTuple):
@@ -171,13 +174,35 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
     """
     array = array_of(x)
     order = argsort(array.reshape(-1), backend=backend)
-    runs = run_length(array.reshape(-1)[order], backend=backend)
-    inverse = np.empty(order.size, np.int64)
-    inverse[order] = np.repeat(np.arange(runs.values.size), runs.lengths)
-    return Unique(runs.values, order[runs.starts], inverse.reshape(array.shape), runs.lengths)
+    runs = run_length(gather(array.reshape(-1), order, backend=backend), backend=backend)
+    if isinstance(order, DeviceArray):
+        begins = scatter(zeros_beside(order, order.shape, i64), runs.starts, _ones_like(runs.starts), backend=backend)
+        number = mapped(_less_one, i64, [scan(begins, backend=backend)], backend)
+        inverse = scatter(number, order, number, backend=backend)
+    else:
+        inverse = np.empty(order.size, np.int64)
+        inverse[order] = np.repeat(np.arange(runs.values.size), runs.lengths)
+    indices = gather(order, runs.starts, backend=backend)
+    return Unique(runs.values, indices, inverse.reshape(array.shape), runs.lengths)
 
 
 # ── the programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _difference(end: Value, start: Value) -> Value:
+    return (end - start).cast(i64)
+
+
+def _less_one(number: Value) -> Value:
+    return number - 1
+
+
+def _one(number: Value) -> Value:
+    return number * 0 + 1
+
+
+def _ones_like(array: Array) -> Array:
+    return mapped(_one, i64, [array], None)
 
 
 def _mask(mask: object, x: object) -> Array:
@@ -216,14 +241,14 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
     dtypes = tuple(type_of(array) for array in arrays)
     given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
     if not sizes[0]:
-        return np.zeros(0, np.uint32) if has_places else arrays[0]
+        return zeros_beside(arrays[0], (0,), u32) if has_places else arrays[0]
     found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend)
-    chosen = found["chosen"][: int(found["number"][0])]
-    return chosen if has_places else chosen.view(arrays[0].dtype)
+    chosen = found["chosen"][: int(found["number"].item())]
+    return chosen if has_places else chosen.view(dtypes[0].numpy)
 
 
 def _record_choice(
-    graph: GraphRecorder, choice: Choice, dtypes: tuple[DType, ...], has_places: bool, sizes: tuple[int, ...]
+    graph: Recorder, choice: Choice, dtypes: tuple[DType, ...], has_places: bool, sizes: tuple[int, ...]
 ) -> None:
     given = {f"x{n}": graph.input(f"x{n}", bits_type(dtype), sizes[n]) for n, dtype in enumerate(dtypes)}
     counts = graph.dispatch(_count(choice, dtypes), given)["counts"]

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, count, of_kind, type_of, vector
-from vyre_algorithms.launches import launch
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, of_kind, type_of, vector
+from vyre_algorithms.launches import launch, zeros_beside
 from vyre_algorithms.reduce import max as greatest, min as least_of
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, program, u32
@@ -42,8 +42,8 @@ def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Ar
     dtype = of_kind(array, "iu", "integers")
     bins = count(minlength, "minlength", 1 << 28)
     if array.size:
-        highest = int(greatest(array, backend=backend))
-        if highest > 1 << 28 or (dtype.is_signed and int(least_of(array, backend=backend)) < 0):
+        highest = int(greatest(array, backend=backend).item())
+        if highest > 1 << 28 or (dtype.is_signed and int(least_of(array, backend=backend).item()) < 0):
             needed = f"elements from 0 to {1 << 28}"
             raise InvalidInput("x", needed=needed, got="others", fix="number the elements with unique_all")
         bins = max(bins, highest + 1)
@@ -77,18 +77,18 @@ def histogram(
     array = array_of(x).reshape(-1)
     of_kind(array, "iuf", "integers or floats")
     if isinstance(bins, int) and range is None and array.size:
-        range = float(least_of(array, backend=backend)), float(greatest(array, backend=backend))
+        range = float(least_of(array, backend=backend).item()), float(greatest(array, backend=backend).item())
     try:
         edges = np.histogram_bin_edges(np.zeros(0), np.asarray(bins, np.float64) if np.ndim(bins) else bins, range)
     except (TypeError, ValueError) as error:
         raise InvalidInput("bins", needed="bins", got=f"others ({error})", fix="pass a number, or edges") from None
-    found = count_bins(_between_edges, np.ascontiguousarray(array), edges, edges.size - 1, backend)
+    found = count_bins(_between_edges, contiguous(array), edges, edges.size - 1, backend)
     return found.astype(np.int64), edges
 
 
 def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend: Backend) -> Array:
     """The counts of the elements of an array in bins, as u32."""
-    counts = np.zeros(bins, np.uint32)
+    counts = zeros_beside(array, (bins,), u32)
     if not array.size or not bins:
         return counts
     given: dict[str, object] = {"x": array, "table": table, "counts": counts}

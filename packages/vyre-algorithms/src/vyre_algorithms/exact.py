@@ -17,8 +17,8 @@ from math import inf, ldexp, nan
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, of_kind, vector
-from vyre_algorithms.launches import launch
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, delivered, of_kind, type_of, vector
+from vyre_algorithms.launches import beside, launch
 from vyre_algorithms.tree import BLOCK, LANES, Reduction, by_halves
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select
@@ -49,7 +49,7 @@ def exact_sum(x: object, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = np.ascontiguousarray(array_of(x)).reshape(-1)
+    array = contiguous(array_of(x)).reshape(-1)
     return _exact([array], of_kind(array, "f", "floats"), backend)
 
 
@@ -72,8 +72,8 @@ def exact_dot(x: object, y: object, /, *, backend: Backend = None) -> Array:
     if dtype is f64:
         fix = "convert the vectors, or multiply them and use exact_sum, which rounds each product"
         raise InvalidInput("x", needed="an array of f16, bf16 or f32", got="one of f64", fix=fix)
-    if right.dtype != left.dtype or right.size != left.size:
-        needed, got = f"{left.size} elements of {left.dtype}", f"{right.size} of {right.dtype}"
+    if type_of(right) is not dtype or right.size != left.size:
+        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {type_of(right)}"
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
     return _exact([left, right], dtype, backend)
 
@@ -82,8 +82,10 @@ def _exact(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
     size = arrays[0].size
     if size > MOST:
         raise InvalidInput("x", needed=f"at most {MOST} elements", got=str(size), fix="split the array")
-    number = rounded(long_accumulator(arrays, dtype, backend).tolist(), dtype) if size else 0.0
-    return np.array(number).astype(dtype.numpy)[()]
+    number = 0.0
+    if size:
+        number = rounded(np.asarray(long_accumulator(arrays, dtype, backend)).tolist(), dtype)
+    return delivered(beside(arrays[0], np.array(number).astype(dtype.numpy)), None)
 
 
 def long_accumulator(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:

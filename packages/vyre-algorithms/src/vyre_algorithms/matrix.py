@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, of_kind, starts_of, type_of, vector
-from vyre_algorithms.launches import launch
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    array_of,
+    as_dtype,
+    contiguous,
+    of_kind,
+    starts_of,
+    type_of,
+    vector,
+)
+from vyre_algorithms.launches import broadcast, joined, launch, zeros_beside
+from vyre_algorithms.move import gather, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
@@ -42,10 +54,10 @@ def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = 
     """
     left, right = array_of(a, "a"), array_of(b, "b")
     kind = of_kind(left, "iuf", "integers or floats", "a")
-    if left.ndim < 2 or right.ndim < 2 or left.shape[-1] != right.shape[-2] or right.dtype != left.dtype:
+    if left.ndim < 2 or right.ndim < 2 or left.shape[-1] != right.shape[-2] or type_of(right) is not kind:
         needed, got = (
             "(…, m, k) and (…, k, n) of one type",
-            f"{left.dtype} {left.shape} and {right.dtype} {right.shape}",
+            f"{kind} {left.shape} and {type_of(right)} {right.shape}",
         )
         raise InvalidInput("b", needed=needed, got=got, fix="reshape or convert one of the arrays")
     result = kind if dtype is None else as_dtype(dtype)
@@ -57,16 +69,17 @@ def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = 
     (m, k), n = left.shape[-2:], right.shape[-1]
     shape = (*stack, m, n)
     state = f32 if result.is_float and result.bits == 16 else result
-    out = np.zeros(shape, state.numpy)
-    if out.size and k:
-        given = {
-            "a": np.ascontiguousarray(np.broadcast_to(left, (*stack, m, k))).reshape(-1),
-            "b": np.ascontiguousarray(np.broadcast_to(right, (*stack, k, n))).reshape(-1),
-            "shape": np.array([m, k, n], np.uint32),
-            "slots": np.zeros(out.size, np.bool_),
-        }
-        grid = (-(-n // WIDE), -(-m // (HIGH * ROWS)), out.size // (m * n))
-        out = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
+    size = math.prod(shape)
+    if not size or not k:
+        return zeros_beside(left, shape, result)
+    given = {
+        "a": broadcast(left, (*stack, m, k)).reshape(-1),
+        "b": broadcast(right, (*stack, k, n)).reshape(-1),
+        "shape": np.array([m, k, n], np.uint32),
+        "slots": zeros_beside(left, (size,), bool_),
+    }
+    grid = (-(-n // WIDE), -(-m // (HIGH * ROWS)), size // (m * n))
+    out = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
     return out.astype(result.numpy, copy=False)
 
 
@@ -90,12 +103,12 @@ def transpose(x: object, /, *, backend: Backend = None) -> Array:
     *stack, rows, columns = array.shape
     shape = (*stack, columns, rows)
     if not array.size:
-        return np.zeros(shape, array.dtype)
+        return zeros_beside(array, shape, type_of(array))
     dtype = type_of(array)
-    bits = bits_of(np.ascontiguousarray(array), dtype).reshape(-1)
+    bits = bits_of(contiguous(array), dtype).reshape(-1)
     given = {"x": bits, "shape": np.array([rows, columns], np.uint32)}
     grid = (-(-columns // TILE), -(-rows // TILE), array.size // (rows * columns))
-    return launch(_turn(bits_type(dtype)), given, grid, backend)["out"].view(array.dtype).reshape(shape)
+    return launch(_turn(bits_type(dtype)), given, grid, backend)["out"].view(dtype.numpy).reshape(shape)
 
 
 def spmv(values: object, columns: object, starts: object, x: object, /, *, backend: Backend = None) -> Array:
@@ -116,31 +129,38 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
     Raises:
         InvalidInput: A column is out of bounds, or an argument is of another kind.
     """
-    elements, dense = vector(values, "values"), np.ascontiguousarray(array_of(x))
+    elements, dense = vector(values, "values"), contiguous(array_of(x))
     places = vector(columns, "columns")
     of_kind(places, "iu", "integers", "columns")
     kind = of_kind(elements, "iuf", "integers or floats", "values")
     offsets = starts_of(starts, elements.size)
-    if dense.dtype != elements.dtype or dense.ndim not in (1, 2) or places.size != elements.size:
-        needed = f"{elements.size} columns, and a vector or matrix of {elements.dtype}"
-        got = f"{places.size}, and {dense.dtype} {dense.shape}"
+    if type_of(dense) is not kind or dense.ndim not in (1, 2) or places.size != elements.size:
+        needed = f"{elements.size} columns, and a vector or matrix of {kind}"
+        got = f"{places.size}, and {type_of(dense)} {dense.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="reshape or convert it")
-    if places.size and (int(places.min()) < 0 or int(places.max()) >= dense.shape[0]):
-        fix = "pass a vector with an element for each column"
-        raise InvalidInput("columns", needed=f"columns below {dense.shape[0]}", got="others", fix=fix)
+    checked = columns_below(places, dense.shape[0], backend)
     rows, width = offsets.size - 1, dense.size // max(1, dense.shape[0])
     shape = (rows, *dense.shape[1:])
     if not places.size or not width:
-        return np.zeros(shape, dense.dtype)
+        return zeros_beside(dense, shape, kind)
     given = {
         "values": elements,
-        "columns": places.astype(np.uint32),
+        "columns": checked,
         "starts": offsets.astype(np.uint32),
         "x": dense.reshape(-1),
     }
     state = f32 if kind.is_float and kind.bits == 16 else kind
     found = launch(_sparse(kind, state, width), given, -(-rows * width // GROUP), backend)["out"]
-    return found.astype(dense.dtype, copy=False).reshape(shape)
+    return found.astype(kind.numpy, copy=False).reshape(shape)
+
+
+def columns_below(columns: Array, length: int, backend: Backend) -> Array:
+    """Columns as u32; refused if one is not below `length`."""
+    try:
+        return places_of(columns, length, backend, is_from_end=False)
+    except InvalidInput:
+        fix = "pass a vector with an element for each column"
+        raise InvalidInput("columns", needed=f"columns below {length}", got="others", fix=fix) from None
 
 
 def csr(rows: object, columns: object, values: object, number: int, /, *, backend: Backend = None) -> tuple[Array, ...]:
@@ -161,10 +181,12 @@ def csr(rows: object, columns: object, values: object, number: int, /, *, backen
     """
     of_each = vector(rows, "rows")
     order = argsort(of_each, backend=backend)
-    sought = np.arange(number + 1).astype(of_each.dtype)
-    starts = searchsorted(of_each[order], sought, backend=backend)
-    starts[-1] = of_each.size
-    return vector(values, "values")[order], vector(columns, "columns")[order], starts
+    sought = np.arange(number).astype(type_of(of_each).numpy)
+    ordered = gather(of_each, order, backend=backend)
+    starts = searchsorted(ordered, sought, backend=backend)
+    starts = joined([starts, np.array([of_each.size])])
+    of_columns, of_values = vector(columns, "columns"), vector(values, "values")
+    return gather(of_values, order, backend=backend), gather(of_columns, order, backend=backend), starts
 
 
 def _added(state: DType, total: Value, a: Value, b: Value) -> Value:

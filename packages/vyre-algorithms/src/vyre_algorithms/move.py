@@ -6,13 +6,13 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from vyre_algorithms.arguments import Array, Backend, array_of, of_kind, type_of, vector
-from vyre_algorithms.launches import launch
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, of_kind, type_of, vector
+from vyre_algorithms.launches import launch, zeros_beside
 from vyre_algorithms.order import bits_of, bits_type
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, LengthOf, Program, program, u32
+from vyre_foundation import DType, LengthOf, Program, program, select, u32
 from vyre_foundation.dtype import i32, i64, u64
 
 GROUP = 64
@@ -35,15 +35,7 @@ def gather(x: object, indices: object, /, *, backend: Backend = None) -> Array:
     array = array_of(x)
     if not array.ndim:
         raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
-    array, places = np.ascontiguousarray(array), _places(indices, array.shape[0])
-    inner = math.prod(array.shape[1:])
-    shape = (*places.shape, *array.shape[1:])
-    if not places.size or not inner:
-        return np.zeros(shape, array.dtype)
-    dtype = type_of(array)
-    given = {"x": bits_of(array, dtype).reshape(-1), "indices": places.reshape(-1)}
-    found = launch(_gather(bits_type(dtype), inner), given, -(-places.size * inner // GROUP), backend)["out"]
-    return found.view(array.dtype).reshape(shape)
+    return take(array, places_of(indices, array.shape[0], backend), backend)
 
 
 def scatter(x: object, indices: object, values: object, /, operation: str = "set", *, backend: Backend = None) -> Array:
@@ -64,40 +56,95 @@ def scatter(x: object, indices: object, values: object, /, operation: str = "set
         InvalidInput: An index is out of bounds, the arrays do not fit each other, or an argument is of another kind.
     """
     array, given = vector(x), vector(values, "values")
-    places = _places(vector(indices, "indices"), array.size)
-    if given.dtype != array.dtype or given.size != places.size:
-        needed, got = f"{places.size} elements of {array.dtype}", f"{given.size} of {given.dtype}"
+    places = places_of(vector(indices, "indices"), array.size, backend)
+    dtype = type_of(array)
+    if type_of(given) is not dtype or given.size != places.size:
+        needed, got = f"{places.size} elements of {dtype}", f"{given.size} of {type_of(given)}"
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each index")
     if operation not in ("set", "add", "min", "max"):
         needed = "one of set, add, min, max"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
     if not places.size:
         return array.copy()
-    dtype, groups = type_of(array), -(-places.size // GROUP)
+    groups = -(-places.size // GROUP)
     if operation != "set":
         if dtype not in (u32, i32, u64, i64):
             needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
             raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
         arrays = {"x": array, "indices": places, "values": given}
         return launch(_combine(dtype, operation), arrays, groups, backend)["x"]
-    arrays = {"indices": places, "latest": np.zeros(array.size, np.uint32)}
+    arrays = {"indices": places, "latest": zeros_beside(array, (array.size,), u32)}
     latest = launch(_latest(), arrays, groups, backend)["latest"]
     arrays = {"x": bits_of(array, dtype), "values": bits_of(given, dtype), "latest": latest}
-    return launch(_put(bits_type(dtype)), arrays, -(-array.size // GROUP), backend)["out"].view(array.dtype)
+    return launch(_put(bits_type(dtype)), arrays, -(-array.size // GROUP), backend)["out"].view(dtype.numpy)
 
 
-def _places(indices: object, length: int) -> npt.NDArray[np.uint32]:
-    """Indices from the front, which are in bounds."""
+def take(array: Array, places: Array, backend: Backend) -> Array:
+    """The elements of the first axis at places, which are u32 in bounds."""
+    dtype, inner = type_of(array), math.prod(array.shape[1:])
+    shape = (*places.shape, *array.shape[1:])
+    if not places.size or not inner:
+        return zeros_beside(array, shape, dtype)
+    given = {"x": bits_of(contiguous(array), dtype).reshape(-1), "indices": contiguous(places).reshape(-1)}
+    found = launch(_gather(bits_type(dtype), inner), given, -(-places.size * inner // GROUP), backend)["out"]
+    return found.view(dtype.numpy).reshape(shape)
+
+
+def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bool = True) -> Array:
+    """Indices from the front as u32, which are in bounds; with `is_from_end` negative ones count from the end."""
     array = array_of(indices, "indices")
     of_kind(array, "iu", "integers", "indices")
+    if isinstance(array, DeviceArray):
+        return _places_on_device(array, length, is_from_end, backend)
     found = np.ascontiguousarray(array).astype(np.int64)
     low, high = (int(found.min()), int(found.max())) if found.size else (0, -1)
-    if low < -length or high >= length:
-        needed, got = f"indices from {-length} to {length - 1}", str(low if low < -length else high)
-        raise InvalidInput("indices", needed=needed, got=got, fix="leave indices out of bounds out")
+    if low < (-length if is_from_end else 0) or high >= length:
+        raise _out_of_bounds(length, str(high if high >= length else low))
     if low < 0:
         found = np.where(found < 0, found + length, found)
     return found.astype(np.uint32)
+
+
+def _out_of_bounds(length: int, got: str) -> InvalidInput:
+    fix = "leave indices out of bounds out"
+    return InvalidInput("indices", needed=f"indices from {-length} to {length - 1}", got=got, fix=fix)
+
+
+def _places_on_device(array: DeviceArray, length: int, is_from_end: bool, backend: Backend) -> Array:
+    """The same on a device: the host reads the number of indices that are out of bounds, and nothing else."""
+    if not array.size:
+        return array.astype(u32)
+    flat = array if array.is_contiguous else array.copy()
+    flat = flat.reshape(-1)
+    given = {"indices": flat, "length": length, "outside": np.zeros(1, np.uint32)}
+    found = launch(_bounded(array.dtype, is_from_end), given, -(-array.size // GROUP), backend)
+    outside = found["outside"].item()
+    if outside:
+        raise _out_of_bounds(length, f"{outside} others")
+    return found["places"].reshape(array.shape)
+
+
+@lru_cache(maxsize=16)
+def _bounded(kind: DType, is_from_end: bool) -> Program:
+    """Indices from the front, and how many are out of bounds."""
+    with program("bounded_indices", GROUP) as p:
+        indices, length = p.read("indices", kind), p.uniform("length", u32, 1)
+        outside = p.read_write("outside", u32)
+        places = p.write("places", u32, like=indices)
+        i = p.global_id(0)
+        with p.if_(i < indices.length):
+            index = indices[i]
+            state = i64 if kind.is_signed else u64
+            end, place = p.let(length[0].cast(state)), p.let(index.cast(state))
+            if kind.is_signed and is_from_end:
+                place = p.let(select(place < 0, place + end, place))
+            is_outside = place >= end
+            if kind.is_signed:
+                is_outside = is_outside | (place < 0)
+            with p.if_(is_outside):
+                outside.atomic_add(0, 1)
+            places[i] = place.cast(u32)
+    return p.build()
 
 
 @lru_cache(maxsize=256)

@@ -7,9 +7,6 @@ NaNs. Keys are the bits of the elements, so no bit of an element changes on its 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
-
-import numpy as np
 
 from vyre_algorithms.arguments import Array
 from vyre_foundation import DType, Value, constant, select
@@ -46,5 +43,4 @@ def bits_type(dtype: DType) -> DType:
 
 def bits_of(array: Array, dtype: DType) -> Array:
     """The bits of the elements, without a copy."""
-    unsigned: np.dtype[Any] = bits_type(dtype).numpy
-    return array.view(unsigned)
+    return array.view(bits_type(dtype).numpy)

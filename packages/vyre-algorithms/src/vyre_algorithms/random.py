@@ -8,7 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, count
-from vyre_algorithms.launches import launch
+from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.move import gather
 from vyre_algorithms.sorts import argsort
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.dtype import bool_
@@ -73,7 +74,9 @@ def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
         InvalidInput: An argument is of another kind.
     """
     array = array_of(x)
-    return array[sample(len(array), len(array), key, backend=backend)]
+    number = len(array)
+    words = _words(_philox, key, 2 * number, 0, 4, backend, array)
+    return gather(array, argsort(words.view(np.uint64), backend=backend), backend=backend)
 
 
 def sample(size: int, k: int, key: int, /, *, backend: Backend = None) -> Array:
@@ -100,15 +103,16 @@ Block = Callable[[ProgramBuilder, list[Value], list[Value]], list[Value]]
 """The words of a block, from those of its counter and its key."""
 
 
-def _words(block: Block, key: int, size: int, counter: int, width: int, backend: Backend) -> Array:
+def _words(block: Block, key: int, size: int, counter: int, width: int, backend: Backend, model: Array = None) -> Array:
+    """Random words, in the memory where `model` is."""
     number = count(size, "size")
     if not number:
-        return np.zeros(0, np.uint32)
+        return zeros_beside(model, (0,), u32)
     blocks = -(-number // width)
     given = {
         "key": _little(count(key, "key", (1 << 64) - 1), 2),
         "counter": _little(count(counter, "counter", (1 << 32 * width) - 1), width),
-        "blocks": np.zeros(blocks, np.bool_),
+        "blocks": zeros_beside(model, (blocks,), bool_),
     }
     return launch(_generator(block, width), given, -(-blocks // GROUP), backend)["words"][:number]
 

@@ -20,17 +20,20 @@ from vyre_algorithms.arguments import (
     Backend,
     array_of,
     axes_of,
+    contiguous,
     delivered,
     of_kind,
     starts_of,
     type_of,
     vector,
 )
+from vyre_algorithms.launches import beside, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
+from vyre_algorithms.move import scatter
 from vyre_algorithms.tree import reduce_segments, reduce_sequence
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType
-from vyre_foundation.dtype import bool_
+from vyre_foundation import DType, Value
+from vyre_foundation.dtype import bool_, i64
 
 
 def sum(
@@ -236,13 +239,13 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
     """
     left, right = vector(x), vector(y, "y")
     dtype = of_kind(left, "iuf", "integers or floats")
-    if right.dtype != left.dtype or right.size != left.size:
-        needed, got = f"{left.size} elements of {left.dtype}", f"{right.size} of {right.dtype}"
+    if type_of(right) is not dtype or right.size != left.size:
+        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {type_of(right)}"
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
     if not left.size:
-        return delivered(np.zeros((), left.dtype), out)
+        return delivered(zeros_beside(left, (), dtype), out)
     (found,) = reduce_sequence(reduction_of("dot", dtype, dtype), [left, right], backend)
-    return delivered(found.astype(left.dtype).reshape(()), out)
+    return delivered(found.astype(dtype.numpy, copy=False).reshape(()), out)
 
 
 def segmented_reduce(
@@ -280,7 +283,7 @@ def _reduced(
     array = array_of(x)
     axes = axes_of(axis, array.ndim)
     if len(axes) == array.ndim or array.ndim == 1:
-        sequence = np.ascontiguousarray(array).reshape(-1)
+        sequence = contiguous(array).reshape(-1)
         if sequence.size:
             kind = reduction_of(operation, type_of(array), result)
             found = _finished(operation, reduce_sequence(kind, [sequence], backend), array, result)
@@ -290,7 +293,7 @@ def _reduced(
     else:
         left = [n for n in range(array.ndim) if n not in axes]
         shape = tuple(array.shape[n] for n in left)
-        rows = np.ascontiguousarray(array.transpose(*left, *axes))
+        rows = contiguous(array.transpose(*left, *axes))
         length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
         starts = np.arange(number + 1, dtype=np.int64) * length
         found = _of_segments(operation, rows.reshape(-1), starts, result, backend)
@@ -311,10 +314,11 @@ def _of_segments(
         return _of_nothing(operation, array, result, empty.size)
     states = reduce_segments(reduction_of(operation, type_of(array), result), [array], starts, backend)
     if operation in ("argmin", "argmax"):
-        states[1] = states[1] - starts[:-1]
+        states[1] = mapped(_behind, i64, [states[1], beside(array, starts[:-1].astype(np.uint32))], backend)
     found = _finished(operation, states, array, result)
     if empty.any():
-        found[empty] = _of_nothing(operation, array, result, 1)
+        nothing = _of_nothing(operation, array, result, int(empty.sum()))
+        found = scatter(found, np.flatnonzero(empty), nothing, backend=backend)
     return found
 
 
@@ -326,15 +330,19 @@ def _of_nothing(operation: str, array: Array, result: DType | None, number: int)
     if operation in _EXTREMES:
         needed = f"at least one element for {operation}"
         raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
-    return np.full(number, operation in ("prod", "all"), _result_type(operation, array, result))
+    return beside(array, np.full(number, operation in ("prod", "all"), _result_type(operation, array, result)))
+
+
+def _behind(index: Value, start: Value) -> Value:
+    return (index - start).cast(i64)
 
 
 def _result_type(operation: str, array: Array, result: DType | None) -> np.dtype[Any]:
     if operation in ("argmin", "argmax"):
         return np.dtype(np.int64)
-    return array.dtype if result is None else result.numpy
+    return (type_of(array) if result is None else result).numpy
 
 
 def _finished(operation: str, states: Sequence[Array], array: Array, result: DType | None) -> Array:
     chosen = states[1] if operation in ("argmin", "argmax") else states[0]
-    return chosen.astype(_result_type(operation, array, result))
+    return chosen.astype(_result_type(operation, array, result), copy=False)

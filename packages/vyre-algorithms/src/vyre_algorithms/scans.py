@@ -15,13 +15,23 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, axis_last, axis_of, starts_of, type_of, vector
-from vyre_algorithms.launches import launch, run_graph, with_grid
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    array_of,
+    axis_back,
+    axis_last,
+    axis_of,
+    starts_of,
+    type_of,
+    vector,
+)
+from vyre_algorithms.launches import Range, Recorder, joined, launch, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of, segmented, sum_type
 from vyre_algorithms.tree import Reduction, State, assign, values_of
 from vyre_driver.errors import InvalidInput
-from vyre_driver.graph.record import GraphRecorder, RecordedRange
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import min as least
 
 LANES, RUN = 64, 64
@@ -60,11 +70,11 @@ def scan(
     result = _result_type(array, operation, dtype)
     rows = axis_last(array, which)
     if not array.size:
-        return np.zeros(array.shape, result.numpy)
+        return zeros_beside(array, array.shape, result)
     reduction = reduction_of(operation, type_of(array), result)
     length = rows.shape[-1]
     (found,) = scan_rows(reduction, [rows.reshape(-1)], length, exclusive, backend)
-    return np.moveaxis(found.astype(result.numpy, copy=False).reshape(rows.shape), -1, which)
+    return axis_back(found.astype(result.numpy, copy=False).reshape(rows.shape), which)
 
 
 def segmented_scan(
@@ -98,11 +108,11 @@ def segmented_scan(
     offsets = starts_of(starts, array.size)
     result = _result_type(array, operation, dtype)
     if not array.size:
-        return np.zeros(0, result.numpy)
+        return zeros_beside(array, (0,), result)
     begins = np.zeros(array.size, np.bool_)
     begins[offsets[:-1][offsets[:-1] < array.size]] = True
     reduction = segmented(reduction_of(operation, type_of(array), result), exclusive)
-    shifted = np.concatenate([array[:1], array[:-1]]) if exclusive else array
+    shifted = joined([array[:1], array[:-1]]) if exclusive else array
     found, _ = scan_rows(reduction, [shifted, begins], array.size, False, backend)
     return found.astype(result.numpy, copy=False)
 
@@ -156,7 +166,7 @@ def _result_type(array: Array, operation: str, dtype: object) -> DType:
     if operation not in ("min", "max", "any", "all"):
         needed = "one of sum, prod, min, max, any, all"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
-    return type_of(array) if operation in ("min", "max") else type_of(np.empty(0, np.bool_))
+    return type_of(array) if operation in ("min", "max") else bool_
 
 
 def scan_rows(
@@ -172,15 +182,15 @@ def scan_rows(
     return [found[f"s{n}"] for n in range(len(reduction.state))]
 
 
-def _record_scan(graph: GraphRecorder, reduction: Reduction, size: int, length: int, exclusive: bool) -> None:
+def _record_scan(graph: Recorder, reduction: Reduction, size: int, length: int, exclusive: bool) -> None:
     sources = [graph.input(f"x{n}", dtype, size) for n, dtype in enumerate(reduction.inputs)]
     for n, found in enumerate(record_scan(graph, reduction, sources, length, exclusive)):
         graph.output(f"s{n}", found)
 
 
 def record_scan(
-    graph: GraphRecorder, reduction: Reduction, sources: Sequence[RecordedRange], length: int, exclusive: bool
-) -> list[RecordedRange]:
+    graph: Recorder, reduction: Reduction, sources: Sequence[Range], length: int, exclusive: bool
+) -> list[Range]:
     """Record the scan of rows of `length` elements; the ranges of its states."""
     size = len(sources[0])
     blocks = -(-length // BLOCK)

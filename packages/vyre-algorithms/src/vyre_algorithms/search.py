@@ -7,14 +7,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, count, type_of, vector
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, type_of, vector
 from vyre_algorithms.choose import Choice, Elements, choose
 from vyre_algorithms.count import Binning, count_bins
-from vyre_algorithms.launches import launch
+from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.move import gather
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.sorts import argsort
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, program, select, u32
+from vyre_foundation.dtype import i64
 
 GROUP = 64
 LEADING = 11
@@ -37,15 +40,15 @@ def searchsorted(x: object, values: object, /, side: str = "left", *, backend: B
         InvalidInput: The types differ, or an argument is of another kind.
     """
     array, wanted = vector(x), array_of(values, "values")
-    if wanted.dtype != array.dtype:
+    dtype = type_of(array)
+    if type_of(wanted) is not dtype:
         fix = "convert one of the arrays with .astype(…)"
-        raise InvalidInput("values", needed=f"an array of {array.dtype}", got=f"one of {wanted.dtype}", fix=fix)
+        raise InvalidInput("values", needed=f"an array of {dtype}", got=f"one of {type_of(wanted)}", fix=fix)
     if side not in ("left", "right"):
         raise InvalidInput("side", needed="'left' or 'right'", got=repr(side), fix="pass one of them")
     if not array.size or not wanted.size:
-        return np.zeros(wanted.shape, np.int64)
-    dtype = type_of(array)
-    sought = np.ascontiguousarray(wanted).reshape(-1)
+        return zeros_beside(wanted, wanted.shape, i64)
+    sought = contiguous(wanted).reshape(-1)
     given = {"x": bits_of(array, dtype), "values": bits_of(sought, dtype), "steps": int(array.size).bit_length()}
     search = _search(KeyOrder.of(dtype), bits_type(dtype), side == "right")
     found = launch(search, given, -(-sought.size // GROUP), backend)["places"]
@@ -70,7 +73,10 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
     array = vector(x)
     number = count(k, "k", array.size)
     if not number:
-        return array[:0], np.zeros(0, np.int64)
+        return array[:0], zeros_beside(array, (0,), i64)
+    if isinstance(array, DeviceArray):
+        order = argsort(array, descending=largest, backend=backend)[:number]
+        return gather(array, order, backend=backend), order
     dtype = type_of(array)
     shape = (KeyOrder.of(dtype), bits_type(dtype), largest)
     bits = bits_of(array, dtype)

@@ -7,13 +7,14 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, axis_last, axis_of, function, type_of, vector
-from vyre_algorithms.launches import launch, run_graph, with_grid
+from vyre_algorithms.arguments import Array, Backend, array_of, axis_back, axis_last, axis_of, function, type_of, vector
+from vyre_algorithms.launches import Range, Recorder, beside, launch, mapped, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of
+from vyre_algorithms.move import take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
-from vyre_driver.graph.record import GraphRecorder, RecordedRange
 from vyre_driver.tune.distribution import (
     DIGIT,
     Distribution,
@@ -23,6 +24,7 @@ from vyre_driver.tune.distribution import (
     varying_bits,
 )
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation.dtype import i64
 from vyre_foundation.functions import min as least, not_
 
 DIGITS = 1 << DIGIT
@@ -69,10 +71,10 @@ def sort(
         return rows.copy()
     flat = rows.reshape(-1)
     if rows.shape[-1] == flat.size:
-        found = _by_digits(flat, False, descending, flat.size, backend).view(array.dtype)
+        found = _by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
     else:
-        found = flat[_by_digits(flat, True, descending, rows.shape[-1], backend)]
-    return np.moveaxis(found.reshape(rows.shape), -1, which)
+        found = take(flat, _by_digits(flat, True, descending, rows.shape[-1], backend), backend)
+    return axis_back(found.reshape(rows.shape), which)
 
 
 def argsort(
@@ -105,12 +107,14 @@ def argsort(
         return _merged(vector(array), before, descending, backend)[1].astype(np.int64)
     rows = axis_last(array, which)
     if not array.size:
-        return np.zeros(array.shape, np.int64)
+        return zeros_beside(array, array.shape, i64)
     places = _by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
-    found = places.astype(np.int64).reshape(rows.shape)
-    if found.ndim > 1:
-        found %= rows.shape[-1]
-    return np.moveaxis(found, -1, which)
+    if rows.ndim > 1:
+        length = beside(places, np.array([rows.shape[-1]], np.uint32))
+        found = mapped(_in_row, i64, [places, length], backend)
+    else:
+        found = places.astype(np.int64)
+    return axis_back(found.reshape(rows.shape), which)
 
 
 def sort_pairs(
@@ -141,8 +145,17 @@ def sort_pairs(
     if not with_them.ndim or with_them.shape[0] != array.size:
         needed, got = f"{array.size} elements on the first axis", f"the shape {with_them.shape}"
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each key")
-    places = argsort(array, descending=descending, before=before, backend=backend)
-    return array[places], with_them[places]
+    if before is not None:
+        ordered, places = _merged(array, before, descending, backend)
+        return ordered, take(with_them, places, backend)
+    if not array.size:
+        return array, with_them
+    places = _by_digits(array, True, descending, array.size, backend)
+    return take(array, places, backend), take(with_them, places, backend)
+
+
+def _in_row(place: Value, length: Value) -> Value:
+    return (place % length).cast(i64)
 
 
 # ── by digits ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,6 +166,9 @@ def _by_digits(array: Array, has_places: bool, descending: bool, length: int, ba
     dtype = type_of(array)
     shape = (KeyOrder.of(dtype), bits_type(dtype), has_places, descending)
     keys = bits_of(array, dtype)
+    if isinstance(keys, DeviceArray):  # whose bits the host does not see
+        digits = digits_of((1 << keys.dtype.bits) - 1, keys.dtype.bits)
+        return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
     chosen = select_sort_backend(Distribution.of(keys))
     if chosen is SortBackend.SERIAL and length == array.size:
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
@@ -172,7 +188,7 @@ def _digits(varying: int, order: KeyOrder, bits: int) -> tuple[int, ...]:
 
 
 def _record_sort(
-    graph: GraphRecorder,
+    graph: Recorder,
     order: KeyOrder,
     bits: DType,
     has_places: bool,
@@ -186,7 +202,7 @@ def _record_sort(
     Places move with the keys if they are wanted.
     """
     keys = graph.input("keys", bits, size)
-    places: RecordedRange | None = None
+    places: Range = None
     chunk = max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
     grid = with_grid(-(-size // chunk))
     add = reduction_of("sum", u32, u32)
@@ -337,28 +353,31 @@ def _merged(array: Array, before: Comparison, descending: bool, backend: Backend
     """The elements sorted by a comparison, and their indices."""
     function(before, "before", "lambda a, b: a < b")
     if array.size < 2:
-        return array.copy(), np.arange(array.size, dtype=np.uint32)
+        return array.copy(), zeros_beside(array, array.shape, u32)
     given = {"x": array}
     places = run_graph(_record_merges, (type_of(array), before, descending, array.size), given, backend)["places"]
-    return array[places], places
+    return take(array, places, backend), places
 
 
-def _record_merges(graph: GraphRecorder, dtype: DType, before: Comparison, descending: bool, size: int) -> None:
+def _record_merges(graph: Recorder, dtype: DType, before: Comparison, descending: bool, size: int) -> None:
     elements = graph.input("x", dtype, size)
-    places = graph.temporary(u32, size)
-    graph.upload(places, np.arange(size, dtype=np.uint32))
-    merge, width = _merge(dtype, before, descending), 1
+    given: dict[str, object] = {}
+    places: Range = None
+    width = 1
     while width < size:
-        found = graph.dispatch(merge, {"x": elements, "places": places, "width": width})
+        merge = _merge(dtype, before, descending, width == 1)
+        found = graph.dispatch(merge, {**given, "x": elements, "width": width})
         elements, places, width = found["merged"], found["merged_places"], 2 * width
+        given = {"places": places}
     graph.output("places", places)
 
 
 @lru_cache(maxsize=256)
-def _merge(dtype: DType, before: Comparison, descending: bool) -> Program:
+def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool) -> Program:
     """Pairs of sorted runs of `width` elements become one: an element moves past those of the other run before it."""
     with program("sort_merge", GROUP) as p:
-        x, places, width = p.read("x", dtype), p.read("places", u32), p.uniform("width", u32, 1)
+        x, width = p.read("x", dtype), p.uniform("width", u32, 1)
+        places = None if is_first else p.read("places", u32)
         merged, moved = p.write("merged", dtype, like=x), p.write("merged_places", u32, like=x)
         i = p.global_id(0)
         run = p.let(i // width[0])
@@ -380,5 +399,5 @@ def _merge(dtype: DType, before: Comparison, descending: bool) -> Program:
         target = p.let((run & 0xFFFF_FFFE) * width[0] + (i - run * width[0]) + (low - start))
         with p.if_(i < x.length):
             merged[target] = element
-            moved[target] = places[i]
+            moved[target] = i if places is None else places[i]
     return p.build()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from vyre_driver.arrays.gather import gather, layout_of, scatter
+from vyre_driver.arrays.gather import convert, gather, layout_of, scatter
 from vyre_driver.arrays.memory import ArrayMemory, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
@@ -18,7 +18,7 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.resources import Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.schedule.moves import copy_all, grid_of
-from vyre_foundation.build.arguments import table_of
+from vyre_foundation.build.arguments import DTypeLike, dtype_of, table_of
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
@@ -204,6 +204,68 @@ class DeviceArray:
         """The view with its axes in reverse order."""
         shape, strides = self.shape[::-1], self._strides[::-1]
         return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
+
+    def transpose(self, *axes: int) -> DeviceArray:
+        """The view with its axes in another order; in reverse order if none are named.
+
+        Raises:
+            InvalidInput: An axis is missing or named twice.
+        """
+        order = axes or tuple(range(self.ndim))[::-1]
+        if sorted(order) != list(range(self.ndim)):
+            needed = f"the numbers of all {self.ndim} axes"
+            raise InvalidInput("axes", needed=needed, got=f"{order}", fix="name each axis once, counted from 0")
+        shape, strides = tuple([self.shape[n] for n in order]), tuple([self._strides[n] for n in order])
+        return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
+
+    def broadcast_to(self, shape: Sequence[int]) -> DeviceArray:
+        """The view that repeats the elements along new axes in front and along axes of length 1, as in NumPy.
+
+        Raises:
+            InvalidInput: The array does not broadcast to the shape.
+        """
+        new = len(shape) - self.ndim
+        pairs = list(zip(self.shape, tuple(shape)[max(new, 0) :], strict=new >= 0))
+        if new < 0 or any(own not in (1, length) for own, length in pairs):
+            fix = "reshape it first"
+            raise InvalidInput("shape", needed=f"one that {self.shape} broadcasts to", got=f"{tuple(shape)}", fix=fix)
+        own = [step if old == length else 0 for step, (old, length) in zip(self._strides, pairs, strict=True)]
+        strides = (*(0 for _ in range(new)), *own)
+        return DeviceArray(self.backend, self._memory, self.dtype, tuple(shape), self._offset, strides)
+
+    def view(self, dtype: DTypeLike) -> DeviceArray:
+        """The same bytes as elements of another type; one of another size divides or joins elements of the last axis.
+
+        Raises:
+            InvalidInput: The elements do not follow each other, or their bytes are not whole elements of that type.
+        """
+        other, size = dtype_of(dtype), self.dtype.size
+        if other.size == size:
+            return DeviceArray(self.backend, self._memory, other, self.shape, self._offset, self._strides)
+        first = self._offset * size
+        last_axis = self.shape[-1] * size if self.shape else 1
+        if not self.is_contiguous or first % other.size or last_axis % other.size:
+            needed, got = f"a contiguous array of whole elements of {other}", f"{self!r}"
+            raise InvalidInput("dtype", needed=needed, got=got, fix="copy the array, or convert it with .astype(…)")
+        shape = (*self.shape[:-1], last_axis // other.size)
+        return DeviceArray(self.backend, self._memory, other, shape, first // other.size)
+
+    def astype(self, dtype: DTypeLike, *, copy: bool = True) -> DeviceArray:
+        """Convert the elements on the device, as `cast` of the language does: floats saturate, and NaN becomes 0.
+
+        Args:
+            dtype: The type of the result.
+            copy: Whether an array of that type is copied, or else returned as it is.
+        """
+        other = dtype_of(dtype)
+        if other is self.dtype:
+            return self.copy() if copy else self
+        made = allocate(self.backend, other, self.shape, is_zero=False)
+        if self.size:
+            source = self if self.resource is not None else self.copy()
+            resources = [source._resource, made._resource]
+            self.backend.dispatch_resident_timed(convert(self.dtype, other), resources)
+        return made
 
     def copy(self) -> DeviceArray:
         """Copy the elements to memory of their own on the device, in order."""

@@ -1,4 +1,4 @@
-"""Programs that read and write the elements of a strided view, on the device."""
+"""Programs that read, write and convert the elements of arrays, on the device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vyre_driver.schedule.moves import WORDS, WORKGROUP
 from vyre_foundation.build import Array, Value, program
-from vyre_foundation.dtype import u32
+from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.program import Program
 
 
@@ -41,6 +41,16 @@ def scatter(size: int, axes: int) -> Program:
         i = p.global_id(0)
         with p.if_(i < source.length):
             target[_position(i, layout, axes)] = source[i]
+    return p.build()
+
+
+@cache
+def convert(source: DType, target: DType) -> Program:
+    """Convert the elements of `source` to the type of `target`."""
+    with program(f"convert_{source}_{target}", workgroup_size=WORKGROUP) as p:
+        given = p.read("source", source)
+        made = p.write("target", target, like=given)
+        made[p.global_id(0)] = given[p.global_id(0)].cast(target)
     return p.build()
 
 
