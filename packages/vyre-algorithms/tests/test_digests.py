@@ -49,6 +49,9 @@ CASES = {
     "top_k": lambda b: va.top_k(floats(1), 99, backend=b)[1],
     "histogram": lambda b: va.histogram(floats(1), 30, (-3.0, 3.0), backend=b)[0],
     "matmul": lambda b: va.matmul(floats(1)[:600].reshape(20, 30), floats(2)[:1200].reshape(30, 40), backend=b),
+    "correlate": lambda b: va.correlate(floats(1)[:900].reshape(30, 30), floats(2)[:9].reshape(3, 3), backend=b),
+    "fft": lambda b: va.fft(floats(1)[:512].astype("c8"), backend=b),
+    "fft of another length": lambda b: va.fft(floats(1)[:60].astype("f8") / 3, backend=b),
     "threefry": lambda b: va.threefry(5, 999, backend=b),
     "shuffle": lambda b: va.shuffle(np.arange(5000), 5, backend=b),
 }

@@ -156,7 +156,7 @@ def test_out_and_dtype():
         (lambda x: va.sum(x, "x"), "got str, expected an integer"),
         (lambda x: va.sum(x, dtype=bool), r"Python's type bool|expected a type"),
         (lambda x: va.sum(x, dtype=np.bool_), r"got bool, expected a type of numbers\. Fix: use any or all"),
-        (lambda x: va.sum(x, out=np.zeros(3)), r"got float64 \(3,\), expected an array of float32 \(\)"),
+        (lambda x: va.sum(x, out=np.zeros(3)), r"got f64 \(3,\), expected an array of f32 \(\)"),
         (lambda x: va.dot(x[0], x[0, 1:]), "got 2 of f32, expected 3 elements of f32"),
         (lambda x: va.dot(x, x), r"got the shape \(2, 3\), expected an array with one axis"),
         (lambda x: va.dot(x[0] > 0, x[0] > 0), "expected an array of integers or floats"),

@@ -13,7 +13,8 @@ from .choose import (
 from .count import bincount as bincount, histogram as histogram
 from .digest import crc32 as crc32, sha256 as sha256
 from .exact import exact_dot as exact_dot, exact_sum as exact_sum
-from .matrix import csr as csr, matmul as matmul, spmv as spmv, transpose as transpose
+from .filters import convolve as convolve, correlate as correlate, stencil as stencil
+from .matrix import coo as coo, csr as csr, matmul as matmul, spmv as spmv, transpose as transpose
 from .move import gather as gather, scatter as scatter
 from .random import philox as philox, sample as sample, shuffle as shuffle, threefry as threefry
 from .reduce import (
@@ -31,5 +32,6 @@ from .reduce import (
 from .scans import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
 from .search import searchsorted as searchsorted, top_k as top_k
 from .sorts import argsort as argsort, sort as sort, sort_pairs as sort_pairs
+from .spectra import fft as fft, ifft as ifft, rfft as rfft
 
 __version__: str

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, type_of
+from vyre_algorithms.arguments import Array, Backend, HostArray, type_of
 from vyre_driver import CompiledGraph, DeviceArray, DispatchConfig, VyreBackend, backend_for, compile_graph
 from vyre_driver.arrays.array import allocate
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
@@ -75,7 +75,7 @@ class ImmediateGraph:
     """Runs what algorithms record, at once: a range is an array in the memory of `backend`."""
 
     def __init__(self, backend: VyreBackend, arrays: Mapping[str, object]) -> None:
-        self._backend, self._arrays = backend, arrays
+        self.backend, self._arrays = backend, arrays
         self.outputs: dict[str, Array] = {}
 
     def input(self, name: str, dtype: DType, count: int) -> Array:
@@ -94,7 +94,7 @@ class ImmediateGraph:
         """The outputs of a program by name."""
         if invocations is not None:
             config = config.replace(grid_override=grid_of_invocations(program, invocations, config))
-        return dict(dispatch_device_arrays(self._backend, program, arrays, config))
+        return dict(dispatch_device_arrays(self.backend, program, arrays, config))
 
     def output(self, name: str, source: Array) -> None:
         """Make an array an output."""
@@ -104,6 +104,18 @@ class ImmediateGraph:
 Recorder: TypeAlias = GraphRecorder | ImmediateGraph
 Range: TypeAlias = Any
 """A range of a recorded graph, or an array where a graph runs at once."""
+
+
+def constants(graph: Recorder, make: Callable[..., HostArray], *parameters: Hashable) -> Array:
+    """The array of the host that a function makes, as a part of a graph; uploaded once where a graph runs at once."""
+    if isinstance(graph, ImmediateGraph):
+        return _uploaded(graph.backend, make, parameters)
+    return make(*parameters)
+
+
+@lru_cache(maxsize=16)
+def _uploaded(backend: VyreBackend, make: Callable[..., HostArray], parameters: tuple[Hashable, ...]) -> DeviceArray:
+    return array_on(backend, make(*parameters))
 
 
 # ── arrays of either kind ────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import broadcast, joined, launch, zeros_beside
+from vyre_algorithms.launches import beside, broadcast, joined, launch, zeros_beside
 from vyre_algorithms.move import gather, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
@@ -152,6 +152,27 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
     state = f32 if kind.is_float and kind.bits == 16 else kind
     found = launch(_sparse(kind, state, width), given, -(-rows * width // GROUP), backend)["out"]
     return found.astype(kind.numpy, copy=False).reshape(shape)
+
+
+def coo(values: object, columns: object, starts: object, /, *, backend: Backend = None) -> tuple[Array, ...]:
+    """Bring a sparse matrix in compressed rows into coordinates (COO), the opposite of `csr`.
+
+    Args:
+        values: As for `spmv`.
+        columns: As for `spmv`.
+        starts: As for `spmv`.
+        backend: As for `vyre.run`.
+
+    Returns:
+        The rows, columns and values, as `csr` takes them.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    elements, of_columns = vector(values, "values"), vector(columns, "columns")
+    offsets = starts_of(starts, elements.size)
+    rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    return beside(elements, rows), of_columns, elements
 
 
 def columns_below(columns: Array, length: int, backend: Backend) -> Array:

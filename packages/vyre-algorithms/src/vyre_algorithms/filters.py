@@ -1,0 +1,209 @@
+"""Filters: correlations, convolutions and stencils over arrays with any number of axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, of_kind, type_of
+from vyre_algorithms.launches import launch, zeros_beside
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import DType, Program, ProgramBuilder, Value, apply, constant, program, select
+from vyre_foundation.dtype import bool_, f32, i32, u32
+from vyre_foundation.functions import fma, max as greatest, min as least
+
+GROUP = 64
+
+Stencil = Callable[[Callable[..., Value]], Value]
+"""The element of a result, from a function that gives the element of the array at a distance."""
+
+
+def correlate(x: object, weights: object, /, mode: str = "valid", *, backend: Backend = None) -> Array:
+    """Move an array of weights over an array, and add the products at each place.
+
+    An element begins as 0, and the products are added in the row-major order of the elements of `x`: for floats each by
+    a fused multiply-add, which rounds once. f16 and bf16 are added in f32 and rounded at the end. What is outside of
+    `x` has no part in it.
+
+    Args:
+        x: An array of integers or floats, with any number of axes from 1. Integers wrap.
+        weights: An array of the same type, with as many axes, and elements.
+        mode: The places: "valid" for those where all weights are inside of `x`, "same" for a result in the shape of
+            `x`, "full" for all where one weight is inside; as in `scipy.signal.correlate`.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of the type of `x`.
+
+    Raises:
+        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+    """
+    return _filtered(x, weights, mode, backend, is_reversed=False)
+
+
+def convolve(x: object, weights: object, /, mode: str = "full", *, backend: Backend = None) -> Array:
+    """Convolve an array with weights: `correlate` with the weights in reverse order along every axis.
+
+    Args:
+        x: As for `correlate`.
+        weights: As for `correlate`.
+        mode: As for `correlate`.
+        backend: As for `vyre.run`.
+
+    Returns:
+        As `correlate`, with the same order of operations.
+
+    Raises:
+        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+    """
+    return _filtered(x, weights, mode, backend, is_reversed=True)
+
+
+def stencil(x: object, update: Stencil, /, *, boundary: str | float = "edge", backend: Backend = None) -> Array:
+    """Compute each element from its neighbours.
+
+    Args:
+        x: An array of any type, with any number of axes from 1.
+        update: A function that gives the new element. It is passed a function ``at`` of one distance for each axis:
+            ``lambda at: 0.25 * (at(0, 1) + at(0, -1) + at(1, 0) + at(-1, 0))``. The operations are done in the order
+            that it states. The program is cached for the function: pass the same one again.
+        boundary: What is outside of `x`: "edge" for the nearest element, "wrap" for the one at the other end, or a
+            number.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array in the shape of `x`, of the type that `update` gives.
+
+    Raises:
+        InvalidInput: `update` names other axes, or an argument is of another kind.
+    """
+    array = contiguous(array_of(x))
+    function(update, "update", "lambda at: at(0) + at(1)")
+    if not array.ndim:
+        raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
+    if boundary not in ("edge", "wrap") and (
+        isinstance(boundary, (str, bool)) or not isinstance(boundary, (int, float))
+    ):
+        needed = "'edge', 'wrap' or a number"
+        raise InvalidInput("boundary", needed=needed, got=repr(boundary), fix="pass one of them")
+    made = _stencil(update, type_of(array), array.ndim, boundary)
+    if not array.size:
+        return zeros_beside(array, array.shape, made.buffer("out").dtype)
+    given = {"x": array.reshape(-1), "shape": np.array(array.shape, np.uint32)}
+    return launch(made, given, -(-array.size // GROUP), backend)["out"].reshape(array.shape)
+
+
+def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_reversed: bool) -> Array:
+    array, kernel = contiguous(array_of(x)), array_of(weights, "weights")
+    kind = of_kind(array, "iuf", "integers or floats")
+    if type_of(kernel) is not kind or kernel.ndim != array.ndim or not array.ndim or not kernel.size:
+        needed, got = f"elements of {kind} on {max(array.ndim, 1)} axes", f"{type_of(kernel)} {kernel.shape}"
+        raise InvalidInput("weights", needed=needed, got=got, fix="reshape or convert one of the arrays")
+    if mode not in ("valid", "same", "full"):
+        raise InvalidInput("mode", needed="'valid', 'same' or 'full'", got=repr(mode), fix="pass one of them")
+    if is_reversed:
+        kernel = kernel[(slice(None, None, -1),) * kernel.ndim]
+    pairs = list(zip(array.shape, kernel.shape, strict=True))
+    match mode:
+        case "valid":
+            shape, before = [a - w + 1 for a, w in pairs], [0] * array.ndim
+            if min(shape) < 1:
+                needed, fix = f"at most {array.shape} weights", "use the mode 'same' or 'full'"
+                raise InvalidInput("weights", needed=needed, got=f"{kernel.shape}", fix=fix)
+        case "same":
+            shape, before = list(array.shape), [w - 1 - (w - 1) // 2 for _, w in pairs]
+        case _:
+            shape, before = [a + w - 1 if a else 0 for a, w in pairs], [w - 1 for _, w in pairs]
+    size = math.prod(shape)
+    if not size or not array.size:
+        return zeros_beside(array, shape, kind)
+    given = {
+        "x": array.reshape(-1),
+        "weights": contiguous(kernel).reshape(-1),
+        "shapes": np.array([array.shape, kernel.shape, shape, before], np.uint32).reshape(-1),
+        "slots": zeros_beside(array, (size,), bool_),
+    }
+    found = launch(_correlation(kind, array.ndim), given, -(-size // GROUP), backend)["out"]
+    return found.reshape(tuple(shape)).astype(kind.numpy, copy=False)
+
+
+@lru_cache(maxsize=64)
+def _correlation(kind: DType, ndim: int) -> Program:
+    """An element of the result for each invocation; no loop runs over weights that are outside of `x`."""
+    state = f32 if kind.is_float and kind.bits == 16 else kind
+    with program("correlate", GROUP) as p:
+        x, weights = p.read("x", kind), p.read("weights", kind)
+        shapes, slots = p.uniform("shapes", u32, 4 * ndim), p.read("slots", bool_)
+        out = p.write("out", state, like=slots)
+        lengths = [p.let(shapes[axis]) for axis in range(ndim)]
+        widths = [p.let(shapes[ndim + axis]) for axis in range(ndim)]
+        place = _coordinates(p, p.global_id(0), [shapes[2 * ndim + axis] for axis in range(ndim)])
+        # A place is where the first weight is, and may be before the array.
+        before = [p.let(shapes[3 * ndim + axis]) for axis in range(ndim)]
+        total = p.var(0, state)
+
+        def add_products(axis: int, of_x: Value, of_weights: Value) -> None:
+            if axis == ndim:
+                a, w = x[of_x], weights[of_weights]
+                if state is not kind:
+                    a, w = a.cast(state), w.cast(state)
+                total.set(fma(a, w, total.get()) if state.is_float else total.get() + a * w)
+                return
+            at, skipped = place[axis], before[axis]
+            first = p.let(select(at < skipped, skipped - at, constant(u32, 0)))
+            last = p.let(least(widths[axis], lengths[axis] + skipped - at))
+            with p.range(first, last) as k:
+                add_products(
+                    axis + 1, p.let(of_x * lengths[axis] + (at + k - skipped)), p.let(of_weights * widths[axis] + k)
+                )
+
+        with p.if_(p.global_id(0) < slots.length):
+            add_products(0, constant(u32, 0), constant(u32, 0))
+            out[p.global_id(0)] = total
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _stencil(update: Stencil, kind: DType, ndim: int, boundary: str | float) -> Program:
+    with program("stencil", GROUP) as p:
+        x, shape = p.read("x", kind), p.uniform("shape", u32, ndim)
+        lengths = [p.let(shape[axis]) for axis in range(ndim)]
+        place = _coordinates(p, p.global_id(0), lengths)
+
+        def at(*distances: int) -> Value:
+            if len(distances) != ndim or not all(isinstance(distance, int) for distance in distances):
+                needed, fix = f"{ndim} integers, one for each axis", "call at() with literal distances"
+                raise InvalidInput("at", needed=needed, got=f"{distances}", fix=fix)
+            index, is_inside = constant(u32, 0), constant(bool_, True)
+            for number, length, distance in zip(place, lengths, distances, strict=True):
+                moved = p.let(number.bitcast(i32) + distance)
+                end = length.bitcast(i32)
+                if boundary == "wrap":
+                    rest = p.let(apply("rem", moved, end))
+                    moved = select(rest < 0, rest + end, rest)
+                elif boundary == "edge":
+                    moved = least(greatest(moved, constant(i32, 0)), end - 1)
+                elif distance:
+                    is_inside = is_inside & (moved >= 0) & (moved < end)
+                index = p.let(index * length + moved.bitcast(u32))
+            if isinstance(boundary, str):
+                return p.let(x[index])
+            return p.let(select(is_inside, x[index], constant(kind, boundary)))
+
+        found = p.let(update(at))
+        out = p.write("out", found.dtype, like=x)
+        out[p.global_id(0)] = found
+    return p.build()
+
+
+def _coordinates(p: ProgramBuilder, number: Value, lengths: Sequence[Value]) -> list[Value]:
+    """The index on each axis of the element with this number in row-major order."""
+    found: list[Value] = []
+    rest = number
+    for length in reversed(lengths[1:]):
+        found.append(p.let(rest % length))
+        rest = p.let(rest // length)
+    return [rest, *reversed(found)]

@@ -1,0 +1,150 @@
+"""Filters and Fourier transforms against NumPy, SciPy and exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from algorithm_data import data, same
+
+import vyre_algorithms as va
+from vyre_algorithms import spectra
+from vyre_driver import backend_for
+from vyre_driver.arrays.make import array as array_on
+from vyre_driver.errors import InvalidInput
+from vyre_foundation.dtype import f64
+
+MODES = ("valid", "same", "full")
+
+
+def by_definition(x, w, mode):
+    """The sums over the places in row-major order, in Python's integers."""
+    before = {"valid": [0] * x.ndim, "same": [n - 1 - (n - 1) // 2 for n in w.shape], "full": [n - 1 for n in w.shape]}
+    lengths = {
+        "valid": [a - n + 1 for a, n in zip(x.shape, w.shape, strict=True)],
+        "same": list(x.shape),
+        "full": [a + n - 1 for a, n in zip(x.shape, w.shape, strict=True)],
+    }
+    out = np.zeros(lengths[mode], x.dtype)
+    for place in np.ndindex(*out.shape):
+        total = 0
+        for k in np.ndindex(*w.shape):
+            at = tuple(o + i - b for o, i, b in zip(place, k, before[mode], strict=True))
+            if all(0 <= i < n for i, n in zip(at, x.shape, strict=True)):
+                total += int(x[at]) * int(w[k])
+        out[place] = total
+    return out
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shapes", [((40,), (3,)), ((7, 9), (2, 3)), ((3, 4, 5), (2, 1, 2)), ((5,), (4,))])
+def test_correlations_of_integers(backend, mode, shapes):
+    x, w = data("i4", shapes[0]) >> 16, data("i4", shapes[1], seed=2) >> 16
+    same(va.correlate(x, w, mode, backend=backend), by_definition(x, w, mode))
+    flipped = np.ascontiguousarray(np.flip(w))
+    same(va.convolve(x, flipped, mode, backend=backend), by_definition(x, w, mode))
+
+
+def test_the_order_of_products(backend):
+    x, w = data("f4", 50), data("f4", 7, seed=2)
+    wanted = np.zeros(44, "f4")
+    for n in range(44):
+        total = np.float32(0)
+        for k in range(7):
+            exact = Fraction(float(x[n + k])) * Fraction(float(w[k])) + Fraction(float(total))
+            unit = Fraction(2) ** (int(np.frexp(float(exact))[1]) - 24)
+            total = np.float32(float(round(exact / unit) * unit))
+        wanted[n] = total
+    same(va.correlate(x, w, backend=backend), wanted)
+
+
+def blur(at):
+    return (at(-1, 0) + at(1, 0)) + (at(0, -1) + at(0, 1))
+
+
+@pytest.mark.parametrize(("boundary", "padding"), [("edge", "edge"), ("wrap", "wrap"), (2, "constant")])
+def test_stencils(backend, boundary, padding):
+    x = data("f4", (6, 5))
+    around = np.pad(x, 1, padding, **({"constant_values": 2} if boundary == 2 else {}))
+    wanted = (around[:-2, 1:-1] + around[2:, 1:-1]) + (around[1:-1, :-2] + around[1:-1, 2:])
+    same(va.stencil(x, blur, boundary=boundary, backend=backend), wanted)
+
+
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 64, 512, 3, 5, 12, 100])
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_transforms(length, dtype):
+    random = np.random.default_rng(length)
+    x = (random.standard_normal((3, length)) + 1j * random.standard_normal((3, length))).astype(dtype)
+    bound = {"c8": 1e-6, "c16": 1e-14}[dtype] * np.sqrt(length) * 4
+    for mine, theirs in ((va.fft, np.fft.fft), (va.ifft, np.fft.ifft)):
+        found, wanted = mine(x, backend="cpu"), theirs(x.astype("c16"))
+        assert found.dtype == x.dtype
+        assert np.abs(found - wanted).max() <= bound * max(1, np.abs(wanted).max())
+        along = mine(np.ascontiguousarray(x.T), axis=0, backend="cpu")
+        same(along, np.ascontiguousarray(found.T))
+    real = np.ascontiguousarray(x.real)
+    same(va.rfft(real, backend="cpu"), np.ascontiguousarray(va.fft(real, backend="cpu")[:, : length // 2 + 1]))
+
+
+@pytest.mark.parametrize("length", [16, 32, 7])
+def test_the_same_bits_everywhere(backend, length):
+    x = data("f4", (2, length)) + 1j * data("f4", (2, length), seed=3)
+    same(va.fft(x.astype("c8"), backend=backend), va.fft(x.astype("c8"), backend="cpu"))
+    same(va.ifft(x, backend=backend), va.ifft(x, backend="cpu"))
+
+
+def test_a_transform_near_the_exact_one():
+    with mpmath.workdps(40):
+        x = [mpmath.mpf(float(v)) for v in data("f8", 8)]
+        roots = [mpmath.expjpi(-mpmath.mpf(k) / 4) for k in range(8)]
+        exact = [complex(sum(v * roots[n * k % 8] for n, v in enumerate(x))) for k in range(8)]
+    np.testing.assert_allclose(va.fft(data("f8", 8), backend="cpu"), exact, rtol=0, atol=2e-15)
+
+
+@pytest.mark.parametrize("length", [1, 2, 6, 8, 40, 1024])
+def test_roots_are_correctly_rounded(length):
+    found = spectra.root_table(length, f64).reshape(-1, 2)
+    with mpmath.workdps(50):
+        for n in range(0, length, max(1, length // 40)):
+            root = mpmath.expjpi(-2 * mpmath.mpf(n) / length)
+            assert found[n].tolist() == [float(root.real), float(root.imag)]
+
+
+def test_arrays_of_a_device():
+    x = (data("f4", (4, 32)) + 1j).astype("c8")
+    parts = array_on(backend_for("cpu"), x.view("f4").reshape(4, 32, 2))
+    same(va.fft(parts).numpy(), va.fft(x, backend="cpu").view("f4").reshape(4, 32, 2))
+    turned = np.ascontiguousarray(va.fft(x, axis=0, backend="cpu")).view("f4").reshape(4, 32, 2)
+    same(va.fft(parts, axis=0).numpy(), turned)
+    image, kernel = data("f4", (9, 9)), data("f4", (3, 2))
+    resident = array_on(backend_for("cpu"), image)
+    same(va.convolve(resident, kernel).numpy(), va.convolve(image, kernel, backend="cpu"))
+    same(va.stencil(resident, blur).numpy(), va.stencil(image, blur, backend="cpu"))
+
+
+def test_coordinates():
+    dense = data("i4", (20, 9)) * (data("u1", (20, 9)) < 60)
+    rows, columns = np.nonzero(dense)
+    matrix = va.csr(rows, columns, dense[rows, columns], 20)
+    for found, wanted in zip(va.coo(*matrix), (rows, columns, dense[rows, columns]), strict=True):
+        same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: va.correlate(x, x[0]), "expected elements of f32 on 2 axes"),
+        (lambda x: va.correlate(x[:2], x), "expected at most"),
+        (lambda x: va.correlate(x, x, "some"), "expected 'valid', 'same' or 'full'"),
+        (lambda x: va.stencil(x, blur, boundary="mirror"), "expected 'edge', 'wrap' or a number"),
+        (lambda x: va.stencil(x, lambda at: at(1)), "expected 2 integers"),
+        (lambda x: va.fft(x.astype("i4")), "expected complex numbers"),
+        (lambda x: va.fft(x[:, :0]), "expected 1 element or more"),
+        (lambda x: va.rfft(x.astype("c8")), "complex64|float32 or float64"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(np.ones((3, 3), "f4"))
