@@ -334,13 +334,15 @@ def _run(*chunks: Array, wire: bytes, names: Sequence[str], constants: Mapping[s
 def _blocks(chunk: Array, *, operation: str, given: Any, result: Any, of_states: bool) -> Array:
     reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
     (states,) = reduce_blocks(reduction.of_states if of_states else reduction, [_vector(chunk)], local_backend())
-    return states
+    merged: Array = states
+    return merged
 
 
 def _state(states: Array, *, operation: str, given: Any, result: Any, final: Any) -> Array:
     reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
     (found,) = reduce_sequence(reduction.of_states, [_vector(states)], local_backend())
-    return found.astype(final).reshape(())
+    whole: Array = found.astype(final).reshape(())
+    return whole
 
 
 def _row(chunk: Array, *, operation: str, axis: int, result: Any) -> Array:
@@ -349,7 +351,8 @@ def _row(chunk: Array, *, operation: str, axis: int, result: Any) -> Array:
 
 
 def _cells(chunk: Array) -> Array:
-    return long_accumulator([_vector(chunk)], type_of(chunk), local_backend())
+    result: Array = long_accumulator([_vector(chunk)], type_of(chunk), local_backend())
+    return result
 
 
 def _rounded(cells: Array, *, final: Any) -> Array:
@@ -358,14 +361,16 @@ def _rounded(cells: Array, *, final: Any) -> Array:
 
 
 def _histogram(chunk: Array, *, edges: Array) -> Array:
-    return vyre_algorithms.histogram(chunk, edges, backend=local_backend())[0][None]
+    result: Array = vyre_algorithms.histogram(chunk, edges, backend=local_backend())[0][None]
+    return result
 
 
 def _bincount(chunk: Array, *, length: int) -> Array:
     counts = vyre_algorithms.bincount(chunk, minlength=length, backend=local_backend())
     if counts.size > length:
         raise InvalidInput("x", needed=f"numbers below {length}", got=f"{counts.size - 1}", fix="raise the length")
-    return counts[None]
+    result: Array = counts[None]
+    return result
 
 
 def _vector(chunk: Array) -> Array:
