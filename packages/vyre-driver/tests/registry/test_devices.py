@@ -12,10 +12,11 @@ from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, StaleHandle, UnknownBackend
 from vyre_driver.observe.live import backend_for
 from vyre_driver.registry.backends import device_names, split_device
-from vyre_driver.registry.listing import _profile_of
+from vyre_driver.registry.listing import DeviceListing, DeviceListings, _profile_of
 from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.registration import registered
 from vyre_driver.testing.target import generous_profile
+from vyre_foundation.testing.html import parsed
 
 ID = "fake-several"
 opened: list[int] = []
@@ -127,6 +128,18 @@ def test_devices_are_listed_with_their_profiles() -> None:
     assert found.identity == acquire("reference").device_profile().identity
     with pytest.raises(UnknownBackend):
         devices("nothing")
+
+
+def test_listed_devices_are_a_table_in_notebooks() -> None:
+    found = DeviceListings(
+        (
+            DeviceListing(backend="fast", index=0, name="a <big> one", profile=generous_profile()),
+            DeviceListing(backend="fast", index=1, name="", profile=None, reason="it is busy"),
+        )
+    )
+    assert repr(found) == "<2 devices: fast:0, fast:1>"
+    text = " ".join(parsed(found._repr_html_()).text)
+    assert all(words in text for words in ("fast:0", "a <big> one", "works", "fast:1", "it is busy"))
 
 
 def test_a_backend_that_another_process_does_not_know_has_a_reason() -> None:

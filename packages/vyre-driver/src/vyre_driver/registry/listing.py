@@ -25,6 +25,7 @@ from vyre_driver.registry.backends import (
     registered_backends_by_precedence,
     registration_of,
 )
+from vyre_foundation.markup import fragment, table
 
 TIMEOUT_S = 120.0
 
@@ -50,7 +51,20 @@ class DeviceListing:
         return None if self.profile is None else self.profile.identity
 
 
-def devices(backend: str | None = None) -> tuple[DeviceListing, ...]:
+class DeviceListings(tuple[DeviceListing, ...]):
+    """The devices of a machine in order of preference; a notebook shows them as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} devices: {', '.join(device.address for device in self)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(d.address, d.name, d.reason or "works") for d in self]
+        return fragment("devices", f"{len(self)}, most preferred first", table(("address", "device", "state"), rows))
+
+
+def devices(backend: str | None = None) -> DeviceListings:
     """List the devices of all available backends of this machine, the most preferred backend first.
 
     Each backend is asked in a process of its own, which takes about a second, and all at the same time.
@@ -67,7 +81,7 @@ def devices(backend: str | None = None) -> tuple[DeviceListing, ...]:
     here = [r.id for r in registered_backends_by_precedence() if not r.is_distributed]
     ids = here if backend is None else [registration_of(backend).id]
     with ThreadPoolExecutor(max(1, len(ids))) as pool:
-        return tuple(chain.from_iterable(pool.map(_ask, ids)))
+        return DeviceListings(chain.from_iterable(pool.map(_ask, ids)))
 
 
 def _ask(id: str) -> list[DeviceListing]:
