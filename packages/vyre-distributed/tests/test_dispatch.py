@@ -7,6 +7,7 @@ from distributed import Client
 from vyre_distributed import DaskBackend
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import DispatchTimeout, Trapped, UnsupportedFeature
+from vyre_driver.pipeline.compile import compile
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -57,10 +58,23 @@ def test_a_launch_that_cannot_be_split_runs_whole(backend: DaskBackend, client: 
 
 def test_random_programs_have_the_bytes_of_the_reference(agree, client: Client) -> None:
     client.run(generate, 0, EVERYTHING)  # imports the dialect of random programs
-    for seed in range(8):
+    for seed in range(4):
         drawn = generate(seed, EVERYTHING)
         config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
         agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+def test_persistent_memory_of_a_pipeline_is_spread_too(backend: DaskBackend) -> None:
+    with program("running", 64) as p:
+        x, total = p.read("x", u32), p.persistent("total", u32, 100_000)
+        i = p.let(p.global_id(0))
+        total[i] = total[i] + x[i]
+        p.write("out", u32, like=x)[i] = total[i]
+    before = backend.backend_metric_snapshot()["shards"]
+    with compile(backend, p.build()) as pipeline:
+        for times in (1, 2, 3):
+            assert np.array_equal(pipeline.dispatch_arrays({"x": X})["out"], X * times)
+    assert backend.backend_metric_snapshot()["shards"] == before + 6
 
 
 def test_a_trap_on_a_worker(backend: DaskBackend) -> None:

@@ -14,10 +14,12 @@ from distributed import CancelledError, Client, Future, KilledWorker
 from vyre_distributed._version import __version__
 from vyre_distributed.cluster import Connection, connect
 from vyre_distributed.dispatch import Tasks, dispatch_shards, dispatch_whole
+from vyre_distributed.pipeline import PersistentPipeline
 from vyre_distributed.shard_program import ShardProgram, shard_program
 from vyre_distributed.shards import Sharding, SplitRefusal, find_sharding
 from vyre_distributed.worker import profile
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.results import Inputs, Outputs
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality, Extent
 from vyre_driver.engine.resident import HostMemoryBackend
@@ -27,6 +29,7 @@ from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch, validated, with_workgroup_size
 from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
 
 ATTEMPTS = 3
@@ -130,6 +133,14 @@ class DaskBackend(HostMemoryBackend, contract=1):
         fix = "look into the logs of scheduler and workers: they end, or run out of memory"
         reason = f"workers were lost in {ATTEMPTS} attempts: {type(lost).__name__}: {lost}"
         raise DispatchFailed(reason, backend=self.id(), fix=fix) from lost
+
+    def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline | None:
+        """A pipeline for a program with persistent buffers; None for others, which workers compile."""
+        facts = validated(with_workgroup_size(program, config.workgroup_override))
+        admit_program(facts, config, self.device_profile())
+        if any(buffer.memory is Memory.PERSISTENT for buffer in program.buffers):
+            return PersistentPipeline(self, program, config)
+        return None
 
     def sharding(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
