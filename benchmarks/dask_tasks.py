@@ -14,6 +14,7 @@ All are medians of interleaved rounds.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -26,28 +27,33 @@ from distributed import Client, LocalCluster
 import vyre_distributed as vd
 from vyre_foundation import Program, program, u32
 
+SALT = itertools.count(1)
+"""Numbers that make each graph another one: Dask does not repeat tasks of one name."""
 TASKS = 400
 CHUNK = 1024
 
 
 def doubled() -> Program:
     with program("doubled", 64) as p:
-        x = p.read("x", u32)
-        p.write("out", u32, like=x)[p.global_id(0)] = x[p.global_id(0)] * 2
+        x, salt = p.read("x", u32), p.uniform("salt", u32, 1)
+        p.write("out", u32, like=x)[p.global_id(0)] = x[p.global_id(0)] * salt[0]
     return p.build()
 
 
 def long(iterations: int) -> Program:
     """About 100 ms for a chunk."""
     with program("long", 64) as p:
-        x = p.read("x", u32)
+        x, salt = p.read("x", u32), p.uniform("salt", u32, 1)
         out = p.write("out", u32, like=x)
         i = p.let(p.global_id(0))
-        total = p.var(x[i])
+        total = p.var(x[i] + salt[0])
         with p.range(0, iterations) as n:
             total.set((total ^ n) * 1664525 + 1013904223)
         out[i] = total
     return p.build()
+
+
+DOUBLED = doubled()
 
 
 def medians(trials: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -62,7 +68,7 @@ def medians(trials: Mapping[str, Callable[[], object]], rounds: int) -> dict[str
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def nothing(chunk: object) -> None:
+def nothing(chunk: object, salt: int) -> None:
     """An empty task."""
 
 
@@ -80,9 +86,9 @@ def main() -> None:
     with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
         ones = da.ones(TASKS * CHUNK, chunks=CHUNK, dtype=np.uint32).persist()
         launches = {
-            "empty": lambda: computed(ones.map_blocks(nothing, dtype=np.uint32)),
-            "numpy": lambda: computed(ones.map_blocks(np.multiply, np.uint32(2), dtype=np.uint32)),
-            "vyre": lambda: computed(vd.map_blocks(doubled(), ones)),
+            "empty": lambda: computed(ones.map_blocks(nothing, next(SALT), dtype=np.uint32)),
+            "numpy": lambda: computed(ones.map_blocks(np.multiply, np.uint32(next(SALT)), dtype=np.uint32)),
+            "vyre": lambda: computed(vd.map_blocks(DOUBLED, ones, next(SALT))),
         }
         found = {name: seconds / TASKS for name, seconds in medians(launches, rounds).items()}
         print(f"a task, of {TASKS}, with {CHUNK} elements")
@@ -112,7 +118,9 @@ def main() -> None:
 
 def on(client: Client, workers: list[str], chunks: da.Array, work: Program) -> object:
     """Compute on some workers alone."""
-    return client.gather(client.compute(vd.map_blocks(work, chunks).to_delayed().ravel().tolist(), workers=workers))
+    return client.gather(
+        client.compute(vd.map_blocks(work, chunks, next(SALT)).to_delayed().ravel().tolist(), workers=workers)
+    )
 
 
 if __name__ == "__main__":

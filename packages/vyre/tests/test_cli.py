@@ -560,6 +560,13 @@ def test_accesses_out_of_bounds_and_traps_are_shown_with_their_lines(tmp_path: P
     assert [(note["severity"], note["where"], note["source"]["line"]) for note in found] == [("note", "body[0]", 4)]
 
 
+def test_a_scheduler_is_one_of_dask(neighbour: tuple[Path, Path]) -> None:
+    program, x = neighbour
+    result = invoke("run", program, "--input", f"x={x}", "--scheduler", "tcp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert "--scheduler is an option of --backend dask" in result.stderr
+
+
 def test_a_search_for_races_has_no_evidence(neighbour: tuple[Path, Path], tmp_path: Path) -> None:
     program, x = neighbour
     result = invoke("run", program, "--input", f"x={x}", "--races", "--evidence", tmp_path / "evidence.json")
