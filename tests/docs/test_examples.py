@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("driver", 12, "reference"),
         ("gpu", 1, "[2. 2. 2. 2.]"),
         ("graphs", 8, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
-        ("arrays", 5, "one of 'reference'"),
+        ("arrays", 6, "one of 'reference'"),
         ("index", 1, ""),
         ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
         ("profiling", 4, "'accesses': 4"),

@@ -348,3 +348,55 @@ def test_conversions(backend: vy.VyreBackend) -> None:
     assert array.astype(vy.f32, copy=False) is array
     assert array.astype(vy.f32) is not array
     assert array[:0].astype(vy.i32).shape == (0, 2)
+
+
+def test_graphs_use_arrays_in_place() -> None:
+    with vy.program("step") as p:
+        x = p.read_write("x", vy.u32)
+        x[p.global_id(0)] = x[p.global_id(0)] * 3 + 1
+    with vy.graph("steps") as g:
+        cells = g.resident("cells", vy.u32, 1000)
+        with g.repeat(5):
+            g.dispatch(p.build(), x=cells)
+    backend = vy.backend_for("cpu")
+    host = np.arange(1000, dtype=np.uint32)
+    with g.compile(backend) as steps:
+        cells = vy.array(host, backend=backend)
+        steps.run(cells=cells)
+        before = moved(backend)
+        steps.run(cells=cells)
+        steps.launch(cells=cells).result()
+        assert moved(backend) == before, "no bytes between host and device"
+        for _ in range(15):
+            host = host * 3 + 1
+        assert np.array_equal(cells.numpy(), host)
+        for wrong, said in (
+            (vy.zeros(1000, vy.i32, backend=backend), "one of i32, expected an array of u32. Fix: convert it"),
+            (vy.zeros(2000, vy.u32, backend=backend)[::2], "a view of a part.*Fix: pass a copy"),
+            (vy.zeros(999, vy.u32, backend=backend), "3996 bytes"),
+            (host, r"Fix: pass an array of this backend, or what its allocate_resident"),
+        ):
+            with pytest.raises(InvalidInput, match=said):
+                steps.run(cells=wrong)
+        with pytest.raises(StaleHandle, match="belongs to backend 'reference'"):
+            steps.run(cells=vy.zeros(1000, vy.u32, backend="reference"))
+
+
+def test_what_takes_memory_of_the_host_does_not_download_an_array() -> None:
+    with vy.program("double") as p:
+        x = p.read("x", vy.u32)
+        out = p.write("out", vy.u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * 2
+    program, backend = p.build(), vy.backend_for("cpu")
+    x = vy.array(np.arange(4, dtype=np.uint32), backend=backend)
+    before = moved(backend)
+    with pytest.raises(InvalidInput, match=r"got an array of a device, .* host\. Fix: pass it to vyre"):
+        backend.dispatch_arrays(program, {"x": x})
+    with vy.graph("double") as g:
+        g.output("out", g.dispatch(program, x=g.input("x", vy.u32, 4))["out"])
+    with g.compile(backend) as run, pytest.raises(InvalidInput, match="`resident` of a graph"):
+        run.run(x=x)
+    assert moved(backend) == before
+    assert vy.check(program, x=x)["out"].tolist() == [0, 2, 4, 6]
+    assert dict(vy.explain(program, x=x, backend=backend).to_json())
+    assert backend.dispatch_arrays(program, {"x": x.numpy()})["out"].tolist() == [0, 2, 4, 6]

@@ -10,6 +10,7 @@ import numpy as np
 
 import vyre_reference
 from vyre_driver import (
+    DeviceArray,
     DispatchConfig,
     VyreBackend,
     backend_for as backend_for,
@@ -116,7 +117,7 @@ def tune(
         VyreError: What `run` raises.
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return tune_program(program, named, backend=backend, config=options, workgroup_sizes=workgroup_sizes)
+    return tune_program(program, on_host(named), backend=backend, config=options, workgroup_sizes=workgroup_sizes)
 
 
 def check(
@@ -152,7 +153,7 @@ def check(
         VyreError: What `run` raises.
     """
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return shaped_results(program, named, checked(backend_for(backend), program, named, options))
+    return shaped_results(program, named, checked(backend_for(backend), program, on_host(named), options))
 
 
 def checked(
@@ -211,6 +212,11 @@ def launch_of(
     if options.grid_override is None:
         _require_x_alone(program)
     return named, options
+
+
+def on_host(named: Mapping[str, object]) -> dict[str, object]:
+    """The arrays of a launch that is examined, those of a device as copies on the host."""
+    return {name: x.numpy() if isinstance(x, DeviceArray) else x for name, x in named.items()}
 
 
 def shaped_results(program: Program, named: Mapping[str, object], outputs: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import vyre_driver
-from vyre.execution import backend_for, launch_of
+from vyre.execution import backend_for, launch_of, on_host
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Selection
@@ -57,7 +57,7 @@ def profile(
     if isinstance(what, (Graph, GraphRecorder)):
         return vyre_driver.profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
     given, options = launch_of(what, inputs, arrays, config, invocations)
-    return vyre_driver.profile(what, given, opened, options, seconds=seconds)
+    return vyre_driver.profile(what, on_host(given), opened, options, seconds=seconds)
 
 
 def explain(
@@ -91,7 +91,7 @@ def explain(
         with compile_graph(_graph(what), opened) as run:
             return vyre_driver.explain_graph(run)
     given, options = launch_of(what, inputs, arrays, config, invocations)
-    return vyre_driver.explain(what, given, opened, options, chosen=why_chosen(backend, opened))
+    return vyre_driver.explain(what, on_host(given), opened, options, chosen=why_chosen(backend, opened))
 
 
 def why_chosen(asked: str | VyreBackend | None, found: VyreBackend) -> str:

@@ -15,7 +15,7 @@ from vyre_driver.arrays.memory import ArrayMemory, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
-from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.schedule.moves import copy_all, grid_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, table_of
@@ -30,7 +30,7 @@ NAMED_HOLDERS = 5
 _live: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
 
 
-class DeviceArray:
+class DeviceArray(ResidentArray):
     """An array in the memory of one backend. Made by `array`, `asarray`, `empty` and `zeros`, and by kernels.
 
     A slice is a view: it has the same memory. The memory is freed when nothing refers to an array over it any more, or

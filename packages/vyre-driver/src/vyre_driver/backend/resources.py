@@ -10,6 +10,7 @@ from typing import NoReturn
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import StaleHandle, UnsupportedFeature
+from vyre_foundation.dtype import DType
 from vyre_foundation.ir.program import Program
 
 DEVICE_BUFFER_FEATURE = "DeviceBuffer"
@@ -43,6 +44,19 @@ class Resource:
         """End its life, if it has not ended. The memory is free after the next call of the backend."""
         if self._end is not None:
             self._end()
+
+
+class ResidentArray(ABC):
+    """An array whose elements are in resident memory, as those of `DeviceArray`."""
+
+    __slots__ = ()
+
+    dtype: DType
+
+    @property
+    @abstractmethod
+    def resource(self) -> Resource | None:
+        """The handle, if the array is all of its memory in order; else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)

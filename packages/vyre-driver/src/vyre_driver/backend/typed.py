@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
@@ -129,6 +130,9 @@ def _import(buffer: Buffer, value: object) -> Array:
         raise InvalidInput(buffer.name, needed="an array without a mask", got="a masked array", fix=fix)
     if isinstance(value, np.ndarray):
         return value
+    if isinstance(value, ResidentArray):
+        fix = "pass it to vyre.run, a kernel or `resident` of a graph, which use it where it is, or pass .numpy()"
+        raise InvalidInput(buffer.name, needed="memory of the host", got="an array of a device", fix=fix)
     if getattr(value, "requires_grad", False):
         got, fix = f"a {type(value).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput(buffer.name, needed="plain memory", got=got, fix=fix)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, runtime_checkab
 import numpy as np
 
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.backend.typed import array_bytes
 from vyre_driver.errors import BackendError, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.graph.evaluate import failed_at
@@ -103,8 +103,8 @@ class CompiledGraph:
 
         Args:
             inputs: The inputs by name, for names that keywords cannot have.
-            **arrays: An array for each input of the graph, and a handle of this backend for each resident buffer.
-                Arrays may not change before the launch has ended.
+            **arrays: An array for each input of the graph; for each resident buffer a `DeviceArray` of this backend,
+                which is used in place, or a handle. Arrays may not change before the launch has ended.
 
         Returns:
             A handle; its `result` is the outputs by name.
@@ -113,13 +113,16 @@ class CompiledGraph:
             InvalidInput: An input, which the error names, is missing, unknown, or of another type or length.
             StaleHandle: A handle is not one of this backend.
         """
-        given, handles = self._checked({**({} if inputs is None else inputs), **arrays})
+        named = {**({} if inputs is None else inputs), **arrays}
+        given, handles = self._checked(named)
         pending = PendingGraph(self.backend.id())
         execute, lock = self._run, self._lock
 
         def run() -> dict[str, Array]:
             with lock:
-                return execute(given, handles)
+                outputs = execute(given, handles)
+            named.clear()  # arrays of a device, whose memory is used again when they end, live as long
+            return outputs
 
         self._pending.add(pending)
         self._thread.submit(pending, run)
@@ -194,8 +197,10 @@ class CompiledGraph:
         raise InvalidInput(missing.name, needed=needed, got="nothing", fix=fix)
 
     def _handle(self, buffer: GraphBuffer, given: object) -> Resource:
+        if isinstance(given, ResidentArray):
+            given = _resource(buffer, given)
         if not isinstance(given, Resource):
-            fix = "pass what allocate_resident of this backend returned"
+            fix = "pass an array of this backend, or what its allocate_resident returned"
             raise InvalidInput(buffer.name, needed="a handle of resident memory", got=type(given).__name__, fix=fix)
         if given.backend != self.backend.id():
             reason = f"it belongs to backend {given.backend!r}, the graph runs on {self.backend.id()!r}"
@@ -267,6 +272,17 @@ def _admit(graph: Graph, backend: VyreBackend) -> None:
                 admit(plan_dispatch(node.program, dict(node.ranges), node.config), node.config, profile)
             except BackendError as error:
                 raise failed_at(error, node.name, node) from None
+
+
+def _resource(buffer: GraphBuffer, array: ResidentArray) -> Resource:
+    """The memory of an array of the type of a resident buffer."""
+    if array.dtype is not buffer.dtype:
+        needed, fix = f"an array of {buffer.dtype}", "convert it with a kernel, or declare the buffer with its type"
+        raise InvalidInput(buffer.name, needed=needed, got=f"one of {array.dtype}", fix=fix)
+    if array.resource is None:
+        fix = "pass a copy, as in array[::2].copy()"
+        raise InvalidInput(buffer.name, needed="an array that is all of its memory", got="a view of a part", fix=fix)
+    return array.resource
 
 
 def _bytes(buffer: GraphBuffer, declared: Buffer, given: object) -> Bytes:

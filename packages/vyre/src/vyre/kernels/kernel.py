@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_driver
-from vyre.execution import backend_for, grid_for
+from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
 from vyre.kernels.source import FunctionSource, source_of
@@ -91,12 +91,12 @@ class KernelLauncher:
     def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
         """Launch the kernel many times over arrays, as `KernelFunction.profile` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        return vyre_driver.profile(self._program, inputs, self._backend, launch.config)
+        return vyre_driver.profile(self._program, on_host(inputs), self._backend, launch.config)
 
     def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
         """Say everything that is decided about a launch over arrays, as `KernelFunction.explain` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        found = vyre_driver.explain(self._program, inputs, self._backend, launch.config)
+        found = vyre_driver.explain(self._program, on_host(inputs), self._backend, launch.config)
         shapes = tuple([DispatchVerdict("result", name, f"of the shape {shape}") for name, shape in launch.results])
         verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
         return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
