@@ -12,7 +12,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize(
     ("page", "blocks", "printed"),
     [
-        ("algorithms", 12, ""),
+        ("algorithms", 14, ""),
         ("continuous-integration", 1, ""),
         ("debugging", 6, "a divisor is zero"),
         ("distributed", 3, "a grid barrier makes all workgroups wait"),

@@ -52,6 +52,8 @@ CASES = {
     "correlate": lambda b: va.correlate(floats(1)[:900].reshape(30, 30), floats(2)[:9].reshape(3, 3), backend=b),
     "fft": lambda b: va.fft(floats(1)[:512].astype("c8"), backend=b),
     "fft of another length": lambda b: va.fft(floats(1)[:60].astype("f8") / 3, backend=b),
+    "kmeans": lambda b: va.kmeans(floats(1)[:300].reshape(100, 3), 4, 7, backend=b)[0],
+    "pagerank": lambda b: va.pagerank(words(1)[:300] % 70, words(2)[:300] % 70, 80, backend=b),
     "threefry": lambda b: va.threefry(5, 999, backend=b),
     "shuffle": lambda b: va.shuffle(np.arange(5000), 5, backend=b),
 }

@@ -9,7 +9,7 @@ import pytest
 from algorithm_data import data
 
 import vyre_algorithms as va
-from vyre_algorithms import exact, sorts, tree
+from vyre_algorithms import exact, launches, scans, sorts, spectra, tree
 from vyre_foundation import constant
 from vyre_foundation.dtype import u64
 
@@ -17,7 +17,7 @@ from vyre_foundation.dtype import u64
 @pytest.fixture(autouse=True)
 def fresh_programs():
     """Programs are built anew for each fault, and again behind it."""
-    caches = (tree.block_program, exact._accumulate, sorts._serial, sorts._merge)
+    caches = (tree.block_program, exact._accumulate, sorts._serial, sorts._merge, scans.block_scan)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -61,3 +61,42 @@ def test_ties_in_another_order(monkeypatch):
     unstable = va.argsort(x, backend="cpu")[::-1]
     np.testing.assert_array_equal(x[unstable], x[order])
     assert not np.array_equal(unstable, order)
+
+
+def test_a_lost_carry_between_blocks(monkeypatch):
+    x = data("u4", 5000) & 0xFFFF
+    wanted = np.cumsum(x, dtype=np.uint32)
+    np.testing.assert_array_equal(va.cumsum(x, dtype=np.uint32, backend="cpu"), wanted)
+
+    def record(graph, *parameters):
+        with monkeypatch.context() as fault:
+            fault.setattr(scans, "record_scan", lost)
+            original(graph, *parameters)
+
+    def lost(graph, reduction, sources, length, exclusive):
+        given = {f"x{n}": source for n, source in enumerate(sources)}
+        grid = scans.with_grid(-(-length // scans.BLOCK))
+        found = graph.dispatch(scans.block_scan(reduction, exclusive=exclusive), given, config=grid)
+        return [found[f"s{n}"] for n in range(len(reduction.state))]
+
+    original = scans._record_scan
+    monkeypatch.setattr(scans, "_record_scan", record)
+    found = va.cumsum(x, dtype=np.uint32, backend="cpu")
+    np.testing.assert_array_equal(found[: scans.BLOCK], wanted[: scans.BLOCK])
+    assert not np.array_equal(found, wanted)
+
+
+def test_a_root_of_another_rounding(monkeypatch):
+    x = data("f8", 64).astype("c16")
+    right = va.fft(x, backend="cpu")
+    table = spectra.root_table
+
+    def other(length, dtype):
+        return np.nextafter(table(length, dtype), 2)
+
+    monkeypatch.setattr(spectra, "root_table", other)
+    launches._compiled.cache_clear()
+    wrong = va.fft(x, backend="cpu")
+    launches._compiled.cache_clear()
+    assert not np.array_equal(wrong, right)
+    np.testing.assert_allclose(wrong, right, rtol=1e-12, atol=1e-12)

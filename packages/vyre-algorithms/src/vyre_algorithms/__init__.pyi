@@ -1,5 +1,6 @@
 """The public names of `vyre_algorithms`."""
 
+from .blake import blake3 as blake3
 from .choose import (
     Runs as Runs,
     Unique as Unique,
@@ -16,6 +17,8 @@ from .exact import exact_dot as exact_dot, exact_sum as exact_sum
 from .filters import convolve as convolve, correlate as correlate, stencil as stencil
 from .matrix import coo as coo, csr as csr, matmul as matmul, spmv as spmv, transpose as transpose
 from .move import gather as gather, scatter as scatter
+from .networks import connected_components as connected_components, kmeans as kmeans, pagerank as pagerank
+from .patterns import find_all as find_all
 from .random import philox as philox, sample as sample, shuffle as shuffle, threefry as threefry
 from .reduce import (
     all as all,

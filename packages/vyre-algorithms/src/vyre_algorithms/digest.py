@@ -34,7 +34,7 @@ def sha256(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: A message is none.
     """
-    given = _bytes_of(messages)
+    given = bytes_of(messages)
     if not given:
         return np.zeros((0, 32), np.uint8)
     padded = [text + b"\x80" + bytes(-(len(text) + 9) % BLOCK) + (8 * len(text)).to_bytes(8, "big") for text in given]
@@ -57,7 +57,7 @@ def crc32(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: A message is none.
     """
-    given = _bytes_of(messages)
+    given = bytes_of(messages)
     if not given:
         return np.zeros(0, np.uint32)
     text = np.frombuffer(b"".join(given) or b"\0", np.uint8)
@@ -65,7 +65,8 @@ def crc32(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
     return launch(_crc32(), {"text": text, "starts": starts}, -(-len(given) // GROUP), backend)["sums"]
 
 
-def _bytes_of(messages: Sequence[object]) -> list[bytes]:
+def bytes_of(messages: Sequence[object]) -> list[bytes]:
+    """Messages as bytes; refused if one is none."""
     for message in messages:
         if not isinstance(message, (bytes, bytearray, memoryview)):
             fix = "pass a list of bytes"
@@ -96,15 +97,18 @@ def _root_bits(value: int, degree: int) -> int:
     return low & 0xFFFF_FFFF
 
 
+FIRST_STATE = tuple(_root_bits(prime, 2) for prime in _primes(8))
+"""The first state of SHA-256 and of BLAKE3."""
+
+
 @lru_cache(maxsize=1)
 def _sha256() -> Program:
-    first_state = [_root_bits(prime, 2) for prime in _primes(8)]
     constants = [_root_bits(prime, 3) for prime in _primes(64)]
     with program("sha256", GROUP) as p:
         words, starts = p.read("words", u32), p.read("starts", u32)
         digests = p.write("digests", u32, LengthOf("starts", times=8, plus=-8))
         i = p.global_id(0)
-        state = [p.var(word, u32) for word in first_state]
+        state = [p.var(word, u32) for word in FIRST_STATE]
         with p.range(starts[i], starts[i + 1]) as block:
             message = [p.let(words[block * WORDS + n]) for n in range(WORDS)]
             mixed = _compressed(p, [word.get() for word in state], message, constants)
