@@ -38,10 +38,10 @@ def other_type(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-12: add got (u8, f32), expected operands of one type
+12: got operands of u8 and f32, expected one type
     return x[i] + y[i]
            ^^^^^^^^^^^
-Fix: cast to u8 or another
+Fix: convert one of them, as in vy.f32(x[i])
 """)
 def mixed_types(x: vy.Array[vy.u8, "n"], y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     i = vy.index()
@@ -119,10 +119,10 @@ def float_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]
 
 
 @case("""
-12: got a value of u32, expected f32
+12: got operands of f32 and u32, expected one type
     return x[0] / len(x)
            ^^^^^^^^^^^^^
-Fix: convert it with .cast(vy.f32)
+Fix: convert one of them, as in vy.f32(len(x))
 """)
 def length_beside_a_float(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, 1]:
     return x[0] / len(x)
@@ -283,6 +283,31 @@ Fix: correct the expression
 """)
 def error_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     return 1 / 0
+
+
+@case("""
+5: got a function, which a kernel cannot have
+    def twice(y: vy.f32) -> vy.f32:
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: define it outside of the kernel, and decorate it with @vy.func
+""")
+def function_inside(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    def twice(y: vy.f32) -> vy.f32:
+        return y + y
+
+    return twice(x[vy.index()])
+
+
+@case("""
+10: got operands of u32 and u8, expected one type
+    h = (h ^ text[vy.index()]) * 16777619
+         ^^^^^^^^^^^^^^^^^^^^
+Fix: convert one of them, as in vy.u32(text[vy.index()])
+""")
+def hash_of_bytes(text: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u32, "n"]:
+    h = vy.u32(2166136261)
+    h = (h ^ text[vy.index()]) * 16777619
+    return h
 
 
 @case("""

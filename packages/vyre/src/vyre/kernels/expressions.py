@@ -352,7 +352,18 @@ class ExpressionReader(ABC):
         if isinstance(op, (ast.Add, ast.Sub)) and _is_unsigned(x) and type(y) is int and y < 0:
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
         left, right = self.unify((x, y), node)
+        if left.dtype is not right.dtype:
+            self._refuse_mixed(left, right, node)
         return compute(left, right)
+
+    def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
+        """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
+        narrow, wide = sorted((left, right), key=lambda x: (x.dtype.is_float, x.dtype.size))
+        parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (None, getattr(node, "value", None))
+        part = parts[0] if narrow is left else parts[1]
+        written = "…" if part is None else ast.unparse(part)
+        fix = f"convert one of them, as in vy.{_public(wide.dtype)}({written})"
+        self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
 
     def _vectors(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Vector:
         """Apply a binary operator to the components of vectors, or to each and one number."""
@@ -756,6 +767,11 @@ def _kind(x: object) -> str:
     if isinstance(x, StructValue):
         return f"a {x.type.__name__}"
     return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
+
+
+def _public(dtype: DType) -> str:
+    """The name of a type in `vyre`."""
+    return "bool_" if dtype is bool_ else dtype.name
 
 
 def _described(node: ast.AST) -> str:

@@ -46,7 +46,8 @@ class KernelReader(ExpressionReader):
                 continue
             method = getattr(self, f"_{type(statement).__name__}", None)
             if method is None:
-                self.refuse(statement, f"got {_word(statement)}, which a kernel cannot have", "write it without")
+                fix = _REMEDIES.get(type(statement), "write it without")
+                self.refuse(statement, f"got {_word(statement)}, which a kernel cannot have", fix)
             with self.at(statement):
                 if method(statement, is_tail=is_tail and not rest):
                     return True
@@ -583,6 +584,19 @@ def _stem(name: str) -> str:
     """A name for a local of the program; names that begin with two underscores are reserved."""
     stem = name.lstrip("_")
     return stem if stem.isascii() and stem and not stem[0].isdigit() else "v"
+
+
+_REMEDIES: Mapping[type[ast.stmt], str] = {
+    ast.FunctionDef: "define it outside of the kernel, and decorate it with @vy.func",
+    ast.ClassDef: "define it outside of the kernel, and decorate it with @vy.struct",
+    ast.Match: "write `if` and `elif`",
+    ast.Raise: "write vy.trap(code, text), or `assert condition, text`",
+    ast.Import: "import it outside of the kernel",
+    ast.ImportFrom: "import it outside of the kernel",
+    ast.Global: "return the value, or store it in an array",
+    ast.Nonlocal: "return the value, or store it in an array",
+}
+"""What to write instead of a statement."""
 
 
 def _word(node: ast.AST) -> str:
