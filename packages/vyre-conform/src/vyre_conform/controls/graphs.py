@@ -63,6 +63,16 @@ def _all(right: Right) -> Right:
     return written
 
 
+def _at_once(right: Right) -> Right:
+    """All nodes are thought to be independent."""
+    return lambda dependences: [0] * len(dependences)
+
+
+def _anywhere(right: Right) -> Right:
+    """An index outside of the part of a member is not looked at."""
+    return lambda count, index, whole: whole
+
+
 _in = partial(Fault, Layer.PLANNER)
 
 # fmt: off
@@ -77,5 +87,9 @@ FAULTS = (
         on_engine("vyre_driver.schedule.steps:guarded", _unguarded), "claims:graphs"),
     _in("loops-uncleared", "outputs of dispatches in a loop do not begin as zeros",
         on_engine("vyre_driver.schedule.steps:written_everywhere", _all), "claims:graphs"),
+    _in("batched-dependent", "dispatches that depend on each other are launched together",
+        on_engine("vyre_driver.graph.batch:waves", _at_once), "claims:graphs"),
+    _in("batched-outside", "an index outside of a member of a launch is in the next one",
+        on_engine("vyre_driver.graph.batch:within", _anywhere), "claims:graphs"),
 )
 # fmt: on

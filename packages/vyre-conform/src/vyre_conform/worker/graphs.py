@@ -9,6 +9,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.graphs import RandomGraph, programs, random_graph
+from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
 SEEDS = (1, 14, 15)
@@ -17,7 +18,8 @@ SEEDS = (1, 14, 15)
 
 def graphs(backend: VyreBackend) -> None:
     """Check random graphs, each launched twice, as they were recorded and fused."""
-    for seed, made in [("of a loop", _stores_in_a_loop()), *((seed, random_graph(seed)) for seed in SEEDS)]:
+    fixed = [("of a loop", _stores_in_a_loop()), ("of rows", _levels_of_rows())]
+    for seed, made in [*fixed, *((seed, random_graph(seed)) for seed in SEEDS)]:
         for fusion in (False, True):
             with compile_graph(made.graph, backend, fusion=fusion) as run:
                 for number in range(2):
@@ -42,3 +44,27 @@ def _stores_in_a_loop() -> RandomGraph:
     words = np.arange(count, dtype=np.uint32) * np.uint32(0x10001)
     expected = np.where(np.arange(count) % 2 == 0, words >> np.uint32(16), np.uint32(0)).astype(np.uint32)
     return RandomGraph(g.build(), {"x": words}, {"high": expected})
+
+
+def _levels_of_rows() -> RandomGraph:
+    """Rows of one buffer that are independent within a level, so that a level is one launch.
+
+    The last element of a row has no right neighbour, though the next row begins there.
+    """
+    count, rows, levels = 100, 3, 3
+    with program("shift", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0) + 1] * 3 + 1
+    shift = p.build()
+    g = GraphRecorder("levels_of_rows")
+    first, t = g.input("x", u32, rows * count), g.temporary(u32, levels * rows * count)
+    g.copy(first, t[: rows * count])
+    for start in range(0, (levels - 1) * rows * count, count):
+        g.dispatch(shift, x=t[start : start + count], out=t[start + rows * count : start + (rows + 1) * count])
+    g.output("y", t[(levels - 1) * rows * count :])
+    words = np.arange(7, 7 + rows * count, dtype=np.uint32)
+    expected = words.reshape(rows, count)
+    for _ in range(levels - 1):
+        expected = np.pad(expected[:, 1:], ((0, 0), (0, 1))) * np.uint32(3) + np.uint32(1)
+    return RandomGraph(g.build(), {"x": words}, {"y": expected.reshape(-1)})

@@ -22,20 +22,24 @@ def edges(graph: Graph, nodes: Sequence[Node]) -> list[tuple[int, ...]]:
     Returns:
         For each node the positions of those that it depends on, in ascending order.
     """
-    open_accesses: defaultdict[str, list[tuple[BufferRange, int, bool]]] = defaultdict(list)
+    # What later nodes may depend on, by buffer. What a write covers, they reach by way of it.
+    reads: defaultdict[str, list[tuple[BufferRange, int]]] = defaultdict(list)
+    writes: defaultdict[str, list[tuple[BufferRange, int]]] = defaultdict(list)
     found: list[tuple[int, ...]] = []
     for number, node in enumerate(nodes):
         needed: set[int] = set()
         own = accesses(graph, node)
         for part in own.reads:
-            needed.update(n for other, n, writes in open_accesses[part.buffer] if writes and other.overlaps(part))
+            needed.update(n for other, n in writes[part.buffer] if other.overlaps(part))
         for part in own.writes:
-            needed.update(n for other, n, _ in open_accesses[part.buffer] if other.overlaps(part))
-        for part in own.writes:  # what a write covers, later nodes reach by way of it
-            others = [entry for entry in open_accesses[part.buffer] if not _covers(part, entry[0])]
-            open_accesses[part.buffer] = [*others, (part, number, True)]
+            for earlier in (reads, writes):
+                needed.update(n for other, n in earlier[part.buffer] if other.overlaps(part))
+        for part in own.writes:
+            for earlier in (reads, writes):
+                earlier[part.buffer] = [entry for entry in earlier[part.buffer] if not _covers(part, entry[0])]
+            writes[part.buffer].append((part, number))
         for part in own.reads:
-            open_accesses[part.buffer].append((part, number, False))
+            reads[part.buffer].append((part, number))
         found.append(tuple(sorted(needed - {number})))
     return found
 

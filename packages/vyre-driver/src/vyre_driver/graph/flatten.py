@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from vyre_driver.graph.nodes import (
     Bindings,
@@ -31,12 +31,14 @@ class FlatGraph:
     """A graph of dispatches, copies, fills and loops alone.
 
     `constants` are the contents of buffers that no node writes. `downloads` are the outputs in recorded order; each
-    range keeps its contents from the node that made them to the end.
+    range keeps its contents from the node that made them to the end. `parts` are the ranges that stand for buffers
+    which have become a part of another one.
     """
 
     graph: Graph
     constants: Mapping[str, bytes]
     downloads: tuple[tuple[str, BufferRange], ...]
+    parts: Mapping[str, BufferRange] = field(default_factory=dict)
 
 
 def flatten(graph: Graph) -> FlatGraph:
@@ -75,7 +77,7 @@ class _Flattener:
             and node.target.count == self._buffers[node.target.buffer].count
         }
         nodes = _over_constants(nodes, constants)
-        downloads = [(name, _moved_range(part, constants)) for name, part in self._downloads.items()]
+        downloads = [(name, relocated_range(part, constants)) for name, part in self._downloads.items()]
         buffers = tuple([buffer for name, buffer in self._buffers.items() if name not in constants])
         return FlatGraph(replace(self._graph, buffers=buffers, nodes=nodes), self._constants, tuple(downloads))
 
@@ -85,7 +87,7 @@ class _Flattener:
         """The nodes of one body; `places` are the ranges that stand for buffers of a nested graph."""
         out: list[Node] = []
         for number, node in enumerate(nodes):
-            moved = _moved(node, places, f"{path}{node.name}")
+            moved = relocated(node, places, f"{path}{node.name}")
             match moved:
                 case CallNode():
                     out += self._called(moved, in_loop=in_loop)
@@ -95,7 +97,7 @@ class _Flattener:
                 case UploadNode(name, data, target, origin):
                     out.append(CopyNode(name, self._constant(name, data, target, origin), target, origin))
                 case DownloadNode(name, output, source, origin):
-                    later = [_moved(n, places, "") for n in nodes[number + 1 :]]
+                    later = [relocated(n, places, "") for n in nodes[number + 1 :]]
                     if in_loop or self._is_written(later, source):
                         snapshot = self._temporary(f"{name}", source, origin)
                         out.append(CopyNode(name, source, snapshot, origin))
@@ -190,11 +192,11 @@ def _direct_outputs(graph: Graph) -> dict[str, str]:
     return {name: output for name, output in found.items() if name not in in_loops}
 
 
-def _moved(node: Node, places: Mapping[str, BufferRange], name: str) -> Node:
+def relocated(node: Node, places: Mapping[str, BufferRange], name: str) -> Node:
     """A node with another name, over the ranges that stand for those of a nested graph."""
 
     def moved(part: BufferRange) -> BufferRange:
-        return _moved_range(part, places)
+        return relocated_range(part, places)
 
     def bound(ranges: Bindings) -> Bindings:
         return tuple([(key, moved(part)) for key, part in ranges])
@@ -210,13 +212,14 @@ def _moved(node: Node, places: Mapping[str, BufferRange], name: str) -> Node:
             return replace(node, name=name, source=moved(source), target=moved(target))
         case RepeatNode(until_zero=flag, body=body):
             # The nodes within are moved too, because callers ask what the loop writes.
-            inner = tuple([_moved(n, places, n.name) for n in body])
+            inner = tuple([relocated(n, places, n.name) for n in body])
             return replace(node, name=name, until_zero=None if flag is None else moved(flag), body=inner)
         case CallNode(inputs=inputs, outputs=outputs):
             return replace(node, name=name, inputs=bound(inputs), outputs=bound(outputs))
 
 
-def _moved_range(part: BufferRange, places: Mapping[str, BufferRange]) -> BufferRange:
+def relocated_range(part: BufferRange, places: Mapping[str, BufferRange]) -> BufferRange:
+    """The range that stands for `part`, where its buffer has a place."""
     place = places.get(part.buffer)
     return part if place is None else BufferRange(place.buffer, place.start + part.start, part.count)
 
@@ -226,9 +229,9 @@ def _over_constants(nodes: tuple[Node, ...], constants: Mapping[str, BufferRange
     out: list[Node] = []
     for node in nodes:
         if isinstance(node, RepeatNode):
-            moved = _moved(node, constants, node.name)
+            moved = relocated(node, constants, node.name)
             assert isinstance(moved, RepeatNode)
             out.append(replace(moved, body=_over_constants(node.body, constants)))
         elif not isinstance(node, CopyNode) or node.target.buffer not in constants:
-            out.append(_moved(node, constants, node.name))
+            out.append(relocated(node, constants, node.name))
     return tuple(out)

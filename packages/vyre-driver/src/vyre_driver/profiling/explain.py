@@ -97,6 +97,10 @@ def explain_graph(run: CompiledGraph) -> DispatchExplanation:
         )
     else:
         verdicts.append(DispatchVerdict("fusion", "none", what, {"dispatches": list(run.dispatches)}))
+    batches = [name for name in run.dispatches if " … " in name]
+    if batches:
+        reason = "equal programs over parts of one buffer, none of which depends on another"
+        verdicts.append(DispatchVerdict("launched together", ", ".join(batches), reason))
     for name, loop in run.loops.items():
         verdicts.append(DispatchVerdict(f"loop {name}", "batches" if loop.is_batched else "one by one", loop.reason))
     return DispatchExplanation(graph.name, graph.fingerprint(), tuple(verdicts), str(graph))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
@@ -12,12 +12,13 @@ import numpy as np
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import ResidentReadRange, Resource
 from vyre_driver.errors import BackendError, StaleHandle
+from vyre_driver.graph.batch import batch
 from vyre_driver.graph.evaluate import evaluate, failed_at
-from vyre_driver.graph.flatten import flatten
+from vyre_driver.graph.flatten import FlatGraph, flatten
 from vyre_driver.graph.fuse import fuse
 from vyre_driver.graph.nodes import BufferKind, DispatchNode, Graph, walk
 from vyre_driver.policy.loop import MOST_ITERATIONS, LoopVerdict
-from vyre_driver.schedule.memory import plan_memory, require_memory
+from vyre_driver.schedule.memory import MemoryPlan, plan_memory, require_memory
 from vyre_driver.schedule.steps import (
     BatchedLoop,
     DispatchCall,
@@ -83,15 +84,30 @@ class HostExecutor:
 
 @dataclass(frozen=True, slots=True)
 class BoundGraph:
-    """The calls of a graph over its memory, and its outputs: name, count and type of each.
+    """The calls of a graph over its memory, the ranges that are read, and the outputs.
 
-    `reads` are the ranges of those with elements, whose names are `read_names`.
+    Of each output: its name, count and type, and the position of its range with the byte where it begins there. One
+    without elements has no range.
     """
 
     calls: tuple[ExecutableCall, ...]
-    outputs: tuple[tuple[str, int, np.dtype[Any]], ...]
-    read_names: tuple[str, ...]
+    outputs: tuple[tuple[str, int, np.dtype[Any], int | None, int], ...]
     reads: tuple[ResidentReadRange, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedUpload:
+    """Inputs that are parts of one buffer: `contents` has them all, each at its byte, and is uploaded at once."""
+
+    buffer: str
+    contents: Bytes
+    inputs: list[tuple[str, int]]
+
+    def fill(self, arrays: Mapping[str, Bytes]) -> None:
+        """Copy the arrays of a launch to their places."""
+        for name, at in self.inputs:
+            array = arrays[name]
+            self.contents[at : at + array.nbytes] = array
 
 
 class QueueExecutor:
@@ -100,14 +116,10 @@ class QueueExecutor:
     name = "queue"
 
     def __init__(self, graph: Graph, backend: VyreBackend, *, fusion: bool) -> None:
-        flat = flatten(graph)
-        flat = whole_buffers(fuse(flat) if fusion else flat)
+        flat, self.memory = _planned(graph, fusion=fusion)
         self._graph, self._backend = flat.graph, backend
         self._downloads, self._constants = flat.downloads, flat.constants
-        movable = Graph(
-            graph.name, tuple(b for b in flat.graph.buffers if b.name not in flat.constants), flat.graph.nodes
-        )
-        self.memory = plan_memory(movable, [part for _, part in flat.downloads])
+        self._inputs, self._packed = _uploads(graph, flat)
         self.reason = "the backend keeps memory on its device"
         self.dispatches = _dispatches(flat.graph)
         self._words: dict[bytes, Resource] = {}
@@ -134,9 +146,18 @@ class QueueExecutor:
     def _ran(self, arrays: Mapping[str, Bytes], handles: Mapping[str, Resource]) -> dict[str, Array]:
         bound = self._bind(handles)
         if arrays:
-            self._backend.upload_resident_many([(self._resources[name], data) for name, data in arrays.items()])
-        outputs = {name: np.empty(count, dtype) for name, count, dtype in bound.outputs}
-        targets = [outputs[name].view(np.uint8) for name in bound.read_names]
+            for packed in self._packed:
+                packed.fill(arrays)
+            uploads = [(self._resources[name], arrays[name]) for name in self._inputs]
+            uploads += [(self._resources[packed.buffer], packed.contents) for packed in self._packed]
+            self._backend.upload_resident_many(uploads)
+        targets = [np.empty(part.byte_len, np.uint8) for part in bound.reads]
+        outputs = {
+            name: np.empty(count, dtype)
+            if read is None
+            else targets[read][at : at + count * dtype.itemsize].view(dtype)
+            for name, count, dtype, read, at in bound.outputs
+        }
         last = bound.calls[-1] if bound.calls else None
         if isinstance(last, SequenceCall):
             self._run(bound.calls[:-1])
@@ -258,15 +279,73 @@ class QueueExecutor:
         calls = builder.calls(self._graph.nodes)
         self.loops = builder.verdicts
         self._backend.precompile(programs_of(calls))
-        reads: dict[str, ResidentReadRange] = {}
-        outputs = []
+        outputs, reads = self._reads(resources)
+        return BoundGraph(calls, outputs, reads)
+
+    def _reads(
+        self, resources: Mapping[str, Resource]
+    ) -> tuple[tuple[tuple[str, int, np.dtype[Any], int | None, int], ...], tuple[ResidentReadRange, ...]]:
+        """The outputs, and the ranges that are read: outputs that follow each other in memory are one range."""
+        wanted = []
         for name, part in self._downloads:
-            buffer, size = self._graph.buffer(part.buffer), self._graph.byte_len(part)
-            outputs.append((name, part.count, buffer.dtype.numpy))
-            if size:
-                at = part.start * buffer.dtype.size
-                reads[name] = ResidentReadRange(resource=resources[part.buffer], byte_offset=at, byte_len=size)
-        return BoundGraph(calls, tuple(outputs), tuple(reads), tuple(reads.values()))
+            buffer = self._graph.buffer(part.buffer)
+            wanted.append((part.buffer, part.start * buffer.dtype.size, self._graph.byte_len(part), name))
+        reads: list[ResidentReadRange] = []
+        place: dict[str, tuple[int, int]] = {}
+        for buffer_name, start, size, name in sorted(wanted):
+            resource, last = resources[buffer_name], reads[-1] if reads else None
+            if not size:
+                continue
+            if last is not None and last.resource is resource and last.byte_offset + last.byte_len == start:
+                place[name] = len(reads) - 1, last.byte_len
+                reads[-1] = replace(last, byte_len=last.byte_len + size)
+            else:
+                place[name] = len(reads), 0
+                reads.append(ResidentReadRange(resource=resource, byte_offset=start, byte_len=size))
+        outputs = [
+            (name, part.count, self._graph.buffer(part.buffer).dtype.numpy, *place.get(name, (None, 0)))
+            for name, part in self._downloads
+        ]
+        return tuple(outputs), tuple(reads)
+
+
+MOST_EXTRA_BYTES = 2**26
+"""Device memory that launching dispatches together may take beside what the graph takes otherwise."""
+
+
+def _planned(graph: Graph, *, fusion: bool) -> tuple[FlatGraph, MemoryPlan]:
+    """The graph that runs, and the memory of its temporaries."""
+    flat = flatten(graph)
+    fused = fuse(flat) if fusion else flat
+    whole = whole_buffers(fused)
+    memory = _memory_of(whole)
+    if not fusion or (batched := batch(fused)) is fused:
+        return whole, memory
+    batched = whole_buffers(batched)
+    needed = _memory_of(batched)
+    return (batched, needed) if needed.peak <= memory.peak + MOST_EXTRA_BYTES else (whole, memory)
+
+
+def _memory_of(flat: FlatGraph) -> MemoryPlan:
+    graph = flat.graph
+    movable = replace(graph, buffers=tuple([b for b in graph.buffers if b.name not in flat.constants]))
+    return plan_memory(movable, [part for _, part in flat.downloads])
+
+
+def _uploads(graph: Graph, flat: FlatGraph) -> tuple[list[str], list[PackedUpload]]:
+    """The inputs that have a buffer of their own, and those that are parts of others."""
+    alone: list[str] = []
+    packed: dict[str, PackedUpload] = {}
+    for buffer in graph.of(BufferKind.INPUT):
+        part = flat.parts.get(buffer.name)
+        if part is None:
+            alone.append(buffer.name)
+            continue
+        if part.buffer not in packed:
+            contents = np.zeros(flat.graph.buffer(part.buffer).byte_len, np.uint8)
+            packed[part.buffer] = PackedUpload(part.buffer, contents, [])
+        packed[part.buffer].inputs.append((buffer.name, part.start * buffer.dtype.size))
+    return alone, list(packed.values())
 
 
 def _dispatches(graph: Graph) -> tuple[str, ...]:
