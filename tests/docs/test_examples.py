@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("distributed", 3, "a grid barrier makes all workgroups wait"),
         ("driver", 12, "reference"),
         ("gpu", 1, "[2. 2. 2. 2.]"),
-        ("graphs", 8, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
+        ("graphs", 9, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
         ("arrays", 6, "one of 'reference'"),
         ("index", 1, ""),
         ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
