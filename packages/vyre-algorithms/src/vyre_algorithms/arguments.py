@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,9 +53,13 @@ def type_of(array: Array, name: str = "x") -> DType:
 def as_dtype(given: object, name: str = "dtype") -> DType:
     """The type of the language that `given` names."""
     try:
-        return dtype_of(given)
+        return _dtype_of(given) if isinstance(given, np.dtype) else dtype_of(given)
     except BuildError as error:
         raise InvalidInput(name, needed="a type of the language", got=str(given), fix=error.fix) from None
+
+
+_dtype_of = lru_cache(maxsize=64)(dtype_of)
+"""Types of NumPy are looked up for each array."""
 
 
 def of_kind(array: Array, kinds: str, needed: str, name: str = "x") -> DType:
