@@ -5,6 +5,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.testing.agreement import outcome
 from vyre_driver_cpu import port
+from vyre_driver_cpu.ahead import assembly_ahead
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.compiler import compile_text
 from vyre_foundation.testing import EVERYTHING, addressing, generate
@@ -40,3 +41,10 @@ def test_the_optimizer_changes_no_bit(seed: int, backend, monkeypatch: pytest.Mo
     finally:
         plain.shutdown()
     assert outcome(backend, drawn.program, inputs, config) == expected
+
+
+def test_compilation_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """LLVM warns on stderr of advice that it cannot follow: this program has loops in chunks of unknown length."""
+    drawn = addressing(228)
+    assert assembly_ahead("host", drawn.program, DispatchConfig(grid_override=drawn.grid))
+    assert capfd.readouterr() == ("", "")

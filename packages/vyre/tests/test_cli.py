@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -281,6 +282,13 @@ def test_show_prints_the_source_for_a_target(xor: Path) -> None:
     assert result.exit_code == 0
     assert "^" in result.stdout
     assert answer("show", xor, "--target", "opencl")["source"] == result.stdout
+
+
+def test_show_counts_the_vectors_of_machine_code_beside_the_source(xor: Path) -> None:
+    result = invoke("show", xor, "--target", "cpu")
+    (line,) = answer("show", xor, "--target", "cpu")["machine_code"]
+    assert result.stderr == f"{line}\n"
+    assert re.fullmatch(r"kernel_0: \d+ instructions, \d+ % on vectors of up to \d+ bits; 0 gathers, .*masked", line)
 
 
 def test_show_says_that_the_reference_emits_nothing(xor: Path) -> None:

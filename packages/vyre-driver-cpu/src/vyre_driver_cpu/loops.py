@@ -10,8 +10,9 @@ them.
 
 from __future__ import annotations
 
+from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Local
-from vyre_foundation.ir.stmt import Assign, Body, For, Stmt
+from vyre_foundation.ir.stmt import Assign, Body, For, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
@@ -23,6 +24,8 @@ _CHUNK = 1 << 16
 """Operations of an invocation between two questions: a tenth of a millisecond, times the vectors of a workgroup."""
 _UNKNOWN_TRIPS = 64
 """A loop of which nothing is known has as many, for the one around it."""
+_LITTLE = 12
+"""Operations of an invocation that wait for memory, not for each other."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 
@@ -35,6 +38,20 @@ def is_better_unrolled(loop: For) -> bool:
     if trips * len(postorder(e for s in stmts for e in expressions(s))) > _MOST:
         return False
     return trips <= _ALWAYS or not _is_reduction(loop, stmts)
+
+
+def is_stream(loop: For) -> bool:
+    """Whether invocations do little but load and store elements of buffers: memory limits such a loop.
+
+    Vectors of several iterations at once only load in bursts, and take a quarter longer for it.
+    """
+    stmts = tuple(statements(loop.body))
+    if not loop.is_parallel or any(isinstance(s, For) for s in stmts):
+        return False
+    stores = [s for s in stmts if isinstance(s, Store)]
+    if not any(s.buffer.memory is not Memory.PRIVATE for s in stores):
+        return False
+    return len(postorder(e for s in stmts for e in expressions(s))) <= _LITTLE
 
 
 def chunk_of(loop: For) -> int | None:

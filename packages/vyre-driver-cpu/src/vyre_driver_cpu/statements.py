@@ -10,7 +10,7 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import FunctionText
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_stream
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType
@@ -35,8 +35,8 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ir.walk import statements
 
-ROLLED, UNROLLED = "!0", "!3"
-"""The advice for loops that are not worth much of the compiler's time, and for loops that are written out."""
+ROLLED, UNROLLED, STREAMED = "!0", "!3", "!5"
+"""The advice for loops that are not worth much of the compiler's time, that are written out, and that memory limits."""
 
 
 def ask(out: FunctionText, otherwise: str) -> None:
@@ -204,7 +204,7 @@ class StatementPrinter:
         start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         behind, chunk = self._out.name("behind"), chunk_of(stmt) if self.asks else None
         if chunk is None:
-            self._iterations(stmt, start, stop, behind, behind)
+            self._iterations(stmt, start, stop, behind, behind, self._advice(stmt))
         else:
             self._chunks(stmt, start, stop, chunk * stmt.step, behind)
         self._out.open(behind)
@@ -213,11 +213,11 @@ class StatementPrinter:
         """The last iterations of a loop, which are few."""
         behind = self._out.name("behind")
         self._rare += 1
-        self._iterations(loop, start, stop, behind, behind)
+        self._iterations(loop, start, stop, behind, behind, ROLLED)
         self._rare -= 1
         self._out.open(behind)
 
-    def _iterations(self, stmt: For, start: str, stop: str, end: str, behind: str) -> str:
+    def _iterations(self, stmt: For, start: str, stop: str, end: str, behind: str, advice: str) -> str:
         """The loop from `start` to `stop`, which goes to `end` then, and by a break to `behind`: its counter."""
         out, dtype = self._out, stmt.start.dtype
         t = TYPES[dtype]
@@ -234,7 +234,6 @@ class StatementPrinter:
         self._loops.pop()
         out.open(latch)
         out.add(f"{next} = add n{sign_of(dtype)}w {t} {counter}, {stmt.step}")
-        advice = self._advice(stmt)
         out.jump(head, f", !llvm.loop {advice}" if advice else "")
         return counter
 
@@ -254,7 +253,8 @@ class StatementPrinter:
         is_last = out.value(f"icmp ule {t} {left}, {size}")
         full = out.value(f"add {t} {first}, {size}")
         limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {full}")
-        counter = self._iterations(stmt, first, limit, asked, behind)
+        advice = ROLLED if self._rare else ""  # LLVM knows no number of iterations, and warns of such advice
+        counter = self._iterations(stmt, first, limit, asked, behind, advice)
         out.open(asked)
         ask(out, later)
         out.add(f"{last} = add {t} {counter}, 0")
@@ -264,7 +264,7 @@ class StatementPrinter:
         """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""
         if self._rare:
             return ROLLED
-        return UNROLLED if is_better_unrolled(loop) else ""
+        return UNROLLED if is_better_unrolled(loop) else STREAMED if is_stream(loop) else ""
 
     def _block(self, body: Body) -> None:
         self.scope.known.enter()

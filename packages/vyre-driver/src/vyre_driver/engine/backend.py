@@ -283,6 +283,11 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             admit_program(facts, config, device.profile)
             return device.emit(facts, compilation_config(device, facts, config), deadline)[1]
 
+    def described(self, unit: SourceUnit) -> tuple[str, ...]:
+        """What the device's compiler makes of each kernel of an emitted source. Not part of the contract: for people."""
+        with self._session.locked() as device:
+            return device.port.describe(unit)
+
     def lowering_target(self, config: DispatchConfig = DEFAULT_CONFIG) -> Target:
         """The target that programs are lowered for. Not part of the contract: for people."""
         with self._session.locked() as device:

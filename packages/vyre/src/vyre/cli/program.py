@@ -128,7 +128,8 @@ def show(
         if stage == "plan":
             show_plan(answer, program, lengths, target)
             return
-        source = None if target is None else _emitted(program, target)
+        emitted = None if target is None else _compiling(target).emitted_source(program)
+        made = () if emitted is None or target is None else _compiling(target).described(emitted)
         if stage == "optimized":
             facts = optimize(facts)
             program = facts.program
@@ -138,9 +139,13 @@ def show(
                 "fingerprint": program.fingerprint(),
                 **_facts(answer, facts),
             }
-            answer.json(document if source is None else {**document, "target": target, "source": source})
-        elif source is not None:
-            click.echo(source, nl=False)
+            if emitted is not None:
+                document |= {"target": target, "source": emitted.text, "machine_code": list(made)}
+            answer.json(document)
+        elif emitted is not None:
+            click.echo(emitted.text, nl=False)
+            for line in made:
+                click.echo(line, err=True)  # not part of the source
         else:
             click.echo(print_program(program), nl=False)
             _print_facts(answer, facts)
@@ -419,10 +424,6 @@ def _compiling(target: str) -> EngineBackend:
         fix = "name a backend that compiles, such as those that `vyre backends` lists as automatic"
         raise UnsupportedFeature("printing source: it emits none", backend=target, fix=fix)
     return backend
-
-
-def _emitted(program: Program, target: str) -> str:
-    return _compiling(target).emitted_source(program).text
 
 
 def _facts(answer: Answer, facts: Facts) -> dict[str, Any]:
