@@ -284,7 +284,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             return device.emit(facts, compilation_config(device, facts, config), deadline)[1]
 
     def described(self, unit: SourceUnit) -> tuple[str, ...]:
-        """What the device's compiler makes of each kernel of an emitted source. Not part of the contract: for people."""
+        """What the device's compiler makes of each kernel of a source. Not part of the contract: for people."""
         with self._session.locked() as device:
             return device.port.describe(unit)
 
