@@ -396,3 +396,36 @@ def test_a_kernel_shows_what_a_backend_compiles(backend: str) -> None:
 def test_empty_arrays() -> None:
     assert run(saxpy, 1, np.zeros(0, np.float32), np.zeros(0, np.float32)).shape == (0,)
     assert run(life, np.zeros((0, 4), np.uint8)).shape == (0, 4)
+
+
+@vy.kernel
+def in_nested_loops(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    total = x[vy.index()]
+    for _ in range(3):
+        for _ in range(total & 3):
+            total += 1
+        for _ in (1, 2):
+            total = total * 2
+    return total
+
+
+def test_a_counter_without_a_name_counts_nested_loops() -> None:
+    def right(total: int) -> int:
+        for _ in range(3):
+            total = (total + (total & 3)) * 4
+        return total
+
+    x = np.arange(10, dtype=np.uint32)
+    assert in_nested_loops(x).tolist() == [right(total) for total in range(10)]
+
+
+def test_a_counter_without_a_name_is_not_read() -> None:
+    @vy.kernel
+    def reads(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        total = x[vy.index()]
+        for _ in range(3):
+            total += vy.u32(_)
+        return total
+
+    with pytest.raises(vy.KernelError, match=r"'_' counts a loop.*\n.*\n.*\n?Fix: give the counter another name"):
+        reads(np.zeros(3, np.uint32))

@@ -102,6 +102,8 @@ def annotations_of(source: FunctionSource) -> dict[str, Any]:
         name = getattr(error, "name", None)
         node = next((n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name), source.tree)
         fix = "annotate with types of vyre, such as vy.f32 or vy.Array[vy.f32, 'n']"
+        if isinstance(error, NameError):
+            fix += "; axes are quoted, and some linters remove the quotes where annotations are postponed"
         raise source.error(node, f"an annotation cannot be evaluated ({type(error).__name__}: {error})", fix) from None
 
 

@@ -86,6 +86,9 @@ def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
             continue
         if isinstance(node, ast.Lambda):
             continue
+        if isinstance(node, ast.For) and is_unnamed(node.target):
+            stack.extend(reversed((node.iter, *node.body, *node.orelse)))
+            continue
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             found |= {
                 inner.target.id: inner
@@ -95,6 +98,11 @@ def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
             continue
         stack.extend(reversed(list(ast.iter_child_nodes(node))))
     return found
+
+
+def is_unnamed(target: ast.expr) -> bool:
+    """Whether the target of a loop is ``_``, which nothing reads."""
+    return isinstance(target, ast.Name) and target.id == "_"
 
 
 def leaves_iteration(statements: Sequence[ast.AST]) -> bool:

@@ -15,7 +15,7 @@ from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.frame import Frame, OpenLoop
-from vyre.kernels.source import assigned_names, has_return, leaves_iteration
+from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration
 from vyre.kernels.values import KernelArray, Merged, NumberChoice, Unbound, is_runtime
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import number
@@ -324,13 +324,17 @@ class KernelReader(ExpressionReader):
         start, stop, step = ranged
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "the counter of a loop is one name", "write `for k in range(…)`")
-        outer, number_ = self._begin_loop([node.target, *node.body], skip=node.target.id)
+        if is_unnamed(node.target):
+            self.frame.names["_"] = Unbound("'_' counts a loop, and has no value", "give the counter another name")
+        changed = node.body if is_unnamed(node.target) else [node.target, *node.body]
+        outer, number_ = self._begin_loop(changed, skip=node.target.id)
         with self.at(node.iter):
             opened = self.builder.range(start, stop, step, name=_stem(node.target.id))
         with opened as counter:
-            self.frame.names[node.target.id] = counter
+            if not is_unnamed(node.target):
+                self.frame.names[node.target.id] = counter
             self.block(node.body, is_tail=False)
-        self._end_loop(outer, number_, [node.target, *node.body], node)
+        self._end_loop(outer, number_, changed, node)
         return False
 
     def _range(self, node: ast.expr) -> tuple[Any, Any, int] | None:
