@@ -108,7 +108,8 @@ def other() -> Iterator[str]:
     register(registration)
     yield "other"
     unregister("other")
-    live._open.pop("other", None)
+    for name in ("other", "other:0"):
+        live._open.pop(name, None)
     shared_routes.cache_clear()
 
 
@@ -198,3 +199,23 @@ print(engine.launch_choice(program, [4000]))
 
 def test_the_cpu_is_an_engine() -> None:
     assert isinstance(innermost(vy.backend_for("cpu")), EngineBackend)
+
+
+@vy.kernel
+def tripled(x: vy.Array[vy.f32, 1000]) -> vy.Array[vy.f32, 1000]:
+    return x[vy.index()] * 3.0
+
+
+def test_a_kernel_without_a_backend_takes_the_route(other: str) -> None:
+    identity = live.backend_for(other).device_profile().identity
+    assert tripled.explain(X)["backend"].choice == "cpu"
+    for bucket in range(10, 16):
+        shared_routes().record(tripled.program, bucket, Route(other, identity, {other: 1.0}))
+    seen = list[str]()
+    backend = live.backend_for(other)
+    run, backend.dispatch_arrays = backend.dispatch_arrays, lambda *given: seen.append("other") or run(*given)
+    assert tripled(X).tobytes() == (X * np.float32(3.0)).tobytes()
+    assert seen == ["other"]
+    assert tripled.on("cpu")(X).tobytes() == (X * np.float32(3.0)).tobytes()
+    assert seen == ["other"]
+    assert tripled.explain(X)["backend"].choice == backend.id()

@@ -26,7 +26,7 @@ from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_driver.tune.programs import Tuning, tune_program
-from vyre_driver.tune.routing import routed_backend, shared_routes
+from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.ir.expr import Id, IdKind
 
@@ -78,7 +78,7 @@ def run(
     if held is not None:
         opened = _profiled(held if backend is None else backend_for(backend), options)
         return shaped_results(program, named, dispatch_device_arrays(opened, program, named, options))
-    opened = _profiled(_routed(backend, program, named, options), options)
+    opened = _profiled(backend_for_launch(backend, program, named, options), options)
     return shaped_results(program, named, opened.dispatch_arrays(program, named, options))
 
 
@@ -250,16 +250,6 @@ def _require(given: object, kind: type, name: str, fix: str) -> None:
     if not isinstance(given, kind):
         got = "None" if given is None else type(given).__name__
         raise InvalidLaunch(name, needed="a string" if kind is str else f"a {kind.__name__}", got=got, fix=fix)
-
-
-def _routed(
-    backend: str | VyreBackend | None, program: Program, arrays: Mapping[str, object], config: DispatchConfig
-) -> VyreBackend:
-    """The backend that is named; without a name the one that was measured for this program and size."""
-    if (backend is not None and backend != "auto") or not shared_routes().of(program):
-        return backend_for(backend)
-    sizes = [getattr(arrays.get(buffer.name), "nbytes", buffer.dtype.size) for buffer in program.inputs]
-    return routed_backend(program, sizes, config)
 
 
 def _profiled(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:

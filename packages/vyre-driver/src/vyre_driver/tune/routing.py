@@ -138,3 +138,21 @@ def routed_backend(
         pass
     routes.forget(program, route.backend)
     return backend_for(None)
+
+
+def backend_for_launch(
+    backend: str | VyreBackend | None,
+    program: Program,
+    arrays: Mapping[str, object],
+    config: DispatchConfig = DEFAULT_CONFIG,
+) -> VyreBackend:
+    """The backend of a launch over arrays by name: the one that is named, else the one that `routed_backend` gives.
+
+    Raises:
+        UnknownBackend: No installed package registers the id.
+        BackendUnavailable: The backend cannot be opened on this machine, or there is none.
+    """
+    if (backend is not None and backend != "auto") or not shared_routes().of(program):
+        return backend_for(backend)
+    sizes = [getattr(arrays.get(buffer.name), "nbytes", buffer.dtype.size) for buffer in program.inputs]
+    return routed_backend(program, sizes, config)

@@ -26,6 +26,7 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.axes import ShapedLaunch, shaped_launch
 from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
+from vyre_driver.tune.routing import backend_for_launch, shared_routes
 from vyre_foundation import Program, print_program
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
@@ -71,7 +72,8 @@ class KernelLauncher:
         self._compiled, self._program = compiled, compiled.program
         self._config, self._invocations = config, invocations
         self._backend, self._is_chosen = backend_for(backend), backend is not None
-        self._dispatch = self._backend.dispatch_arrays
+        self._dispatch = self._backend.dispatch_arrays if self._is_chosen else self._routed
+        self._routes = shared_routes()
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
         self._names = [p.name for p in self._inputs]
         self._count = len(self._names)
@@ -96,10 +98,18 @@ class KernelLauncher:
     def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
         """Say everything that is decided about a launch over arrays, as `KernelFunction.explain` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        found = vyre_driver.explain(self._program, on_host(inputs), self._backend, launch.config)
+        chosen, given = self._backend if self._is_chosen else None, on_host(inputs)
+        opened = backend_for_launch(chosen, self._program, given, launch.config)
+        found = vyre_driver.explain(self._program, given, opened, launch.config)
         shapes = tuple([DispatchVerdict("result", name, f"of the shape {shape}") for name, shape in launch.results])
         verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
         return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
+
+    def _routed(self, program: Program, arrays: Mapping[str, Any], config: DispatchConfig) -> dict[str, NDArray]:
+        """A dispatch on the backend that `tune` has measured to be the fastest, where it has."""
+        if not self._routes.of(program):
+            return self._backend.dispatch_arrays(program, arrays, config)
+        return backend_for_launch(None, program, arrays, config).dispatch_arrays(program, arrays, config)
 
     def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], PreparedCall]:
         """The inputs of a launch by name, and how it is launched."""
