@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+import wave
 from collections import Counter
 from pathlib import Path
 from runpy import run_path
@@ -145,6 +146,57 @@ def test_pagerank() -> None:
     assert rank.tobytes() == program.ranks(6, pairs, "reference")[0].tobytes()
 
 
+def test_spectrogram(tmp_path: Path) -> None:
+    program = load("spectrogram")
+    signal = program.chirp(0.1, 8000, 200, 3500)
+    frames = np.stack([signal[k : k + 64] for k in range(0, signal.size - 63, 32)])
+    expected = np.abs(np.fft.rfft(frames * np.hanning(64)))
+    np.testing.assert_allclose(program.spectrogram(signal, 64, "cpu"), expected, rtol=1e-9, atol=1e-9)
+    with wave.open(str(tmp_path / "tone.wav"), "wb") as sound:
+        sound.setparams((2, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(np.array([[16384, 1], [-32768, 2]], "<i2").tobytes())
+    assert program.read(tmp_path / "tone.wav").tolist() == [0.5, -1.0]
+
+
+def test_colours(tmp_path: Path) -> None:
+    """Each colour is the mean of the pixels that are nearest to it."""
+    program = load("colours")
+    picture = program.sunset(20, 30)
+    found, counts = program.palette(picture, 3, "cpu")
+    pixels = picture.reshape(-1, 3).astype(float)
+    nearest = ((pixels[:, None] - found.astype(float)) ** 2).sum(2).argmin(1)
+    assert counts.tolist() == sorted(np.bincount(nearest, minlength=3).tolist(), reverse=True)
+    for n, colour in enumerate(found):
+        assert abs(pixels[nearest == n].mean(0) - colour).max() <= 1
+    (tmp_path / "picture.ppm").write_bytes(b"P6\n30 20\n255\n" + picture.tobytes())
+    assert np.array_equal(program.read(tmp_path / "picture.ppm"), picture)
+
+
+def test_image_filters(tmp_path: Path) -> None:
+    program = load("image_filters")
+    grey = program.disc(21, 34)
+    (tmp_path / "disc.pgm").write_bytes(b"P5 34 21 255\n" + grey.tobytes())
+    wide = np.pad(program.read(tmp_path / "disc.pgm").astype(int), 2, "edge")
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (5, 5))
+    weights = np.outer(program.WEIGHTS, program.WEIGHTS)
+    assert np.array_equal(program.blur.on("cpu")(grey), (windows * weights).sum((2, 3)) + 128 >> 8)
+    sobel = np.outer([1, 2, 1], [-1, 0, 1])
+    across, down = ((windows[:, :, 1:4, 1:4] * mask).sum((2, 3)) for mask in (sobel, sobel.T))
+    length = np.sqrt((across**2 + down**2).astype(np.float32))
+    assert np.array_equal(program.edges.on("cpu")(grey), np.minimum(length, 255).astype(np.uint8))
+    assert np.array_equal(program.posterise.on("cpu")(grey), grey // 64 * 85)
+
+
+def test_torch_op() -> None:
+    torch = pytest.importorskip("torch", reason="`tox -e pytorch` has it")
+    program = load("torch_op")
+    x = torch.linspace(-2, 2, 9, dtype=torch.float32, requires_grad=True)
+    program.Squash.apply(x).sum().backward()
+    assert torch.equal(x.grad, 1 / (1 + x.detach().abs()) ** 2)
+    losses = program.train(60)
+    assert losses[-1] < losses[0] / 5
+
+
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
@@ -159,6 +211,9 @@ def test_pagerank() -> None:
         (["duplicates", "examples/gallery"], "0 groups"),
         (["count_words", "README.md"], "  the"),
         (["pagerank", "docs"], "rounds"),
+        (["spectrogram"], "@"),
+        (["colours", "--colours", "2"], "%"),
+        (["image_filters"], "@"),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )

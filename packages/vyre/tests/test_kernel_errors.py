@@ -463,6 +463,8 @@ CALLS = [
     ((1, ONES), {}, "y: got none, expected a value for each input. Fix: pass 'y'"),
     ((1, ONES, PAIRS), {"z": 1}, ("z: got a name that the kernel has no parameter of, expected one of a, x, y. "
      "Fix: pass the parameters of the kernel")),
+    ((1, ONES, PAIRS), {"backend": "cpu"}, ("backend: got a name that the kernel has no parameter of, expected one of "
+     "a, x, y. Fix: name it before the call: product.on(…)(…)")),
     ((1, ONES, PAIRS), {"x": 1}, "x: got two, expected one value. Fix: pass it once"),
     ((1, ONES, PAIRS, 4), {}, "arguments: got 4, expected at most 3 arguments. Fix: pass a, x, y"),
 ]  # fmt: skip

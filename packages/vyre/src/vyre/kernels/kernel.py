@@ -200,6 +200,8 @@ class KernelLauncher:
             if name not in known:
                 needed = f"one of {', '.join(known) or 'no names'}"
                 fix = "pass the parameters of the kernel"
+                if name in ("backend", "config"):
+                    fix = f"name it before the call: {self._compiled.name}.on(…)(…)"
                 raise InvalidLaunch(name, needed=needed, got="a name that the kernel has no parameter of", fix=fix)
             if name in found:
                 raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")
