@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from vyre_conform.address import address
@@ -124,7 +124,10 @@ def _scatter_inside(memory: Memory) -> tuple[Launch, Expected]:
     with program(f"scatter_inside_{memory.value}", 8) as p:
         at = p.read("at", u32)
         out = p.write("out", u32, 8 * 3)
-        make = {Memory.WORKGROUP: p.workgroup, Memory.PRIVATE: p.private, Memory.SCRATCH: p.scratch}[memory]
+        makers: dict[Memory, Callable[[str, DType, int], Array]] = {
+            Memory.WORKGROUP: p.workgroup, Memory.PRIVATE: p.private, Memory.SCRATCH: p.scratch,
+        }  # fmt: skip
+        make = makers[memory]
         low, cells, high = make("low", u32, 4), make("cells", u32, 8), make("high", u32, 4)
         i = p.let(p.local_id(0))
         cells[at[i]] = i + 1
