@@ -64,7 +64,7 @@ class Current:
 class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
     """One GPU. It runs copies beside kernels, times its kernels, and records rows of launches as graphs."""
 
-    emitter_version: ClassVar[str] = "cuda-2"
+    emitter_version: ClassVar[str] = "cuda-3"
     records = True
 
     def __init__(self, opened: OpenedDevice) -> None:
