@@ -1,7 +1,9 @@
 """Announcing the backend imports no Dask; nobody chooses it but a caller who names it."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from distributed import Client
@@ -66,3 +68,15 @@ def test_a_worker_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _no_client() -> Client:
     raise ValueError("No clients found")
+
+
+def test_a_script_that_workers_would_run_again_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("from vyre_distributed import DaskBackend\nDaskBackend().prepare()\n")
+    environment = {name: value for name, value in os.environ.items() if name != "VYRE_DASK_SCHEDULER"}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert "a local cluster did not start" in done.stderr
+    assert 'Fix: put what the script runs under `if __name__ == "__main__":`' in done.stderr

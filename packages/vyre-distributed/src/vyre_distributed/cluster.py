@@ -52,7 +52,7 @@ def connect(address: str | None = None) -> Connection:
             thread for each CPU.
 
     Raises:
-        BackendUnavailable: The scheduler does not answer, or has no worker.
+        BackendUnavailable: The scheduler does not answer, or has no worker, or a local cluster does not start.
     """
     if address is None:
         try:
@@ -81,5 +81,9 @@ _FIX = f"start one with `dask scheduler`, and check the address in {SCHEDULER}; 
 def _local() -> Connection:
     """A worker of one thread for each CPU: also backends that have threads of their own use one there."""
     environment = {"VYRE_CPU_THREADS": "1", **os.environ}
-    cluster = LocalCluster(threads_per_worker=1, dashboard_address=":0", env=environment)
+    try:
+        cluster = LocalCluster(threads_per_worker=1, dashboard_address=":0", env=environment)
+    except RuntimeError as error:  # a worker did not start; most often it imports a script that starts workers again
+        fix = 'put what the script runs under `if __name__ == "__main__":`, which workers import; or name a scheduler'
+        raise BackendUnavailable("dask", f"a local cluster did not start: {error}", fix=fix) from error
     return Connection(Client(cluster, set_as_default=False), is_own=True, cluster=cluster)
