@@ -25,7 +25,7 @@ def squash_slope(grad: vy.Array[vy.f32, "n"], x: vy.Array[vy.f32, "n"]) -> vy.Ar
     return grad[i] / (below * below)
 
 
-def over(kernel: vy.Kernel, *tensors: torch.Tensor) -> torch.Tensor:
+def over(kernel: vy.KernelFunction, *tensors: torch.Tensor) -> torch.Tensor:
     """The kernel over flat views of the tensors, in the shape of the first."""
     result = kernel(*(tensor.detach().contiguous().view(-1) for tensor in tensors))
     return torch.from_numpy(result).view(tensors[0].shape)
