@@ -56,7 +56,7 @@ def train(steps: int) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     return losses
 
 
