@@ -6,6 +6,7 @@ Workgroups have 64 invocations unless a program says otherwise; a is an input, o
 import os
 import subprocess
 import sys
+from itertools import product
 from random import Random
 
 import pytest
@@ -168,6 +169,26 @@ FAILS = {
 }
 
 IMAGES = {
+    "a guarded row that workgroups do not divide": (
+        "let x = global_id.x; let y = global_id.y; if x < 100 { if y < 90 { image[y * 100 + x] = 1; } }",
+        [],
+    ),
+    "a guarded row that workgroups do not divide, after a return": (
+        "if global_id.x >= 77 { return; } if global_id.y < 1000 { image[global_id.y * 77 + global_id.x] = 1; }",
+        [],
+    ),
+    "every other element of a guarded row": (
+        "if (global_id.x < 50) & (global_id.y < 90) { image[global_id.y * 100 + global_id.x * 2 + 1] = 1; }",
+        [],
+    ),
+    "a guarded row that is one too long": (
+        "if (global_id.x < 101) & (global_id.y < 90) { image[global_id.y * 100 + global_id.x] = 1; }",
+        ["D001 body[0].then[0]"],
+    ),
+    "a guarded row without a guard of the other axis": (
+        "if global_id.y < 90 { image[global_id.y * 100 + global_id.x] = 1; }",
+        ["D001 body[0].then[0]"],
+    ),
     "guarded on both axes": (
         "if (global_id.x < 640) & (global_id.y < 480) { image[global_id.y * 640 + global_id.x] = 1; }",
         [],
@@ -204,6 +225,33 @@ def test_not_proven(shape):
 def test_two_axes(shape):
     body, expected = IMAGES[shape]
     assert reasons(body, FLAT) == expected
+
+
+def test_proofs_of_guarded_images_hold():
+    """Where a proof is found, no two invocations of a grid store to one element: all of them are asked."""
+    rng, proven = Random(5), 0
+    for _ in range(300):
+        (sx, sy), w, h = rng.choice(((4, 2), (8, 4), (16, 1), (3, 5), (6, 2))), rng.randint(3, 20), rng.randint(2, 12)
+        stride, k = max(1, w + rng.choice((-2, -1, 0, 0, 0, 1, 3, 7))), rng.choice((1, 1, 1, 2, 3))
+        index = rng.choice((
+            f"gy * {stride} + gx * {k} + 2", f"gx * {stride} + gy * {k}", f"(wy * {sy} + ly) * {stride} + gx * {k}",
+            f"gy * {stride * k} + wx * {sx * k} + lx * {k}",
+        ))  # fmt: skip
+        guard = rng.choice((f"gx < {w}", "gx >= 0"))
+        ids = {"gx": "global_id.x", "gy": "global_id.y", "wx": "workgroup_id.x", "wy": "workgroup_id.y",
+               "lx": "local_id.x", "ly": "local_id.y"}  # fmt: skip
+        body = f"if ({guard}) & (gy < {h}) {{ image[{index}] = 1; }}"
+        for name, id in ids.items():
+            body = body.replace(name, id)
+        if reasons(body, f"workgroup({sx}, {sy}, 1)"):
+            continue
+        proven += 1
+        owners = {}
+        for x, y in product(range(6 * sx), range(14 * sy)):
+            place = {"gx": x, "gy": y, "wx": x // sx, "wy": y // sy, "lx": x % sx, "ly": y % sy}
+            if eval(guard, place) and y < h:
+                assert owners.setdefault(eval(index, place), (x, y)) == (x, y), body
+    assert proven > 60
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class Conflicts:
         self._views = views
         self._identity = identity
         self._ranges: dict[MemoryAccess, Interval] = {}
-        self._seen: dict[tuple[MemoryAccess, Between], View] = {}
+        self._seen: dict[tuple[MemoryAccess, Between, bool], View] = {}
 
     def find(self, accesses: Sequence[MemoryAccess], phases: Phases, between: Between) -> Iterator[list[MemoryAccess]]:
         """Sets of accesses that two of the compared invocations may make to one element in one interval."""
@@ -72,13 +72,21 @@ class Conflicts:
         return self._ranges[access]
 
     def _are_owned(self, cluster: Sequence[MemoryAccess], between: Between) -> bool:
-        views = [self._view(access, between) for access in cluster]
-        return are_owned(views, self._identity.needed(between), self._identity)
+        """Whether the indices are numbers of the digits of the identity, or of whole global ids.
 
-    def _view(self, access: MemoryAccess, between: Between) -> View:
-        key = access, between
+        A guard such as ``global_id.x < width`` bounds the whole id closely. Where `width` is no multiple of the size
+        of a workgroup, it bounds its two digits less closely.
+        """
+        needed = self._identity.needed(between)
+        return any(
+            are_owned([self._view(access, between, are_whole) for access in cluster], needed, self._identity)
+            for are_whole in (False, True)
+        )
+
+    def _view(self, access: MemoryAccess, between: Between, are_whole: bool) -> View:
+        key = access, between, are_whole
         if key not in self._seen:
-            self._seen[key] = self._views.of(access, between)
+            self._seen[key] = self._views.of(access, between, are_whole=are_whole)
         return self._seen[key]
 
 

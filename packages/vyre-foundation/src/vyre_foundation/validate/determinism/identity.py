@@ -79,11 +79,14 @@ class Identity:
                     found.add(digit)
         return found
 
-    def digits(self, leaf: Expr) -> list[tuple[int, Digit]] | None:
-        """What `leaf` is a sum of: factors and digits; None if it does not tell who the invocation is."""
+    def digits(self, leaf: Expr, *, are_whole: bool = False) -> list[tuple[int, Digit]] | None:
+        """What `leaf` is a sum of: factors and digits; None if it does not tell who the invocation is.
+
+        A global id is split, unless `are_whole`: then it is one digit.
+        """
         whole = self._whole(leaf)
         if whole is not None:
-            return self._split(whole)
+            return [(1, whole)] if are_whole else self._split(whole)
         if isinstance(leaf, Id) and leaf.kind is IdKind.SUBGROUP_LANE and self._sizes[1:] == (1, 1):
             return [(1, Digit("local", 0, self._subgroup_size or 1, is_remainder=True))]
         if isinstance(leaf, Apply) and leaf.op.id in (*_QUOTIENTS, *_REMAINDERS):

@@ -50,24 +50,24 @@ class Views:
         self._is_fixed = is_fixed
         self._pins: dict[tuple[PathCondition, Between], Mapping[Digit, object]] = {}
 
-    def of(self, access: MemoryAccess, between: Between) -> View:
-        """The view of an access."""
+    def of(self, access: MemoryAccess, between: Between, *, are_whole: bool = False) -> View:
+        """The view of an access; global ids are digits of their own if `are_whole`, and two digits otherwise."""
         form = self._forms.of(access.index)
         view = View(access.index.dtype.bits, form.const, self._known(access.guard, between))
         work = list(form.terms.items())
         while work:
-            work += self._add(view, work.pop(), access.guard, between)
+            work += self._add(view, work.pop(), access.guard, between, are_whole)
         view.strides = {digit: stride for digit, stride in view.strides.items() if stride}
         return view
 
-    def _add(self, view: View, term: Term, guard: PathCondition, between: Between) -> list[Term]:
+    def _add(self, view: View, term: Term, guard: PathCondition, between: Between, are_whole: bool) -> list[Term]:
         """Add a term to a view; the terms that it is to be replaced with."""
         monomial, factor = term
         if len(monomial) == 1:
             leaf = monomial[0]
             if isinstance(leaf, Local) and isinstance(loop := self._stmt(leaf), For):
                 return self._add_counter(view, leaf, factor, loop, guard)
-            digits = self._identity.digits(leaf)
+            digits = self._identity.digits(leaf, are_whole=are_whole)
             if digits is not None:
                 for size, digit in digits:
                     self._add_digit(view, digit, factor * size, self._identity.bounds(digit, leaf, guard), between)
