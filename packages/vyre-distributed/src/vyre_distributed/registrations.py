@@ -12,7 +12,7 @@ def _backend() -> VyreBackend:
 
 registration = BackendRegistration(
     id="dask",
-    precedence=950,
+    precedence=890,
     contract=1,
     factory=_backend,
     probe=Availability.available,
