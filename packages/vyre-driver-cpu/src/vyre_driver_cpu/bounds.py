@@ -34,6 +34,8 @@ class UpperBounds:
                 return (value,)
             case Apply(op, args) if op.id in ("add", "mul", "min", "and") and not node.dtype.is_signed:
                 return args
+            case Apply(op, (value, Literal())) if op.id == "raw_shl" and not node.dtype.is_signed:
+                return (value,)
             case _:
                 return ()
 
@@ -45,6 +47,8 @@ class UpperBounds:
                 return node.bits
             case Cast() | Local() if sources:
                 return min(most, sources[0])
+            case Apply(op, (_, Literal() as count)) if sources and op.id == "raw_shl":
+                return sources[0] << count.bits
             case Apply(op) if sources and op.id in ("min", "and"):
                 return min(sources)
             case Apply(op) if sources:

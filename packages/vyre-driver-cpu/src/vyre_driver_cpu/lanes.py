@@ -96,6 +96,25 @@ class VectorLanes:
                 return False
         return True
 
+    def is_hidden(self, index: Expr) -> bool:
+        """Whether lanes access neighbours, and LLVM does not see it: bits of the counter are taken apart.
+
+        It knows sums and products alone.
+        """
+        pattern = self.pattern(index)
+        if pattern is None or not can_address(index, pattern) or pattern.is_uniform:
+            return False
+        stack = [index]
+        while stack:
+            node = stack.pop()
+            if node is self.counter or not self.varies(node):
+                continue
+            if isinstance(node, Apply) and node.op.id in ("raw_shr", "and", "or"):
+                return True
+            value = self.steady(node) if isinstance(node, Local) else None
+            stack += node.args if value is None else (value,)
+        return False
+
     def steady(self, local: Local) -> Expr | None:
         """The value that an immutable local is bound to, if it is the same wherever it is computed."""
         value = self._lets.get(local.name)
@@ -160,7 +179,7 @@ class VectorLanes:
 
     def _sum(self, node: Expr, align: int, offsets: tuple[int, ...], *, is_exact: bool) -> Pattern:
         """A sum or product; `is_exact`: its operands are."""
-        fits = max(offsets) < align or self._bounds.of(node) <= node.dtype.highest
+        fits = max(offsets) < min(align, 1 << node.dtype.bits) or self._bounds.of(node) <= node.dtype.highest
         return Pattern(align, offsets, is_exact=is_exact and fits)
 
     def _add(self, node: Expr, p: Pattern, q: Pattern) -> Pattern:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.pending import AsyncCall
@@ -31,6 +31,10 @@ from vyre_driver_cpu.report import vector_reports
 from vyre_driver_cpu.runtime import native, pool
 from vyre_driver_cpu.spelling import spellings
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 _FILL_AT_ONCE = 1 << 20
 """Bytes that a thread sets before it looks for more."""
 
@@ -41,7 +45,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     A launch runs in the calling thread, or on the pool of threads, as the engine's choice of a queue says.
     """
 
-    emitter_version = "cpu-6"
+    emitter_version = "cpu-7"
     shares_host_memory = True
     records = True
 
@@ -129,6 +133,10 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
     def wrap(self, foreign: object) -> HostMemory | None:
         return wrap(foreign)
+
+    def export(self, memory: HostMemory, size: int) -> npt.NDArray[np.uint8]:
+        self._order.wait_for(memory)
+        return memory.bytes[:size]
 
     def free(self, memory: HostMemory) -> None:
         """Nothing: work in flight keeps what it uses, and the last reference frees it."""

@@ -22,6 +22,8 @@ from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
+from vyre_driver_cpu.loops import STREAM_BITS
+from vyre_driver_cpu.registers import RegisterArrays
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
 from vyre_driver_cpu.statements import ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
 from vyre_driver_cpu.vectors import is_made_of_vectors, print_vectors
@@ -48,6 +50,7 @@ define void @{name}_whole(ptr %launch) nounwind {{
 """How Python calls a kernel: with one argument, which takes a third of the time of four."""
 _INLINE_COPIES = '"no-builtin-memcpy"'
 """Loops that copy stay loops: a workgroup copies about a thousand bytes at once, for which a call takes longer."""
+_NARROW = f' "prefer-vector-width"="{STREAM_BITS}"'
 _ADVICE = (
     f"{ROLLED} = distinct !{{{ROLLED}, !1, !2}}",
     '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
@@ -122,6 +125,7 @@ class _KernelPrinter:
         self._volume = kernel.program.workgroup_volume
         self.is_made_of_vectors = False
         """Whether what is printed is long, and LLVM has no vectors to make of it."""
+        self._attributes = _INLINE_COPIES
 
     def text(self) -> Iterator[str]:
         yield from self._invocation()
@@ -162,16 +166,19 @@ class _KernelPrinter:
             if self._volume > 1:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
+        vectorize = partial(print_vectors, RegisterArrays(program, self._spellings.vector_bits))
         statements = StatementPrinter(
-            out, program, self._spellings, arrays, symbols, self._functions, asks=True, vectorize=print_vectors
+            out, program, self._spellings, arrays, symbols, self._functions, asks=True, vectorize=vectorize
         )
         statements.body(program.body)
         self.is_made_of_vectors = is_made_of_vectors(statements)
+        if statements.left_to_llvm == statements.streams > 0:
+            self._attributes += _NARROW
         out.jump("done")
         out.open("done")
         out.add("ret void")
         parameters = ", ".join(f"{type}{attributes} {name}" for type, attributes, name in self._parameters())
-        yield f"define internal void @{self._name}_body({parameters}) nounwind {_INLINE_COPIES} {{"
+        yield f"define internal void @{self._name}_body({parameters}) nounwind {self._attributes} {{"
         yield from out.text()
         yield "}"
 
@@ -202,7 +209,7 @@ class _KernelPrinter:
                     all = [*arguments, f"i32 {lx}", f"i32 {ly}", f"i32 {lz}"]
                     out.add(f"call void @{self._name}_body({', '.join(all)})")
         out.add("ret void")
-        yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind {_INLINE_COPIES} {{"
+        yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind {self._attributes} {{"
         yield from out.text()
         yield "}"
 

@@ -38,6 +38,7 @@ def profile(cpu: Cpu, spellings: Spellings) -> DeviceProfile:
         supports_int64=True,
         supports_atomic64=True,
         supports_trap_propagation=True,
+        supports_async_compute=True,
         supports_device_timestamps=True,
         has_mul_high=True,
         timing_quality=DeviceTimingQuality.DEVICE_TIMESTAMPS,

@@ -105,12 +105,19 @@ class StatementPrinter:
         """Operations of each loop over invocations that is printed as vectors."""
         self.left_to_llvm = 0
         """Loops over invocations that are innermost, and printed for one of them."""
+        self.streams = 0
+        """Those of them that memory limits."""
         self.number = 0
         """How many statements stand before the present place."""
         self._rare = 0
         self._loops: list[tuple[str, str]] = []
         """The latch and the end of each loop around the present place."""
         self._use(scope, OperandValues(scope))
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether what is printed seldom runs."""
+        return self._rare > 0
 
     def _use(self, scope: FunctionScope, values: OperandValues) -> None:
         self.scope, self.values, self._out = scope, values, scope.out
@@ -197,9 +204,10 @@ class StatementPrinter:
 
     def _for(self, stmt: For) -> None:
         """The end is evaluated before the loop. Legalization has proven that the counter does not overflow."""
-        if stmt.is_parallel and not self._rare and self._vectorize(self, stmt):
+        if stmt.is_parallel and self._vectorize(self, stmt):
             return
         if stmt.is_parallel and not self._rare:
+            self.streams += is_stream(stmt)
             self.left_to_llvm += not any(isinstance(s, For) and s.is_parallel for s in statements(stmt.body))
         start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         behind, chunk = self._out.name("behind"), chunk_of(stmt) if self.asks else None
@@ -216,6 +224,11 @@ class StatementPrinter:
         self._iterations(loop, start, stop, behind, behind, ROLLED)
         self._rare -= 1
         self._out.open(behind)
+
+    def once(self, loop: For) -> None:
+        """The only iteration of a loop."""
+        self.scope.symbols[Local(loop.name, loop.start.dtype)] = self.values.operand(loop.start)
+        self._block(loop.body)
 
     def _iterations(self, stmt: For, start: str, stop: str, end: str, behind: str, advice: str) -> str:
         """The loop from `start` to `stop`, which goes to `end` then, and by a break to `behind`: its counter."""

@@ -21,13 +21,14 @@ from itertools import pairwise
 from vyre_driver.codegen.placement import Life
 from vyre_driver_cpu.lanes import VectorLanes, can_address
 from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
+from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
 from vyre_driver_cpu.statements import ROLLED, Counting, StatementPrinter, ask, sign_of
 from vyre_driver_cpu.values import FunctionScope
 from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, row_groups, split
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Call, Expr, Load, Local
+from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local
 from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Let, Region, Stmt, Store, Var
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
@@ -265,9 +266,15 @@ def _is_row(body: Sequence[Stmt], positions: Sequence[int], lanes: VectorLanes, 
 # ── which loops ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def print_vectors(parent: StatementPrinter, loop: For) -> bool:
+def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For) -> bool:
     """Print a loop over invocations as vectors, its last iterations one by one; False where it is no such loop."""
-    lanes = _lanes_of(parent, loop)
+    if runs_once(loop):
+        parent.once(loop)
+        return True
+    if (lanes := registers.lanes(loop)) is not None:
+        _print_all(parent, loop, lanes)
+        return True
+    lanes = None if parent.is_rare else _lanes_of(parent, loop)
     if lanes is None:
         return False
     nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
@@ -297,6 +304,18 @@ def print_vectors(parent: StatementPrinter, loop: For) -> bool:
     return True
 
 
+def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
+    """Print every vector of a loop, one behind the other."""
+    number = parent.number
+    assert isinstance(loop.start, Literal)
+    assert loop.trip_count
+    for first in range(0, loop.trip_count, lanes.width):
+        values = VectorValues(parent.scope, lanes, str(loop.start.bits + first))
+        parent.scope.symbols[lanes.counter] = values.counted()
+        VectorPrinter(parent, parent.scope, values, number).vector(loop.body)
+    parent.number += sum(1 for _ in statements(loop.body))
+
+
 def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
     scope = parent.scope
     stmts = tuple(statements(loop.body))
@@ -311,6 +330,7 @@ def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
     loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
+    gives_up = gives_up or any(map(lanes.is_hidden, indices))
     return lanes if loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) else None
 
 
