@@ -108,7 +108,7 @@ def test_no_capability_is_claimed_without_its_mechanism(port: OpenClPort) -> Non
     assert not profile.supports_grid_sync
     assert not profile.supports_indirect_dispatch
     assert not profile.supports_tensor_cores
-    assert not profile.supports_async_compute
+    assert profile.supports_async_compute == any(queue.is_interruptible for queue in profile.queues)
     assert profile.subgroup_size is None
 
 

@@ -69,6 +69,7 @@ CATALOGUE = [
      "warm_reuses would be -1. Fix: compare counts of one backend, the earlier ones on the right"),
     (1024, errors.InvalidGraph("g", [FINDING]),
      "graph 'g': not valid, 1 finding\nV001 body[0]: the name is taken. Fix: rename it"),
+    (1025, errors.LaunchCancelled("g"), "the launch of graph 'g' was cancelled. Fix: launch the graph again"),
 ]
 # fmt: on
 

@@ -22,6 +22,12 @@ def wrapped(cupy: Any, stream: Any, device: int, foreign: object) -> DeviceMemor
     return _of_interface(cupy, stream, device, foreign) if memory is None else memory
 
 
+def exported(cupy: Any, device: int, memory: DeviceMemory, size: int) -> Any:
+    """The first bytes of `memory` as an array of CuPy, which keeps them alive."""
+    owned = cupy.cuda.UnownedMemory(memory.address, size, memory.holder, device)
+    return cupy.ndarray((size,), cupy.uint8, cupy.cuda.MemoryPointer(owned, 0))
+
+
 def _of_dlpack(cupy: Any, stream: Any, device: int, foreign: object) -> DeviceMemory | None:
     kind = getattr(foreign, "__dlpack_device__", None)
     if kind is None or tuple(map(int, kind())) not in [(k, device) for k in ON_CUDA]:

@@ -21,7 +21,7 @@ from vyre_driver_cuda.dialect import without_grid_barriers
 from vyre_driver_cuda.emit import CudaSource, emit
 from vyre_driver_cuda.errors import from_status, status_of
 from vyre_driver_cuda.facts import require_sound
-from vyre_driver_cuda.foreign import wrapped
+from vyre_driver_cuda.foreign import exported, wrapped
 from vyre_driver_cuda.launch import Args, Module
 from vyre_driver_cuda.memory import DeviceMemory
 from vyre_driver_cuda.opened import OpenedDevice
@@ -152,6 +152,11 @@ class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
             if memory is not None:
                 self._order.next((memory,))  # which may be a wait for the work that makes its contents
         return memory
+
+    def export(self, memory: DeviceMemory, size: int) -> Any:
+        with self._current:
+            self._order.finish(None)
+            return exported(self._cupy, self._device, memory, size)
 
     def free(self, memory: DeviceMemory) -> None:
         """Back to the pool: the next one to get it knows what may be using it."""

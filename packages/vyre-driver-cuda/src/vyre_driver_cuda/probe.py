@@ -28,6 +28,7 @@ def profile(opened: OpenedDevice) -> DeviceProfile:
         supports_int64=True,
         supports_atomic64=True,
         supports_trap_propagation=True,
+        supports_async_compute=True,
         supports_grid_sync=target.grid_barrier,
         supports_device_timestamps=True,
         has_mul_high=True,

@@ -16,6 +16,7 @@ import pytest
 from cuda_emulation.fake_cupy import FakeCupy
 from cuda_emulation.rehearsal import RehearsedPort, opened, rehearsed
 
+from vyre_driver.arrays import make
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.lowering import lowered_for
@@ -458,6 +459,25 @@ def test_dlpack_gets_our_stream_and_comes_first(port: RehearsedPort, fake: FakeC
     assert memory is not None
     assert memory.address == array.ctypes.data
     assert fake.log[-2:] == ["current stream", "from_dlpack"]
+
+
+def test_memory_goes_out_where_it_is(fake: FakeCupy) -> None:
+    """By the interface of CUDA, which says its place, shape and type; not by that of the host."""
+    backend = EngineBackend("cuda", lambda: RehearsedPort(opened(fake)))
+    array = make.array(backend, np.arange(6, dtype=np.float32).reshape(2, 3))
+    there = array.__cuda_array_interface__
+    address, is_read_only = there["data"]
+    assert (there["shape"], there["typestr"], there["version"], is_read_only) == ((2, 3), "<f4", 3, False)
+    assert array[1].__cuda_array_interface__["data"][0] == address + 12
+    assert array.__dlpack_device__() == (2, 0)
+    assert not hasattr(array, "__array_interface__")
+    exported = backend.export_resident(array.resource)
+    assert exported.pointer.mem.owner is not None, "the memory lives as long as the array over it"
+    exported.host.view(np.float32)[0] = 7
+    assert array.numpy().tolist() == [[7, 1, 2], [3, 4, 5]]
+    assert np.asarray(array).tolist() == [[7, 1, 2], [3, 4, 5]], "NumPy gets a copy"
+    with pytest.raises(UnsupportedFeature, match=r"view whose elements are apart. Fix: copy it"):
+        array.T._exported()
 
 
 @pytest.mark.parametrize(("version", "waits"), [(2, True), (3, False)])

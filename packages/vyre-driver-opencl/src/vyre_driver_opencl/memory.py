@@ -85,6 +85,11 @@ class HostMemory(BufferMemory):
         )
         self.last = None
 
+    @property
+    def bytes(self) -> npt.NDArray[np.uint8]:
+        """The host memory."""
+        return self._bytes
+
     def release(self) -> None:
         """Drop the host memory, and the pointer to it."""
         super().release()

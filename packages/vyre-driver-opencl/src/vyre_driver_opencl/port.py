@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyopencl as cl
@@ -13,7 +13,7 @@ import pyopencl as cl
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.pending import AsyncCall
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
-from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
+from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
@@ -45,6 +45,9 @@ from vyre_driver_opencl.recording import Recording
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from vyre_driver.tune.candidate import TunedVariant
     from vyre_driver_opencl.emit import OpenClSource
     from vyre_driver_opencl.recording import Recording
@@ -157,7 +160,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
     def copy_in(self, memory: AnyMemory, data: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
         if isinstance(memory, DeviceMemory):
-            queue = self._queues[0]
+            queue = self._copies
             write = partial(memory.enqueue_write, queue.commands, data, offset)
             self.wait(self._enqueue(queue, memory, data.nbytes, write, data))
         else:
@@ -166,7 +169,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
     def copy_out(self, memory: AnyMemory, into: memoryview, offset: int = 0) -> None:
         self._wait_for(memory)
         if isinstance(memory, DeviceMemory):
-            queue = self._queues[0]
+            queue = self._copies
             read = partial(memory.enqueue_read, queue.commands, into, offset)
             self.wait(self._enqueue(queue, memory, into.nbytes, read, into))
         else:
@@ -188,6 +191,12 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
     def wrap(self, foreign: object) -> HostMemory | None:
         with translated(self._backend):
             return wrap(self._context, self._sharing, foreign)
+
+    def export(self, memory: AnyMemory, size: int) -> npt.NDArray[np.uint8]:
+        if isinstance(memory, DeviceMemory):
+            raise UnsupportedFeature("exporting of memory of the device", backend=self._backend)
+        self._wait_for(memory)
+        return memory.bytes[:size]
 
     def free(self, memory: AnyMemory) -> None:
         self._order.free(memory)
@@ -351,6 +360,11 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
             self._order.finish(CLOSING)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _copies(self) -> WorkQueue:
+        """The queue of copies, which do not wait for launches over other memory."""
+        return WorkQueue(self._context, self._opened.queues[0])
 
     def _enqueue(
         self, queue: WorkQueue, memory: AnyMemory, size: int, command: Callable[[], cl.Event], host: object = None

@@ -152,6 +152,7 @@ def profile(backend: str, device: cl.Device, proven: Proven, queues: tuple[Queue
         supports_atomic64=any(t.bits == 64 for _, t in proven.atomics),
         supports_trap_propagation=any(t.bits == 64 for _, t in proven.atomics),
         supports_device_timestamps=True,
+        supports_async_compute=not queues or any(queue.is_interruptible for queue in queues),
         has_mul_high=("mul_high", INTEGERS[0]) in proven.ops,
         has_subgroup_shuffle=bool(proven.collectives),
         has_shared_memory=device.local_mem_type == cl.device_local_mem_type.LOCAL,

@@ -1,5 +1,6 @@
 from .arrays.array import DeviceArray as DeviceArray
 from .arrays.dispatch import dispatch_device_arrays as dispatch_device_arrays
+from .arrays.structs import StructArray as StructArray
 from .backend.config import DispatchConfig as DispatchConfig, Preference as Preference
 from .backend.contract import CONTRACT as CONTRACT, VyreBackend as VyreBackend
 from .backend.executable import Executable as Executable
@@ -21,6 +22,7 @@ from .backend.resources import (
     HostShimBuffer as HostShimBuffer,
     ResidentDispatchStep as ResidentDispatchStep,
     ResidentReadRange as ResidentReadRange,
+    ResidentWave as ResidentWave,
     Resource as Resource,
     default_dispatch_with_device_buffers as default_dispatch_with_device_buffers,
     validate_buffer_ownership as validate_buffer_ownership,
@@ -75,6 +77,7 @@ from .errors import (
     InvalidProgram as InvalidProgram,
     InvalidSetting as InvalidSetting,
     KernelCompileFailed as KernelCompileFailed,
+    LaunchCancelled as LaunchCancelled,
     OutputLimitExceeded as OutputLimitExceeded,
     PoisonedState as PoisonedState,
     PolicyDenied as PolicyDenied,
@@ -287,6 +290,7 @@ from .tune.extraction import (
     extract_best_for_device as extract_best_for_device,
     extract_best_for_devices as extract_best_for_devices,
 )
+from .tune.graphs import GraphTuningReport as GraphTuningReport, tune_graph as tune_graph
 from .tune.programs import Tuning as Tuning, tune_program as tune_program
 from .tune.routing import Route as Route, RoutingTable as RoutingTable, routed_backend as routed_backend
 from .tune.speculate import (

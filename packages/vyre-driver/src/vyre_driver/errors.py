@@ -398,3 +398,13 @@ class InvalidGraph(BackendError, ValueError):
     def findings(self) -> tuple[facts.Finding, ...]:
         """All that is wrong with the graph, in recorded order."""
         return tuple(self.fields["findings"])
+
+
+class LaunchCancelled(BackendError):
+    """The launch of a graph was cancelled by its caller, and has no outputs."""
+
+    number = 1025
+    remedy = "launch the graph again"
+
+    def __init__(self, graph: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"the launch of graph {graph!r} was cancelled", fix=fix, where=where, graph=graph)

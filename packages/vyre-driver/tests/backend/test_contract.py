@@ -193,6 +193,7 @@ BUFFER = HostShimBuffer("mock", bytes(4))
         ("download_resident_into", (RESOURCE, bytearray(4)), "resident buffer download"),
         ("download_resident_range", (RESOURCE, 0, 4), "ranged resident buffer download"),
         ("download_resident_range_into", (RESOURCE, 0, 4, bytearray(4)), "ranged resident buffer download"),
+        ("export_resident", (RESOURCE,), "exporting of resident buffers"),
         ("free_resident", (RESOURCE,), "resident buffer free"),
         ("dispatch_resident_timed", (doubling(), [RESOURCE]), "resident dispatch"),
         ("allocate_device_buffer", (4,), DEVICE_BUFFER_FEATURE),

@@ -75,6 +75,7 @@ def test_a_dispatch_is_these_calls(engine: Engine) -> None:
         "fills": 1,
         "copies_in": 2,
         "copies_out": 1,
+        "copies_beside": 0,
         "bytes_in": 40,
         "bytes_out": 20,
         "allocations": 3,

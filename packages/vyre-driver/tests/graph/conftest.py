@@ -23,6 +23,11 @@ def evaluate(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
     arrays: dict[str, Any] = {key: np.frombuffer(view, types[key]) for key, view in memory.items()}
     if name.startswith("clear_unless"):
         arrays["go"][0] &= arrays["flag"][arrays["at"][0]] != 0
+    elif name.startswith("begin_loop"):
+        arrays["go"][0], arrays["flag"][arrays["at"][0]] = 1, 0
+    elif name.startswith("take_flag"):
+        arrays["go"][0] &= arrays["flag"][arrays["at"][0]] != 0
+        arrays["flag"][arrays["at"][0]] = 0
     elif "go" in arrays and not arrays["go"][0]:
         return
     elif name.startswith("copy"):

@@ -99,7 +99,7 @@ def chain(length: int) -> Graph:
 
 def test_a_chain_of_temporaries_takes_the_memory_of_two() -> None:
     flat = flatten(chain(20))
-    plan = plan_memory(flat.graph, [part for _, part in flat.downloads])
+    plan = plan_memory(flat.graph, [part.buffer for _, part in flat.downloads])
     assert (plan.peak, plan.unshared) == (800, 8000)
 
 
@@ -110,7 +110,7 @@ def test_what_is_read_at_the_end_is_not_shared() -> None:
     g.output("first", first)
     g.output("last", g.dispatch(AFFINE, x=g.dispatch(AFFINE, x=x)["out"])["out"])
     flat = flatten(g.build())
-    assert plan_memory(flat.graph, [part for _, part in flat.downloads]).peak == 1200
+    assert plan_memory(flat.graph, [part.buffer for _, part in flat.downloads]).peak == 1200
 
 
 def test_what_a_loop_carries_lives_as_long_as_the_loop() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from vyre_driver.errors import (
     DeviceOutOfMemory,
     DispatchTimeout,
     InvalidInput,
+    LaunchCancelled,
     ShadowDiverged,
     StaleHandle,
     Trapped,
@@ -72,6 +74,32 @@ def test_a_loop_with_a_flag_is_run_in_batches(backend: ArrayBackend) -> None:
     assert run.run(left=np.array([5], np.uint32))["left"] == [0]
     assert backend.log.count("sequence") == 3  # 1, 2 and 4 iterations
     assert run.loops["repeat"].is_batched
+
+
+@pytest.mark.parametrize("use", ["no other", "an output", "a later node"])
+@pytest.mark.parametrize("limit", [2, 1000])
+def test_a_flag_that_each_iteration_resets(use: str, limit: int, backend: ArrayBackend) -> None:
+    """One step of an iteration looks at the flag and resets it, unless the last reset would be seen."""
+    g = GraphRecorder("loop")
+    x, flag = g.input("x", u32, 1), g.temporary(u32, 1)
+    with g.repeat(limit, until_zero=flag):
+        g.dispatch(DOWN, left=x)
+        g.fill(flag, 0)
+        g.copy(x, flag)
+    if use == "a later node":
+        flag = g.dispatch(AFFINE, x=flag)["out"]
+    g.output("x", x)
+    if use != "no other":
+        g.output("flag", flag)
+    run, three = compile_graph(g.build(), backend, fusion=False), np.array([3], np.uint32)
+    expected = evaluate_graph(run.graph, backend, {"x": three.view(np.uint8)})
+    backend.log.clear()
+    outputs = run.run(x=three)
+    assert {name: array.tobytes() for name, array in outputs.items()} == {
+        name: array.tobytes() for name, array in expected.items()
+    }
+    steps = 3 if use == "no other" else 4
+    assert backend.log.count("dispatch") == 1 + min(limit, 3) * steps + (use == "a later node")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 8])
@@ -291,6 +319,84 @@ def test_a_node_that_fails_ends_the_launch_with_its_name(
         run.launch(x=X).result()
     assert str(caught.value).startswith(f"node 'loop.second' ({__file__}:")
     assert "program 'mix': invocation 3 trapped with 'too large', code 7" in str(caught.value)
+
+
+def test_a_failure_says_which_contents_are_undefined(backend: ArrayBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    g = GraphRecorder("g")
+    x, y = g.resident("x", u32, 100), g.resident("y", u32, 100)
+    g.dispatch(AFFINE, x=x, out=y)
+    run = compile_graph(g.build(), backend)
+    handles = {name: backend.allocate_resident(400) for name in "xy"}
+    backend.upload_resident(handles["x"], X)
+
+    def failing(*given: Any) -> Any:
+        raise Trapped("too large", 7, 3)
+
+    monkeypatch.setattr(backend, "dispatch", failing)
+    for launch in (lambda: run.run(handles), lambda: run.launch(handles).result()):
+        with pytest.raises(Trapped) as caught:
+            launch()
+        assert caught.value.__notes__ == ["The contents of 'y' are undefined now."]
+    assert backend.download_resident(handles["x"]) == X.tobytes()
+
+
+def test_a_launch_is_cancelled_before_its_next_call(backend: ArrayBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    g = GraphRecorder("loop")
+    left = g.input("left", u32, 1)
+    with g.repeat(1000, until_zero=left):
+        g.dispatch(DOWN, left=left)
+    g.output("left", left)
+    run, dispatch = compile_graph(g.build(), backend), backend.dispatch
+    begun, go_on = threading.Event(), threading.Event()
+
+    def waiting(*given: Any) -> Any:
+        begun.set()
+        assert go_on.wait(10)
+        return dispatch(*given)
+
+    monkeypatch.setattr(backend, "dispatch", waiting)
+    first, second = (run.launch(left=np.array([900], np.uint32)) for _ in range(2))
+    assert begun.wait(10)
+    assert first.cancel()
+    assert second.cancel()
+    go_on.set()
+    for pending in (first, second):
+        with pytest.raises(LaunchCancelled, match="the launch of graph 'loop' was cancelled"):
+            pending.result(10)
+        assert not pending.cancel()
+    assert backend.log.count("sequence") == 1
+    assert run.run(left=np.array([3], np.uint32))["left"] == [0]
+
+
+def test_a_task_that_is_cancelled_cancels_its_launch(backend: ArrayBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    g = GraphRecorder("loop")
+    left = g.input("left", u32, 1)
+    with g.repeat(1000, until_zero=left):
+        g.dispatch(DOWN, left=left)
+    g.output("left", left)
+    run, dispatch, go_on = compile_graph(g.build(), backend), backend.dispatch, threading.Event()
+
+    def waiting(*given: Any) -> Any:
+        assert go_on.wait(10)
+        return dispatch(*given)
+
+    monkeypatch.setattr(backend, "dispatch", waiting)
+    pending = run.launch(left=np.array([900], np.uint32))
+
+    async def awaiting() -> None:
+        async def wait() -> None:
+            await pending
+
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(awaiting())
+    go_on.set()
+    with pytest.raises(LaunchCancelled):
+        pending.result(10)
 
 
 # ── comparisons ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ import pytest
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import contract_methods, takes_programs
-from vyre_driver.backend.resources import ResidentDispatchStep
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentWave
 from vyre_driver.errors import InvalidProgram, PolicyDenied
 from vyre_driver.observe.live import compile_many
 from vyre_driver.policy.enforce import (
@@ -160,6 +160,7 @@ def test_no_method_goes_round_the_gate(name: str, wrapped: Any) -> None:
         "Program": lambda: RACING,
         "Sequence[Program]": lambda: wrapped([PLAIN, RACING]),
         "Sequence[ResidentDispatchStep]": lambda: wrapped([allowed, denied]),
+        "Sequence[ResidentWave]": lambda: wrapped([ResidentWave(steps=[allowed]), ResidentWave(steps=[denied])]),
         "int": lambda: 1,
     }
     parameters = [p for p in signature(getattr(VyreBackend, name)).parameters.values() if p.name != "self"]

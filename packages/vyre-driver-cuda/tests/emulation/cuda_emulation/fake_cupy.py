@@ -73,6 +73,35 @@ class FakePointer:
     mem: Any
 
 
+@dataclass
+class FakeArray:
+    """An array on a device: NumPy cannot read it, and slices, views and reshaped arrays are over the same memory."""
+
+    host: np.ndarray
+    pointer: Any
+
+    @classmethod
+    def over(cls, shape: tuple[int, ...], dtype: Any, pointer: Any) -> FakeArray:
+        contents = (ctypes.c_uint8 * pointer.mem.size).from_address(pointer.ptr)
+        return cls(np.ndarray(shape, dtype, contents), pointer)
+
+    def __getitem__(self, index: Any) -> FakeArray:
+        return FakeArray(self.host[index], self.pointer)
+
+    def view(self, dtype: Any) -> FakeArray:
+        return FakeArray(self.host.view(dtype), self.pointer)
+
+    def reshape(self, shape: tuple[int, ...]) -> FakeArray:
+        return FakeArray(self.host.reshape(shape), self.pointer)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self.host.__array_interface__ | {"version": 3, "stream": None}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, self.pointer.mem.device_id)
+
+
 @dataclass(eq=False)
 class FakeStream:
     """`captured` collects what is enqueued while a graph is made of it."""
@@ -142,7 +171,12 @@ class FakeCupy:
             MemoryPool=lambda: SimpleNamespace(malloc=self._malloc, free_all_blocks=lambda: self.called("free_blocks")),
             Module=lambda: FakeModule(self),
             alloc_pinned_memory=self._pinned,
+            UnownedMemory=lambda ptr, size, owner, device_id: SimpleNamespace(
+                ptr=ptr, size=size, owner=owner, device_id=device_id
+            ),
+            MemoryPointer=lambda memory, offset: SimpleNamespace(mem=memory, ptr=memory.ptr + offset),
         )
+        self.uint8, self.ndarray = np.uint8, FakeArray.over
 
     def refuse(self, call: str, status: int, nth: int = 1) -> None:
         """Let the `nth` call of this name from now on fail with a status."""

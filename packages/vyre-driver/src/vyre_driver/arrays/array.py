@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
+from vyre_driver.arrays.arrow import arrow
 from vyre_driver.arrays.gather import convert, gather, layout_of, scatter
 from vyre_driver.arrays.memory import ArrayMemory, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.resources import ResidentArray, Resource
-from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.schedule.moves import copy_all, grid_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, table_of
 from vyre_foundation.dtype import DType
@@ -24,6 +25,8 @@ from vyre_foundation.dtype import DType
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+COPY = "copy it with .numpy(), or on the device with .copy()"
+"""What to do where memory cannot be used in place."""
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
 
@@ -105,12 +108,21 @@ class DeviceArray(ResidentArray):
 
     # ── to the host ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def numpy(self) -> npt.NDArray[Any]:
-        """Copy the elements to a new NumPy array, in one download.
+    def numpy(self, *, copy: bool = True) -> npt.NDArray[Any]:
+        """Give the elements as a NumPy array: a copy, in one download, or the memory itself.
+
+        Args:
+            copy: False asks for an array over the same memory, in which writes of either are seen.
 
         Raises:
+            UnsupportedFeature: `copy` is False, and the memory is not the host's.
             StaleHandle: The array was closed, or its device was opened again.
         """
+        if not copy:
+            exported = self._exported()
+            if not isinstance(exported, np.ndarray):
+                raise UnsupportedFeature("using the memory of an array on the host", fix=COPY, backend=self.device)
+            return exported
         size, dtype = self.dtype.size, self.dtype.numpy
         if self.size == 0:
             return np.empty(self.shape, dtype)
@@ -124,20 +136,77 @@ class DeviceArray(ResidentArray):
         start = (self._offset - first) * size
         return np.ndarray(self.shape, dtype, host.data, start, self.strides).copy()
 
+    def _exported(self) -> Any:
+        """An array over the same memory: of NumPy, or of a library for arrays of such devices."""
+        size, dtype = self.dtype.size, self.dtype.numpy
+        exported = self._memory.export(self.backend)
+        if isinstance(exported, np.ndarray):
+            return np.ndarray(self.shape, dtype, exported.data, self._offset * size, self.strides)
+        if not self.is_contiguous:
+            raise UnsupportedFeature("exporting of a view whose elements are apart", fix=COPY, backend=self.device)
+        first = self._offset * size
+        return exported[first : first + self.nbytes].view(dtype).reshape(self.shape)
+
+    def _host(self) -> npt.NDArray[Any]:
+        """The elements on the host, without a copy where the memory is the host's."""
+        try:
+            return self.numpy(copy=False)
+        except UnsupportedFeature:
+            return self.numpy()
+
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        if copy is False:
-            raise ValueError(f"{self!r} is not host memory. Fix: allow a copy, or call .numpy()")
-        host = self.numpy()
-        return host if dtype is None else host.astype(dtype, copy=False)
+        try:
+            host = self.numpy() if copy else self.numpy(copy=False)
+        except UnsupportedFeature as error:
+            if copy is False:
+                raise ValueError(str(error)) from error
+            host = self.numpy()
+        return host if dtype is None else np.array(host, dtype, copy=copy)
+
+    def __getattr__(self, name: str) -> Any:
+        """The protocols of the library whose arrays have such memory, as ``__array_interface__`` of NumPy."""
+        if not name.endswith("array_interface__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        try:
+            exported = self._exported()
+        except UnsupportedFeature as error:
+            raise AttributeError(str(error), name=name, obj=self) from error
+        found = getattr(exported, name, None)
+        if found is None or (isinstance(exported, np.ndarray) and exported.dtype.kind == "V"):
+            raise AttributeError(f"{self!r} has no {name}. Fix: {COPY}", name=name, obj=self)
+        return found
+
+    def __buffer__(self, flags: int) -> memoryview:
+        try:
+            return self.numpy(copy=False).data
+        except (UnsupportedFeature, ValueError) as error:
+            raise BufferError(str(error)) from error
 
     def __dlpack__(self, **options: Any) -> Any:
-        """Export a copy in host memory."""
-        if options.get("copy") is False:
-            raise BufferError(f"{self!r} is not host memory. Fix: allow a copy")
-        return self.numpy().__dlpack__()
+        """Export the memory where it is; a copy on the host, where the backend cannot, or the caller asks for one."""
+        if options.get("copy"):
+            return self.numpy().__dlpack__(**{name: x for name, x in options.items() if name != "copy"})
+        try:
+            return self._exported().__dlpack__(**options)
+        except UnsupportedFeature as error:
+            if options.get("copy") is False:
+                raise BufferError(str(error)) from error
+            return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        try:
+            kind, number = self._exported().__dlpack_device__()
+        except UnsupportedFeature:
+            return (1, 0)
+        return (int(kind), int(number))
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Export to Arrow, by `pyarrow`: the memory itself where it is the host's, and the elements are contiguous."""
+        if self.ndim != 1 or self.dtype.numpy.kind == "V":
+            fix = "export .reshape(-1), or convert it with .astype(…)"
+            raise InvalidInput("array", needed="one axis of a type that Arrow has", got=f"{self!r}", fix=fix)
+        exported: tuple[object, object] = arrow().array(self._host()).__arrow_c_array__(requested_schema)
+        return exported
 
     def item(self) -> bool | int | float:
         """Copy the only element to the host, as a number of Python."""
@@ -146,6 +215,12 @@ class DeviceArray(ResidentArray):
             raise InvalidInput("array", needed="one element", got=f"{self.size} elements", fix=fix)
         found: bool | int | float = self.numpy().reshape(()).item()
         return found
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the truth of {self!r} is not known on the host. Fix: use .item(), or .numpy()")
@@ -368,8 +443,8 @@ def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_z
 
 
 def numpy_dtype(array: Any) -> np.dtype[Any]:
-    """NumPy's type of the elements of an array of the host or of a device."""
-    return np.dtype(array.dtype.numpy if isinstance(array, DeviceArray) else array.dtype)
+    """NumPy's type of the elements of an array of the host or of a device, or of a range of a graph."""
+    return np.dtype(array.dtype.numpy if isinstance(array.dtype, DType) else array.dtype)
 
 
 def _layout(array: DeviceArray) -> Resource:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
+from vyre_driver.arrays.arrow import from_arrow
 from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
@@ -94,6 +95,8 @@ def _imported(given: Any) -> npt.NDArray[Any] | None:
     if getattr(given, "requires_grad", False):
         got, fix = f"a {type(given).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput("array", needed="plain memory", got=got, fix=fix)
+    if hasattr(given, "__arrow_c_array__") or hasattr(given, "__arrow_c_stream__"):
+        return from_arrow(given)
     try:
         if hasattr(given, "__dlpack__"):
             return np.from_dlpack(given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
+from typing import Any
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
@@ -35,6 +36,12 @@ class ArrayMemory:
     def __del__(self) -> None:
         if self._give_back is not None:
             self._give_back(self.resource)
+
+    def export(self, backend: VyreBackend) -> Any:
+        """The memory as an array of bytes, which keeps it alive. No result gets it again: others may look at it."""
+        exported = backend.export_resident(self.resource)
+        self._give_back = None
+        return exported
 
     def close(self) -> None:
         """Free the memory now."""

@@ -25,6 +25,7 @@ from vyre_driver.backend.resources import (
     DeviceBuffer,
     ResidentDispatchStep,
     ResidentReadRange,
+    ResidentWave,
     Resource,
     default_dispatch_with_device_buffers,
 )
@@ -157,6 +158,13 @@ class VyreBackend(TypedDispatchExt):
         for part, target in zip(ranges, targets, strict=True):
             self.download_resident_range_into(part.resource, part.byte_offset, part.byte_len, target)
 
+    def export_resident(self, resource: Resource) -> object:
+        """The memory itself as a writable array of bytes, after all work on it: of NumPy, or of a library for devices.
+
+        The array keeps the memory alive, also after the resource has ended.
+        """
+        raise self._unsupported("exporting of resident buffers")
+
     def free_resident(self, resource: Resource) -> None:
         """End the resource's life; every later use of the handle is a `StaleHandle`."""
         raise self._unsupported("resident buffer free")
@@ -198,6 +206,24 @@ class VyreBackend(TypedDispatchExt):
         """Run `prefix` once and `repeated` that many times, then read the ranges."""
         steps = [*prefix, *(step for _ in range(repetitions) for step in repeated)]
         self.dispatch_resident_sequence_read_ranges_into(steps, ranges, targets)
+
+    def dispatch_resident_waves(self, waves: Sequence[ResidentWave]) -> None:
+        """Run the waves in order.
+
+        The caller answers for this: no wave writes to what an earlier one reads at its end, or uploads what an earlier
+        one uses. So a backend that copies beside launches uploads for a wave, and reads what an earlier one has made,
+        while steps run.
+        """
+        done = 0
+        for wave in waves:
+            self.upload_resident_many(wave.uploads)
+            try:
+                self.dispatch_resident_sequence_read_ranges_into(wave.steps, wave.ranges, wave.targets)
+            except BackendError as error:
+                if error.step is not None:
+                    error.at_step(done + error.step)
+                raise
+            done += len(wave.steps)
 
     # ── device buffers ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@ from typing import Any
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pipeline import CompiledPipeline
-from vyre_driver.backend.resources import ResidentDispatchStep
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentWave
 from vyre_driver.backend.results import Inputs, Outputs
 from vyre_foundation.ir.program import Program
 
@@ -55,7 +55,7 @@ def innermost(backend: VyreBackend) -> VyreBackend:
 
 
 def programs_of(arguments: Iterable[object]) -> list[Program]:
-    """The programs among the arguments of a call, also those in a sequence, and in the steps of one."""
+    """The programs among the arguments of a call, also those in a sequence, and in the steps of one or of waves."""
     found: list[Program] = []
     for argument in arguments:
         for item in argument if isinstance(argument, (list, tuple)) else (argument,):
@@ -63,13 +63,15 @@ def programs_of(arguments: Iterable[object]) -> list[Program]:
                 found.append(item)
             elif isinstance(item, ResidentDispatchStep):
                 found.append(item.program)
+            elif isinstance(item, ResidentWave):
+                found += [step.program for step in item.steps]
     return found
 
 
 def takes_programs(method: str) -> bool:
-    """Whether a method of the contract is given programs, or steps, which have some."""
+    """Whether a method of the contract is given programs, or steps or waves, which have some."""
     given = vars(VyreBackend)[method].__annotations__.values()
-    return any(name in str(kind) for kind in given for name in ("Program", "ResidentDispatchStep"))
+    return any(name in str(kind) for kind in given for name in ("Program", "ResidentDispatchStep", "ResidentWave"))
 
 
 def contract_methods(contract: type[VyreBackend] | type[CompiledPipeline]) -> tuple[str, ...]:

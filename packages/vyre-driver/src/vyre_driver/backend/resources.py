@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import StaleHandle, UnsupportedFeature
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.results import HostBuffer
 
 DEVICE_BUFFER_FEATURE = "DeviceBuffer"
 """The feature's name in `UnsupportedFeature`."""
@@ -75,6 +78,16 @@ class ResidentReadRange:
     resource: Resource
     byte_offset: int
     byte_len: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentWave:
+    """Uploads of whole resources, the steps after them, and then ranges that are read, each into its target."""
+
+    uploads: Sequence[tuple[Resource, HostBuffer]] = ()
+    steps: Sequence[ResidentDispatchStep] = ()
+    ranges: Sequence[ResidentReadRange] = ()
+    targets: Sequence[HostBuffer] = ()
 
 
 class DeviceBuffer(ABC):

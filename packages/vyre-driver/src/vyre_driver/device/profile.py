@@ -62,6 +62,7 @@ class DeviceProfile:
     has_dual_issue_fp32_int32: bool = False
     has_subgroup_shuffle: bool = False
     has_shared_memory: bool = False
+    shares_host_memory: bool = False
     timing_quality: DeviceTimingQuality = DeviceTimingQuality.HOST_ONLY
 
     max_native_int_width: int = 32

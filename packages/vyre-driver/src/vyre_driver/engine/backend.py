@@ -39,7 +39,7 @@ from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
-    from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
+    from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
     from vyre_driver.engine.launch_cache import CachedLaunch
@@ -235,6 +235,9 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         targets: Sequence[HostBuffer],
     ) -> None:
         self._sequences().run(prefix, repeated, repetitions, ranges, targets)
+
+    def dispatch_resident_waves(self, waves: Sequence[ResidentWave]) -> None:
+        self._sequences().run_waves(waves)
 
     def _sequences(self) -> Sequences:
         """The cache of sequences, made on its first use."""

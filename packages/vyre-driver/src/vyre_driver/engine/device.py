@@ -80,7 +80,9 @@ class Device:
     def _probe(self) -> None:
         """Ask the port for the facts of the device."""
         profile, self.target = self.port.probe(), self.port.target()
-        self.profile = _with_spelled_features(profile, self.target)
+        self.profile = replace(
+            _with_spelled_features(profile, self.target), shares_host_memory=self.port.shares_host_memory
+        )
         self.natives = Natives(self.port.natives(), self.profile.identity, self._known)
         self._emitter = _emitter(self.port)
 
@@ -117,9 +119,12 @@ class Device:
         queues = self.profile.queues
         return bool(queues) and not queues[queue].is_interruptible
 
-    def queue_for(self, costs: Sequence[tuple[Cost, int]]) -> int:
-        """The queue that is expected to complete a sequence first: its launches' costs, and how often each comes."""
-        return queue_of_sequence(self.profile.queues, costs, self.rate.ns_per_unit)
+    def queue_for(self, costs: Sequence[tuple[Cost, int]], *, beside: bool = False) -> int:
+        """The queue that is expected to complete a sequence first: its launches' costs, and how often each comes.
+
+        With `beside`, one that does not keep the calling thread, if there is any.
+        """
+        return queue_of_sequence(self.profile.queues, costs, self.rate.ns_per_unit, beside=beside)
 
     def compile(
         self, facts: Facts, config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
@@ -247,6 +252,10 @@ class Device:
         """Another library's array of `size` bytes as memory of the device; None where it cannot be."""
         memory = self.port.wrap(foreign)
         return None if memory is None else self._entered(Allocation(memory, max(1, size), is_borrowed=True))
+
+    def export(self, allocation: Allocation, size: int) -> object:
+        """The first `size` bytes as an array of bytes, after all work that uses them."""
+        return self.port.export(allocation.memory, size)
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         """Give memory back. Memory that was freed before is left out."""

@@ -227,6 +227,14 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """
         return None
 
+    def export(self, memory: MemoryT, size: int) -> object:
+        """The first `size` bytes as a writable array of bytes, without a copy, after all work that uses them.
+
+        It is an array of a library whose users know such memory: of NumPy, where it is the host's. It keeps the bytes
+        alive, also after `free`.
+        """
+        raise UnsupportedFeature("exporting of memory", backend=type(self).__name__)
+
     @abstractmethod
     def free(self, memory: MemoryT) -> None:
         """Give the memory back, once, after the work that uses it. Never raises."""

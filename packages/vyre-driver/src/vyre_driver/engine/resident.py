@@ -35,6 +35,8 @@ from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from vyre_driver.backend.results import HostBuffer
 
 
@@ -63,6 +65,9 @@ class ResidentStore(Protocol):
 
     def wrap(self, foreign: object, size: int) -> Allocation | None:
         """Another library's array, without a copy."""
+
+    def export(self, allocation: Allocation, size: int) -> object:
+        """The memory as an array of bytes, without a copy."""
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         """Give memory back."""
@@ -127,6 +132,10 @@ class Residents:
         if found is None or stated != (self._backend, self._device.generation, found[1]):
             raise self._stale(resource)
         return found[2]
+
+    def export(self, resource: Resource) -> object:
+        """The memory behind a handle as an array of bytes, which keeps it alive."""
+        return self._device.export(self.find(resource), resource.byte_len)
 
     def handle(self, resource: Resource) -> Resource | None:
         """The handle that `allocate` or `wrap` returned for a live resource, of which `resource` may be a copy."""
@@ -388,6 +397,10 @@ class ResidentBackend(VyreBackend, contract=1):
         with self._residents() as residents:
             residents.download_ranges(ranges, residents.targets(ranges, targets))
 
+    def export_resident(self, resource: Resource) -> object:
+        with self._residents() as residents:
+            return residents.export(resource)
+
     def free_resident(self, resource: Resource) -> None:
         """Launches that use it, also pending ones, complete: the memory lives as long as they do."""
         with self._residents() as residents:
@@ -451,6 +464,11 @@ class HostStore:
         if not isinstance(foreign, np.ndarray) or not foreign.flags.carray:
             return None
         return Allocation(foreign.reshape(-1).view(np.uint8), size, is_borrowed=True)
+
+    def export(self, allocation: Allocation, size: int) -> npt.NDArray[np.uint8]:
+        """The array itself."""
+        found: npt.NDArray[np.uint8] = allocation.memory[:size]
+        return found
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         """Nothing: arrays end with their last user."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
-from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave
 from vyre_driver.backend.results import ResidentSequenceTiming
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import Backlog, PreparedLaunch
@@ -27,7 +27,7 @@ from vyre_driver.engine.launch_cache import (
     resident_request,
 )
 from vyre_driver.engine.port import Allocation
-from vyre_driver.engine.resident import require_places
+from vyre_driver.engine.resident import require_places, whole_bytes
 from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies
 from vyre_driver.errors import InvalidLaunch, Trapped
@@ -43,13 +43,15 @@ if TYPE_CHECKING:
 MAX_STEPS = 2**18
 """Steps of the sequences that are cached, so that the next run of one decides nothing. About 1 KiB of host memory each,
 less where steps are equal. The last sequence stays however long it is."""
+WAVES_AHEAD = 2
+"""Waves that are enqueued behind the one whose ranges are read: one runs, and the inputs of the other are copied."""
 LEAST_STEPS = 16
 """Steps that a short sequence counts for."""
 
 Steps = Sequence[ResidentDispatchStep]
 Ranges = Sequence[ResidentReadRange]
 Targets: TypeAlias = "Sequence[HostBuffer]"
-Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]]"
+Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...], bool]"
 Resolve = Callable[[ResidentDispatchStep], CachedLaunch]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
@@ -262,14 +264,15 @@ class CachedSequence:
         """Whether it was made for these."""
         return all(known() is step for known, step in zip(self.step_refs, steps, strict=True))
 
-    def raise_trap(self) -> None:
-        """Raise the trap of the first launch that trapped, with the position of its step."""
+    def raise_trap(self, steps_before: int = 0) -> None:
+        """Raise the trap of the first launch that trapped, with the position of its step behind those before."""
         for launch in self.trapping:
             try:
                 launch.raise_trap()
             except Trapped as error:
                 order = (*self.prefix.launches, *self.repeated.launches)
-                raise error.at_step(next(n for n, known in enumerate(order) if known is launch)) from None
+                step = next(n for n, known in enumerate(order) if known is launch)
+                raise error.at_step(steps_before + step) from None
 
     @property
     def steps(self) -> int:
@@ -307,6 +310,46 @@ class Sequences:
                 run.wait(backlog)
             device.residents.download_ranges(ranges, views)
 
+    def run_waves(self, waves: Sequence[ResidentWave]) -> None:
+        """Enqueue waves without waits, and read what one has made while later ones run."""
+        with self._session.locked() as device, ExitStack() as stack:
+            views = [device.residents.targets(wave.ranges, wave.targets) for wave in waves]
+            runs: list[SequenceRun] = []
+            for wave in waves:  # all are prepared before the first runs: nothing compiles in between
+                sequence = self._find(device, wave.steps, (), beside=True)
+                running = self._running(device, sequence, len(wave.steps), checks=False)
+                runs.append(stack.enter_context(running))
+            backlog, ends, read = Backlog(device), list[Any](), 0
+            for wave, run in zip(waves, runs, strict=True):
+                data = [(resource, 0, whole_bytes(resource, contents)) for resource, contents in wave.uploads]
+                if ends and _runs_beside(device, run, ends[-1]):
+                    device.counters.copies_beside += len(data)
+                device.residents.upload(data)
+                run.sequence.prefix.play(device, wave.steps, 1, run.resolve, backlog, is_new=run.sequence.is_new)
+                if backlog.last is not None:
+                    device.port.submit(backlog.last)
+                ends.append(backlog.last)
+                while read < len(ends) - (WAVES_AHEAD if len(ends) < len(waves) else 0):
+                    if ends[-1] is not ends[read] and _runs_beside(device, run, ends[-1]):
+                        device.counters.copies_beside += len(views[read])
+                    self._read(device, waves[read], views[read], ends[read])
+                    read += 1
+            if runs:
+                runs[-1].wait(backlog)
+            done = 0
+            for wave, run in zip(waves, runs, strict=True):
+                run.raise_trap(done)
+                done += len(wave.steps)
+
+    @staticmethod
+    def _read(device: Device, wave: ResidentWave, views: Sequence[memoryview], end: Any) -> None:
+        """Read the ranges of a wave as soon as its launches have ended."""
+        if wave.ranges:
+            if end is not None:
+                device.counters.waits += 1
+                device.port.wait(end)
+            device.residents.download_ranges(wave.ranges, views)
+
     def run_timed(self, steps: Steps, ranges: Ranges, targets: Targets) -> ResidentSequenceTiming:
         """Run the steps with a clock around each kernel."""
         started = time.perf_counter_ns()
@@ -339,14 +382,14 @@ class Sequences:
         """Free everything."""
         self._drop(device, list(self._entries))
 
-    def _find(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
-        """What is cached of these steps, or made of them now."""
-        key = tuple(map(id, prefix)), tuple(map(id, repeated))
+    def _find(self, device: Device, prefix: Steps, repeated: Steps, *, beside: bool = False) -> CachedSequence:
+        """What is cached of these steps, or made of them now, for a queue `beside` which the host copies if asked."""
+        key = tuple(map(id, prefix)), tuple(map(id, repeated)), beside
         sequence = self._entries.get(key)
         if sequence is not None and sequence.matches(chain(prefix, repeated)):
             self._entries[key] = self._entries.pop(key)  # as the one that was used last
             return sequence
-        made = self._prepare(device, tuple(prefix), tuple(repeated))
+        made = self._prepare(device, tuple(prefix), tuple(repeated), beside=beside)
         self._drop(device, [key] if key in self._entries else [])
         self._entries[key] = made
         self._trim(device)
@@ -357,8 +400,9 @@ class Sequences:
         steps = sum(sequence.steps for sequence in self._entries.values())
         held = sum(template.bytes_held for template in self._templates.values())
         held += sum(allocation.size for sequence in self._entries.values() for allocation in sequence.owned)
-        while len(self._entries) > 1 and (steps > MAX_STEPS or held > MAX_CACHED_BYTES):
-            oldest = next(iter(self._entries))
+        idle = [key for key, sequence in self._entries.items() if not sequence.is_running][:-1]
+        while idle and (steps > MAX_STEPS or held > MAX_CACHED_BYTES):
+            oldest = idle.pop(0)
             steps -= self._entries[oldest].steps
             held -= self._drop(device, [oldest])
 
@@ -389,13 +433,13 @@ class Sequences:
 
     # ── how it is made ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _prepare(self, device: Device, prefix: Steps, repeated: Steps) -> CachedSequence:
+    def _prepare(self, device: Device, prefix: Steps, repeated: Steps, *, beside: bool) -> CachedSequence:
         fixed = {id(step): step for step in chain(prefix, repeated) if not _is_dynamic(step)}
         used: dict[LaunchTemplate, None] = {}
         bound: dict[LaunchKey, PreparedLaunch] = {}
         try:
             requests = {identity: _request(device, step, None) for identity, step in fixed.items()}
-            queue = _queue(device, requests.values()) if len(device.profile.queues) > 1 else None
+            queue = _queue(device, requests.values(), beside=beside) if len(device.profile.queues) > 1 else None
             for request in requests.values():
                 if request.key not in bound:
                     bound[request.key] = self._template(device, request, queue, used).over(request)
@@ -434,16 +478,17 @@ class Sequences:
     # ── how it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _running(self, device: Device, sequence: CachedSequence, steps: int) -> Iterator[SequenceRun]:
-        """Around everything that runs: traps, failures, and what is counted."""
+    def _running(
+        self, device: Device, sequence: CachedSequence, steps: int, *, checks: bool = True
+    ) -> Iterator[SequenceRun]:
+        """Around everything that runs: traps, which are looked at in the end if it `checks`, failures, and counts."""
         run, sequence.is_running = SequenceRun(device, self._launch_cache, sequence), True
         try:
             for launch in sequence.trapping:
                 launch.clear_traps()
             yield run
-            sequence.raise_trap()
-            for cached in run.launches:
-                cached.prepared.raise_trap()
+            if checks:
+                run.raise_trap()
         except BaseException as error:
             self._launch_cache.failed_sequence(device, run.launches, error)
             if not isinstance(error, Trapped):
@@ -465,7 +510,7 @@ class SequenceRun:
     """
 
     def __init__(self, device: Device, launches: LaunchCache, sequence: CachedSequence) -> None:
-        self._device, self.launch_cache, self._queue = device, launches, sequence.queue
+        self._device, self.launch_cache, self.sequence = device, launches, sequence
         self.launches: dict[CachedLaunch, None] = {}
 
     def enter(self, cached: CachedLaunch) -> None:
@@ -477,7 +522,7 @@ class SequenceRun:
 
     def resolve(self, step: ResidentDispatchStep) -> CachedLaunch:
         """The launch of a step whose grid the steps before it have made."""
-        cached = self.launch_cache.get(self._device, _request(self._device, step, self._queue))
+        cached = self.launch_cache.get(self._device, _request(self._device, step, self.sequence.queue))
         self.enter(cached)
         return cached
 
@@ -487,10 +532,21 @@ class SequenceRun:
             self._device.counters.waits += 1
             self._device.port.wait(backlog.last)
 
+    def raise_trap(self, steps_before: int = 0) -> None:
+        """Raise the trap of the first launch that trapped, with the position of its step behind those before."""
+        self.sequence.raise_trap(steps_before)
+        for cached in self.launches:
+            cached.prepared.raise_trap()
+
     def leave(self) -> None:
         """Let the launches go."""
         for cached in self.launches:
             cached.holds -= 1
+
+
+def _runs_beside(device: Device, run: SequenceRun, last: Any) -> bool:
+    """Whether the host goes on while the `last` launch runs, if there is one."""
+    return last is not None and not device.is_synchronous(run.sequence.queue or 0)
 
 
 def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> LaunchRequest:
@@ -503,7 +559,7 @@ def _template_key(request: LaunchRequest, queue: int | None) -> LaunchKey:
     return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
 
 
-def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
+def _queue(device: Device, requests: Iterable[LaunchRequest], *, beside: bool) -> int:
     """One queue for all: they come one after another, so it would be waited for in between."""
     alike: dict[LaunchKey, list[LaunchRequest]] = {}
     for request in requests:
@@ -511,7 +567,7 @@ def _queue(device: Device, requests: Iterable[LaunchRequest]) -> int:
     costs = []
     for first, *more in alike.values():
         costs.append((estimate(plan_launch(first.program, first.byte_lengths, first.config)), 1 + len(more)))
-    return device.queue_for(costs) if costs else 0
+    return device.queue_for(costs, beside=beside) if costs else 0
 
 
 def _owned(launches: Iterable[PreparedLaunch], templates: Iterable[LaunchTemplate]) -> list[Allocation]:

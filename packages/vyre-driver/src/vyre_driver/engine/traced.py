@@ -216,6 +216,9 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
     def wrap(self, foreign: object) -> Any | None:
         return self._inner.wrap(foreign)
 
+    def export(self, memory: Any, size: int) -> object:
+        return self._inner.export(memory, size)
+
     def free(self, memory: Any) -> None:
         self._inner.free(memory)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vyre_driver.graph.nodes import (
@@ -32,13 +32,15 @@ class FlatGraph:
 
     `constants` are the contents of buffers that no node writes. `downloads` are the outputs in recorded order; each
     range keeps its contents from the node that made them to the end. `parts` are the ranges that stand for buffers
-    which have become a part of another one.
+    which have become a part of another one. `splits` are the parts of buffers that are gone, of which each is a buffer
+    by its name; `downloads` may be ranges of those.
     """
 
     graph: Graph
     constants: Mapping[str, bytes]
     downloads: tuple[tuple[str, BufferRange], ...]
     parts: Mapping[str, BufferRange] = field(default_factory=dict)
+    splits: Mapping[str, tuple[BufferRange, ...]] = field(default_factory=dict)
 
 
 def flatten(graph: Graph) -> FlatGraph:
@@ -194,9 +196,11 @@ def _direct_outputs(graph: Graph) -> dict[str, str]:
 
 def relocated(node: Node, places: Mapping[str, BufferRange], name: str) -> Node:
     """A node with another name, over the ranges that stand for those of a nested graph."""
+    return with_ranges(node, lambda part: relocated_range(part, places), name)
 
-    def moved(part: BufferRange) -> BufferRange:
-        return relocated_range(part, places)
+
+def with_ranges(node: Node, moved: Callable[[BufferRange], BufferRange], name: str) -> Node:
+    """A node with another name, over the ranges that `moved` gives for its own."""
 
     def bound(ranges: Bindings) -> Bindings:
         return tuple([(key, moved(part)) for key, part in ranges])
@@ -212,7 +216,7 @@ def relocated(node: Node, places: Mapping[str, BufferRange], name: str) -> Node:
             return replace(node, name=name, source=moved(source), target=moved(target))
         case RepeatNode(until_zero=flag, body=body):
             # The nodes within are moved too, because callers ask what the loop writes.
-            inner = tuple([relocated(n, places, n.name) for n in body])
+            inner = tuple([with_ranges(n, moved, n.name) for n in body])
             return replace(node, name=name, until_zero=None if flag is None else moved(flag), body=inner)
         case CallNode(inputs=inputs, outputs=outputs):
             return replace(node, name=name, inputs=bound(inputs), outputs=bound(outputs))

@@ -8,7 +8,7 @@ A `Graph` is frozen. `origin` of a buffer or a node is the line of Python that r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -171,6 +171,10 @@ class Graph(Memo):
     buffers: tuple[GraphBuffer, ...]
     nodes: tuple[Node, ...]
     origin: Origin | None = field(default=None, compare=False)
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """The shapes of inputs with other than one axis. Like origins, shapes are no part of what a graph means."""
+    output_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """The shapes of outputs with other than one axis."""
 
     def buffer(self, name: str) -> GraphBuffer:
         """The buffer called `name`; KeyError if there is none."""

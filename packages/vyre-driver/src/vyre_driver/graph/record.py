@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import index
@@ -27,31 +28,60 @@ from vyre_driver.graph.nodes import (
     UploadNode,
 )
 from vyre_driver.graph.ranges import declaration, plan_dispatch
+from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations
+from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_foundation.build.caller import caller
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError, VyreError
 from vyre_foundation.ir.expr import literal
-from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ir.origin import Line, Origin
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 
 class RecordedRange:
-    """Some elements of a buffer of a graph that is being recorded. Slices of it are ranges too."""
+    """Some elements of a buffer of a graph that is being recorded, in a shape. Slices of it are ranges too."""
 
-    __slots__ = ("_recorder", "dtype", "range")
+    __slots__ = ("dtype", "range", "recorder", "shape")
 
-    def __init__(self, recorder: GraphRecorder, dtype: DType, part: BufferRange) -> None:
-        self._recorder, self.dtype, self.range = recorder, dtype, part
+    def __init__(
+        self, recorder: GraphRecorder, dtype: DType, part: BufferRange, shape: tuple[int, ...] | None = None
+    ) -> None:
+        self.recorder, self.dtype, self.range = recorder, dtype, part
+        self.shape = (part.count,) if shape is None else shape
 
-    def __len__(self) -> int:
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
         return self.range.count
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a range without axes has no length. Fix: use `.size`")
+        return self.shape[0]
+
     def __repr__(self) -> str:
-        return f"<{self.dtype} range {self.range} of graph {self._recorder.name!r}>"
+        return f"<{self.dtype} range {self.range} of graph {self.recorder.name!r}>"
+
+    def reshape(self, *shape: int) -> RecordedRange:
+        """The same elements in another shape.
+
+        Raises:
+            InvalidInput: The shape has another number of elements.
+        """
+        if math.prod(shape) != self.size or any(length < 0 for length in shape):
+            needed = f"a shape of {self.size} elements"
+            raise InvalidInput("shape", needed=needed, got=f"{shape}", fix="pass lengths whose product is that")
+        return RecordedRange(self.recorder, self.dtype, self.range, shape)
 
     def __getitem__(self, chosen: slice) -> RecordedRange:
-        """A part of it, with a step of 1: ``x[16:32]``."""
+        """A part of it on the first axis, with a step of 1: ``x[16:32]``."""
         given: object = chosen
         if not isinstance(given, slice) or given.step not in (None, 1):
             fix = "write x[start:stop]; for one element x[i:i + 1]"
@@ -59,17 +89,17 @@ class RecordedRange:
         start, stop, _ = chosen.indices(len(self))
         for end in (chosen.start, chosen.stop):
             if end is not None and not -len(self) <= index(end) <= len(self):
-                message = f"got the slice [{chosen.start}:{chosen.stop}], expected one within {len(self)} elements"
+                what = "elements" if self.ndim == 1 else "rows"
+                message = f"got the slice [{chosen.start}:{chosen.stop}], expected one within {len(self)} {what}"
                 raise BuildError(message, fix="slice within the range, or declare a longer buffer", where=repr(self))
-        part = self.range
-        return RecordedRange(
-            self._recorder, self.dtype, BufferRange(part.buffer, part.start + start, max(0, stop - start))
-        )
+        rows, row = max(0, stop - start), math.prod(self.shape[1:])
+        part = BufferRange(self.range.buffer, self.range.start + start * row, rows * row)
+        return RecordedRange(self.recorder, self.dtype, part, (rows, *self.shape[1:]))
 
     def of(self, recorder: GraphRecorder, where: str) -> BufferRange:
         """The range, for the recorder that made it; `BuildError` for another."""
-        if recorder is not self._recorder:
-            message = f"got a range of graph {self._recorder.name!r}, expected one of graph {recorder.name!r}"
+        if recorder is not self.recorder:
+            message = f"got a range of graph {self.recorder.name!r}, expected one of graph {recorder.name!r}"
             fix = "declare the buffer in this graph, or call the other graph with `call`"
             raise BuildError(message, fix=fix, where=where)
         return self.range
@@ -105,6 +135,10 @@ class GraphRecorder:
         self._bodies: list[list[Node]] = [[]]
         self._names: dict[str, int] = {}
         self._doubled: list[GraphBuffer] = []
+        self.line: Line | None = None
+        """The line of the caller, where another part of vyre records for one."""
+        self._input_shapes: dict[str, tuple[int, ...]] = {}
+        self._output_shapes: dict[str, tuple[int, ...]] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self._buffers)} buffers, {len(self._bodies[0])} nodes>"
@@ -120,50 +154,55 @@ class GraphRecorder:
 
     # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def input(self, name: str, dtype: DType, count: int) -> RecordedRange:
+    def input(self, name: str, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
         """Declare an array that each launch passes by this name.
 
         Args:
             name: The keyword of `CompiledGraph.launch`.
             dtype: The type of its elements.
-            count: The number of its elements.
+            shape: The lengths of its axes, or the number of its elements.
 
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(name, BufferKind.INPUT, dtype, count, Origin(*caller()))
+        made = self._declare(name, BufferKind.INPUT, dtype, shape, Origin(*(self.line or caller())))
+        if made.ndim != 1:
+            self._input_shapes[name] = made.shape
+        return made
 
-    def temporary(self, dtype: DType, count: int, name: str | None = None) -> RecordedRange:
+    def temporary(self, dtype: DType, shape: int | Sequence[int], name: str | None = None) -> RecordedRange:
         """Declare memory of one launch. A node has to write to it before another reads it.
 
         Args:
             dtype: The type of its elements.
-            count: The number of its elements.
+            shape: The lengths of its axes, or the number of its elements.
             name: What messages call it.
 
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, count, Origin(*caller()))
+        return self._declare(
+            self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, shape, Origin(*(self.line or caller()))
+        )
 
-    def resident(self, name: str, dtype: DType, count: int) -> RecordedRange:
+    def resident(self, name: str, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
         """Declare device memory of the caller, whose handle each launch passes by this name.
 
         Args:
             name: The keyword of `CompiledGraph.launch`.
             dtype: The type of its elements.
-            count: The number of its elements.
+            shape: The lengths of its axes, or the number of its elements.
 
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(name, BufferKind.RESIDENT, dtype, count, Origin(*caller()))
+        return self._declare(name, BufferKind.RESIDENT, dtype, shape, Origin(*(self.line or caller())))
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def dispatch(
         self,
-        program: Program,
+        program: Program | HasProgram,
         ranges: Mapping[str, object] | None = None,
         /,
         *,
@@ -176,7 +215,8 @@ class GraphRecorder:
         """Record a dispatch of a program.
 
         Args:
-            program: What `build()` of a program returned.
+            program: What `build()` of a program returned, or a kernel. If its buffers are declared with shapes, ranges
+                have these shapes, and they give the grid, as for `vyre.run`.
             ranges: The ranges by buffer name, for names that keywords cannot have.
             config: The options of the dispatch.
             invocations: The least number of invocations on x, (x, y) or (x, y, z), as for `vyre.run`.
@@ -195,9 +235,11 @@ class GraphRecorder:
             BuildError: A range belongs to another graph, or an argument is of another kind.
             InvalidInput: An array does not fit the program's declaration.
         """
-        origin = Origin(*caller())
-        if not isinstance(program, Program):
-            raise _unexpected("the program", program, "what build() of a program returned")
+        origin = Origin(*(self.line or caller()))
+        found = program_of(program)
+        if found is None:
+            raise _unexpected("the program", program, "what build() of a program returned, or a kernel")
+        program = found
         options = DEFAULT_CONFIG if config is None else config
         if not isinstance(options, DispatchConfig):
             raise _unexpected("config", config, "a DispatchConfig")
@@ -209,11 +251,21 @@ class GraphRecorder:
             options = options.replace(grid_override=largest_grid)
             program = over_largest_grid(program, largest_grid)
         where = self._fresh_node(name or program.name)
-        given = {**({} if ranges is None else ranges), **named}
+        given: dict[str, object] = {**({} if ranges is None else ranges), **named}
+        shapes: Mapping[str, tuple[int, ...]] = {}
+        if program.shapes is not None and LAUNCH_SHAPE not in given:
+            shaped = shaped_launch(program, given_shapes(program.shapes, given), options, given)
+            options, shapes = shaped.config, shaped.results
+            given |= shaped.constants
+            for output, shape, _ in shaped.zeros:
+                own, dtype = f"{where}.{output}", program.buffer(output).dtype
+                made = self._declare(self._fresh(own), BufferKind.TEMPORARY, dtype, shape, origin)
+                self._append(FillNode(self._fresh_node(own), bytes(dtype.size), made.range, origin))
+                given[output] = made
         bound = {key: self._argument(program, key, value, where, origin) for key, value in given.items()}
         self._add_outputs(program, bound, options, where, origin)
         self._append(DispatchNode(where, program, tuple(bound.items()), options, origin))
-        return {b.name: self._recorded(bound[b.name]) for b in program.outputs if b.name in bound}
+        return {b.name: self._recorded(bound[b.name], shapes.get(b.name)) for b in program.outputs if b.name in bound}
 
     def upload(self, target: RecordedRange, data: object, name: str | None = None) -> None:
         """Record that an array, which becomes a part of the graph, is written to a range.
@@ -223,7 +275,7 @@ class GraphRecorder:
             data: An array of the type of the range, with as many elements.
             name: What messages call the node.
         """
-        origin, where = Origin(*caller()), self._fresh_node(name or "upload")
+        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "upload")
         part = self._range(target, where)
         contents = array_bytes(declaration(GraphBuffer(part.buffer, BufferKind.INPUT, target.dtype, part.count)), data)
         self._append(UploadNode(where, contents.tobytes(), part, origin))
@@ -236,7 +288,7 @@ class GraphRecorder:
             target: Where it is written; it may not overlap the source.
             name: What messages call the node.
         """
-        origin, where = Origin(*caller()), self._fresh_node(name or "copy")
+        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "copy")
         self._append(CopyNode(where, self._range(source, where), self._range(target, where), origin))
 
     def fill(self, target: RecordedRange, value: bool | int | float = 0, name: str | None = None) -> None:
@@ -247,7 +299,7 @@ class GraphRecorder:
             value: A number of its type.
             name: What messages call the node.
         """
-        origin, where = Origin(*caller()), self._fresh_node(name or "fill")
+        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "fill")
         part = self._range(target, where)
         try:
             element = literal(target.dtype, value).bits.to_bytes(target.dtype.size, "little")
@@ -263,10 +315,12 @@ class GraphRecorder:
             name: The key in the result of a launch.
             source: The range.
         """
-        origin = Origin(*caller())
+        origin = Origin(*(self.line or caller()))
         text = _text(name, "the name of an output")
         where = self._fresh_node(f"output {text}")
         self._append(DownloadNode(where, text, self._range(source, where), origin))
+        if source.ndim != 1:
+            self._output_shapes[text] = source.shape
 
     def repeat(self, limit: int, *, until_zero: RecordedRange | None = None, name: str | None = None) -> RepeatBlock:
         """Record a loop over the nodes of a ``with`` block, which run at least once.
@@ -279,7 +333,7 @@ class GraphRecorder:
         Returns:
             A context manager for the block.
         """
-        origin, where = Origin(*caller()), self._fresh_node(name or "repeat")
+        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "repeat")
         given: object = limit
         if not isinstance(given, SupportsIndex) or isinstance(given, bool):
             raise _unexpected("limit", limit, "an integer of at least 1")
@@ -306,7 +360,7 @@ class GraphRecorder:
         Returns:
             The range of each output by name: the one that was passed, or a new temporary.
         """
-        origin = Origin(*caller())
+        origin = Origin(*(self.line or caller()))
         if not isinstance(graph, Graph):
             raise _unexpected("the graph", graph, "what build() of a graph returned")
         where = self._fresh_node(name or graph.name)
@@ -321,7 +375,7 @@ class GraphRecorder:
                 outputs[node.output] = made.range
         results = {key: part for key, part in outputs.items() if part is not None}
         self._append(CallNode(where, graph, tuple(given.items()), tuple(results.items()), origin))
-        return {key: self._recorded(part) for key, part in results.items()}
+        return {key: self._recorded(part, graph.output_shapes.get(key)) for key, part in results.items()}
 
     def build(self) -> Graph:
         """Return the graph that was recorded so far.
@@ -332,26 +386,32 @@ class GraphRecorder:
         if len(self._bodies) != 1:
             raise BuildError("a loop is still open", fix="leave every `with g.repeat(…)` block first", where=repr(self))
         buffers = (*self._buffers.values(), *self._doubled)
-        graph = Graph(self.name, buffers, tuple(self._bodies[0]), self._origin)
+        shapes = dict(self._input_shapes), dict(self._output_shapes)
+        graph = Graph(self.name, buffers, tuple(self._bodies[0]), self._origin, *shapes)
         graph.validate()
         return graph
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _declare(self, name: str, kind: BufferKind, dtype: DType, count: int, origin: Origin) -> RecordedRange:
+    def _declare(
+        self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int], origin: Origin
+    ) -> RecordedRange:
         _text(name, "the name of a buffer")
         dtype_given: object = dtype
-        count_given: object = count
+        lengths: tuple[object, ...] = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         if not isinstance(dtype_given, DType):
             raise _unexpected(f"the type of buffer {name!r}", dtype_given, "a type, such as vyre.f32")
-        if not isinstance(count_given, SupportsIndex) or isinstance(count_given, bool) or index(count_given) < 0:
-            raise _unexpected(f"the count of buffer {name!r}", count, "an integer of at least 0")
-        made = GraphBuffer(name, kind, dtype, index(count), origin)
+        axes = []
+        for length in lengths:
+            if not isinstance(length, SupportsIndex) or isinstance(length, bool) or index(length) < 0:
+                raise _unexpected(f"the shape of buffer {name!r}", length, "an integer of at least 0")
+            axes.append(index(length))
+        made = GraphBuffer(name, kind, dtype, math.prod(axes), origin)
         if name in self._buffers:
             self._doubled.append(made)
         else:
             self._buffers[name] = made
-        return RecordedRange(self, dtype, BufferRange(name, 0, made.count))
+        return RecordedRange(self, dtype, BufferRange(name, 0, made.count), tuple(axes))
 
     def _argument(self, program: Program, name: str, value: object, where: str, origin: Origin) -> BufferRange:
         """A range, or a part of the graph that holds an array."""
@@ -384,8 +444,8 @@ class GraphRecorder:
             raise _unexpected(where, given, "a range of this graph")
         return given.of(self, where)
 
-    def _recorded(self, part: BufferRange) -> RecordedRange:
-        return RecordedRange(self, self._buffers[part.buffer].dtype, part)
+    def _recorded(self, part: BufferRange, shape: tuple[int, ...] | None = None) -> RecordedRange:
+        return RecordedRange(self, self._buffers[part.buffer].dtype, part, shape)
 
     def _append(self, node: Node) -> None:
         self._bodies[-1].append(node)

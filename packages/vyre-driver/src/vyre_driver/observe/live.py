@@ -89,11 +89,13 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
         BackendUnavailable: The backend cannot be opened on this machine, or has no such device.
         InvalidLaunch: The argument is neither an id nor a backend.
     """
-    if isinstance(backend, VyreBackend):
-        return backend
-    if backend is not None:
-        _require_id(backend)
     name = None if backend == "auto" else backend
+    if (name is None or type(name) is str) and (found := _open.get(name)) is not None:
+        return found
+    if isinstance(name, VyreBackend):
+        return name
+    if name is not None:
+        _require_id(name)
     with _lock:
         if name not in _open:
             _open[name] = _preferred() if name is None else _named(name)

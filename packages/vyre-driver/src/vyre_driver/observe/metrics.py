@@ -16,7 +16,8 @@ class Counters:
     `plans`, `compiles`, `loads` and `prepares` count what a warm dispatch does not do. `loads` are modules from the
     store, `saves` modules that went there, `refused_loads` those that the device did not take back; the `missed_…` say
     why the store had nothing. `replays` are rows of launches that were enqueued as one, `waits` how often the host
-    waited for launches to end. What the device holds for the engine now is `bytes_allocated - bytes_freed`.
+    waited for launches to end. `copies_beside` are those copies for which launches that were enqueued were not waited
+    for. What the device holds for the engine now is `bytes_allocated - bytes_freed`.
 
     The four `…_ns` are nanoseconds of what a warm dispatch does not do: checking and planning, legalizing and printing,
     the device's compiler and the cache, memory and arguments.
@@ -41,6 +42,7 @@ class Counters:
     fills: int = 0
     copies_in: int = 0
     copies_out: int = 0
+    copies_beside: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     allocations: int = 0

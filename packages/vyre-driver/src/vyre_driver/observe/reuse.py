@@ -19,7 +19,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, DelegatingPipeline
 from vyre_driver.backend.pipeline import CompiledPipeline
-from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
 from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchResult, host_bytes
 from vyre_driver.errors import ResidentGraphReuseTelemetryError
 from vyre_foundation.ir.program import Program
@@ -137,6 +137,12 @@ class ReuseWatch(DelegatingBackend, contract=1):
         if repetitions:
             self._ran(repeated)
             self._ran(repeated, times=repetitions - 1)
+
+    def dispatch_resident_waves(self, waves: Sequence[ResidentWave]) -> None:
+        """Run waves through `inner`, and count what each step read."""
+        self.inner.dispatch_resident_waves(waves)
+        for wave in waves:
+            self._ran(wave.steps)
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline | None:
         """Compile with `inner`; dispatches of the pipeline are counted as well."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,22 +34,25 @@ class ShapedLaunch:
     """The shapes of the outputs that are declared with one."""
 
 
-def shaped_launch(program: Program, given: Mapping[str, tuple[int, ...]], config: DispatchConfig) -> ShapedLaunch:
+def shaped_launch(
+    program: Program, given: Mapping[str, tuple[int, ...]], config: DispatchConfig, numbers: Mapping[str, object]
+) -> ShapedLaunch:
     """Check the shapes of arrays against the declarations, and compute the grid.
 
     Args:
         program: One that has `shapes`.
         given: The shapes of the arrays by the names of inputs.
         config: The options of the dispatch. A grid in them stays what it is.
+        numbers: The numbers of the launch by their names, at least those of `Shapes.numbers`.
 
     Raises:
-        InvalidInput: An array, which the error names, has another shape, or is missing.
+        InvalidInput: An array, which the error names, has another shape, or is missing, or a number is no length.
     """
     shapes = program.shapes
     if shapes is None:
         return ShapedLaunch(config, {}, (), {})
-    lengths: dict[str, int] = {}
-    origin: dict[str, str] = {}
+    lengths = {name: length_from(name, numbers.get(name)) for name in shapes.numbers}
+    origin = {name: name for name in lengths}
     for name, axes in shapes.buffers.items():
         if name in given:
             _unify(program, name, given[name], lengths, origin)
@@ -78,6 +82,24 @@ def given_shapes(shapes: Shapes, arrays: Mapping[str, object]) -> dict[str, tupl
         InvalidInput: Something that is passed has no shape.
     """
     return {name: shape_of(name, arrays[name]) for name in shapes.buffers if name in arrays}
+
+
+def length_from(name: str, given: object) -> int:
+    """The length of an axis from a number that a caller passes: an integer, or an array of one.
+
+    Raises:
+        InvalidInput: It is none, or no length.
+    """
+    number = given.item() if isinstance(given, np.ndarray) and given.size == 1 else given
+    try:
+        length = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        needed, fix = "an integer, which is the length of an axis", "pass a number, as in 640"
+        raise InvalidInput(name, needed=needed, got="nothing" if given is None else shown(given), fix=fix) from None
+    if not 0 <= length < 2**32:
+        needed, fix = "a length of an axis, in 0 … 2**32 - 1", "pass such a number"
+        raise InvalidInput(name, needed=needed, got=str(length), fix=fix)
+    return length
 
 
 def shape_of(name: str, given: object) -> tuple[int, ...]:
@@ -121,7 +143,8 @@ def _unify(
                 needed = f"the shape {_text(program, name, axes)}"
                 raise InvalidInput(name, needed=needed, got=f"{shape}", fix=fix)
         elif lengths.setdefault(axis, length) != length and axis:
-            needed = f"{axis} = {lengths[axis]} elements, as {origin[axis]!r} has"
+            as_given = "the number says" if origin[axis] == axis else f"{origin[axis]!r} has"
+            needed = f"{axis} = {lengths[axis]} elements, as {as_given}"
             fix = "pass arrays whose shapes agree with the declarations"
             raise InvalidInput(name, needed=needed, got=f"{length} in the shape {shape}", fix=fix)
         origin.setdefault(axis if isinstance(axis, str) else "", name)

@@ -198,7 +198,7 @@ class GatedBackend(DelegatingBackend, contract=1):
             raise PolicyDenied(verdict.policy, verdict.detail, fix=verdict.fix, where=f"program {program.name!r}")
 
 
-_SEVERAL = ("Sequence[Program]", "Sequence[ResidentDispatchStep]")
+_SEVERAL = ("Sequence[Program]", "Sequence[ResidentDispatchStep]", "Sequence[ResidentWave]")
 
 
 def _gated(name: str) -> Callable[..., Any]:

@@ -40,12 +40,17 @@ def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float) -> Que
     return QueueVerdict(best, reason)
 
 
-def queue_of_sequence(queues: Sequence[Queue], costs: Sequence[tuple[Cost, int]], ns_per_unit: float) -> int:
+def queue_of_sequence(
+    queues: Sequence[Queue], costs: Sequence[tuple[Cost, int]], ns_per_unit: float, *, beside: bool = False
+) -> int:
     """The queue that is expected to be done first with launches one after another: each cost, and how often it comes.
 
-    A queue costs its `launch_ns` for each of them, and the host can leave between two.
+    A queue costs its `launch_ns` for each of them, and the host can leave between two. With `beside` the host has other
+    work meanwhile: a queue that keeps it is used only where there is no other.
     """
     usable = usable_queues(queues, max((cost for cost, _ in costs), key=lambda cost: cost.units))
+    if beside:
+        usable = [number for number in usable if queues[number].is_interruptible] or usable
 
     def predicted_ns(number: int) -> float:
         queue = queues[number]

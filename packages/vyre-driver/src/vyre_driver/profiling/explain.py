@@ -87,7 +87,8 @@ def explain_graph(run: CompiledGraph) -> DispatchExplanation:
     graph, backend = run.graph, run.backend
     recorded = _dispatches(graph)
     verdicts = [DispatchVerdict("backend", backend.id(), "", {"version": backend.version()})]
-    verdicts.append(DispatchVerdict("executor", run.executor, run.reason))
+    measured = {} if run.verdict is None else {"ns": dict(run.verdict.times), "form": str(run.verdict.form)}
+    verdicts.append(DispatchVerdict("executor", run.executor, run.reason, measured))
     fused = [name for name in run.dispatches if "+" in name]
     counts = f"{recorded} dispatches as {len(run.dispatches)}"
     what = "their temporaries vanish: each element is read at its own index" if fused else "no pair is proven aligned"

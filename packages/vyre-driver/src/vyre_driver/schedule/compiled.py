@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, runtime_checkable
 
@@ -19,7 +20,9 @@ from vyre_driver.graph.flatten import flatten
 from vyre_driver.graph.nodes import BufferKind, DispatchNode, Graph, GraphBuffer, walk
 from vyre_driver.graph.ranges import declaration, plan_dispatch, written_buffers
 from vyre_driver.plan.admission import admit, validate_program_for_backend
+from vyre_driver.plan.axes import shape_of
 from vyre_driver.policy.loop import LoopVerdict
+from vyre_driver.schedule.choice import FormVerdict, GraphForm, choose_form, rule
 from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExecutor
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
 from vyre_driver.schedule.placed import PlacedExecutor, place_graph
@@ -61,6 +64,7 @@ class CompiledGraph:
         self._written = written_buffers(graph)
         self._inputs = [(buffer, declaration(buffer)) for buffer in graph.of(BufferKind.INPUT)]
         self._residents = graph.of(BufferKind.RESIDENT)
+        self._undefined_after_failure = tuple([b.name for b in self._residents if b.name in self._written])
 
     def __repr__(self) -> str:
         return f"<CompiledGraph {self.graph.name!r} on {self.backend.id()!r} by {self.executor!r}>"
@@ -77,13 +81,18 @@ class CompiledGraph:
 
     @property
     def executor(self) -> str:
-        """Which executor runs it: "queue", "host" or "devices"."""
+        """Which executor runs it: "queue", "waves", "host" or "devices"."""
         return self._executor.name
 
     @property
     def reason(self) -> str:
         """Why that executor was chosen."""
         return self._executor.reason
+
+    @property
+    def verdict(self) -> FormVerdict | None:
+        """What was decided about fusion and overlap, and what was measured; None for "host" and "devices"."""
+        return self._executor.verdict
 
     @property
     def dispatches(self) -> tuple[str, ...]:
@@ -116,11 +125,12 @@ class CompiledGraph:
         named = {**({} if inputs is None else inputs), **arrays}
         given, handles = self._checked(named)
         pending = PendingGraph(self.backend.id())
-        execute, lock = self._run, self._lock
+        lock, shaped = self._lock, self._shaped
+        execute = partial(_execute, self._run, self._executor, self._undefined_after_failure)
 
         def run() -> dict[str, Array]:
             with lock:
-                outputs = execute(given, handles)
+                outputs = shaped(execute(given, handles, pending.is_cancelled))
             named.clear()  # arrays of a device, whose memory is used again when they end, live as long
             return outputs
 
@@ -142,7 +152,8 @@ class CompiledGraph:
             return self.launch(inputs, **arrays).result()
         given, handles = self._checked({**({} if inputs is None else inputs), **arrays})
         with self._lock:
-            return self._run(given, handles)
+            run = _execute(self._run, self._executor, self._undefined_after_failure, given, handles, _never)
+            return self._shaped(run)
 
     def close(self) -> None:
         """Wait for launches that have begun, and give back the device memory. Calling it again does nothing."""
@@ -172,6 +183,12 @@ class CompiledGraph:
 
         return watched
 
+    def _shaped(self, outputs: dict[str, Array]) -> dict[str, Array]:
+        """The outputs in the shapes of the ranges that they were recorded from."""
+        for name, shape in self.graph.output_shapes.items():
+            outputs[name] = outputs[name].reshape(shape)
+        return outputs
+
     # ── what a launch is given ───────────────────────────────────────────────────────────────────────────────────────
 
     def _checked(self, given: Mapping[str, object]) -> tuple[dict[str, Bytes], dict[str, Resource]]:
@@ -179,6 +196,10 @@ class CompiledGraph:
             buffer.name in given for buffer in self.graph.buffers if buffer.kind is not BufferKind.TEMPORARY
         ):
             self._refuse_names(given)
+        for name, shape in self.graph.input_shapes.items():
+            if shape_of(name, given[name]) != shape:
+                needed, got = f"an array of the shape {shape}", f"one of {shape_of(name, given[name])}"
+                raise InvalidInput(name, needed=needed, got=got, fix="pass an array of the declared shape")
         arrays = {buffer.name: _bytes(buffer, declared, given[buffer.name]) for buffer, declared in self._inputs}
         handles = {buffer.name: self._handle(buffer, given[buffer.name]) for buffer in self._residents}
         self._require_apart(handles)
@@ -221,11 +242,36 @@ class CompiledGraph:
                 raise InvalidInput(name, needed=needed, got=f"the handle of {other!r}", fix="allocate another resource")
 
 
+def _never() -> bool:
+    return False
+
+
+def _execute(
+    run: Callable[[Mapping[str, Bytes], Mapping[str, Resource]], dict[str, Array]],
+    executor: GraphExecutor,
+    undefined: Sequence[str],
+    arrays: Mapping[str, Bytes],
+    handles: Mapping[str, Resource],
+    stopped: Callable[[], bool],
+) -> dict[str, Array]:
+    """One launch, which ends before its next call when it is `stopped`. An error says what is `undefined` then."""
+    executor.stopped = stopped
+    try:
+        return run(arrays, handles)
+    except BackendError as error:
+        if undefined:
+            error.add_note(f"The contents of {', '.join(map(repr, undefined))} are undefined now.")
+        raise
+    finally:
+        executor.stopped = _never
+
+
 def compile_graph(
     graph: Graph,
     backend: VyreBackend,
     *,
     fusion: bool = True,
+    overlap: bool | None = None,
     placement: Mapping[str, VyreBackend] = MappingProxyType({}),
 ) -> CompiledGraph:
     """Prepare a graph for one backend: everything that can be refused is refused here, before anything runs.
@@ -234,6 +280,8 @@ def compile_graph(
         graph: The graph.
         backend: Where it runs. One without resident memory runs it through host memory.
         fusion: Whether dispatches may be fused where that is proven to give the same bytes.
+        overlap: Whether transfers may run beside launches, where the backend does that. None takes what was measured of
+            this graph on this device (`tune_graph`), and a rule where nothing was.
         placement: Other backends, or other devices, by the names of the nodes that run there. The name of a loop or a
             call places everything in it. Copies between devices are derived.
 
@@ -247,11 +295,17 @@ def compile_graph(
         DeviceOutOfMemory: The buffers do not fit; the message has both numbers.
     """
     graph.validate()
+    verdict = _verdict(graph, backend, fusion=fusion, overlap=overlap)
     if any(other is not backend for other in placement.values()):
         placed = place_graph(graph, backend, placement)
         for segment in (segment for level in placed.levels for segment in level.segments):
             _admit(segment.graph, placed.places[segment.place])
-        return CompiledGraph(graph, backend, PlacedExecutor(placed, fusion=fusion))
+        return CompiledGraph(graph, backend, PlacedExecutor(placed, verdict))
+    return compile_form(graph, backend, verdict)
+
+
+def compile_form(graph: Graph, backend: VyreBackend, verdict: FormVerdict) -> CompiledGraph:
+    """Prepare a valid graph for one backend in one form; see `compile_graph`."""
     try:
         backend.allocate_resident(1).end()
     except UnsupportedFeature as error:  # of the two required methods, or little more: a dispatch checks its program
@@ -259,7 +313,19 @@ def compile_graph(
             raise
         return CompiledGraph(graph, backend, HostExecutor(graph, backend, error.message))
     _admit(graph, backend)
-    return CompiledGraph(graph, backend, QueueExecutor(graph, backend, fusion=fusion))
+    return CompiledGraph(graph, backend, QueueExecutor(graph, backend, verdict))
+
+
+def _verdict(graph: Graph, backend: VyreBackend, *, fusion: bool, overlap: bool | None) -> FormVerdict:
+    """What the caller asks for, and for the rest what was measured, or a rule."""
+    if fusion and overlap is None:
+        return choose_form(graph, backend)
+    ruled = rule(backend)
+    if overlap is None:
+        return FormVerdict(GraphForm(fusion, fusion, ruled.form.overlap), ruled.reason)
+    if overlap and not backend.supports_async_compute():
+        return FormVerdict(GraphForm(fusion, fusion, overlap=False), ruled.reason)
+    return FormVerdict(GraphForm(fusion, fusion, overlap), "the caller has asked for it")
 
 
 def _admit(graph: Graph, backend: VyreBackend) -> None:

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
-from vyre_driver.graph.nodes import BufferKind, BufferRange, Graph, Node, RepeatNode, walk
+from vyre_driver.graph.nodes import BufferKind, Graph, Node, RepeatNode, walk
 from vyre_driver.graph.ranges import accesses
 
 
@@ -34,12 +34,12 @@ class MemoryPlan:
         return sum(self.pieces)
 
 
-def plan_memory(graph: Graph, lasting: Iterable[BufferRange]) -> MemoryPlan:
+def plan_memory(graph: Graph, lasting: Iterable[str]) -> MemoryPlan:
     """Place the temporaries of a flat graph.
 
     Args:
         graph: A graph of dispatches, copies, fills and loops. Temporaries that no node uses get no memory.
-        lasting: Ranges that are read after the last node.
+        lasting: The names of buffers that are read after the last node.
 
     Returns:
         The pieces. A piece serves temporaries of its own size alone, because the length of a buffer may be that of its
@@ -65,7 +65,7 @@ def plan_memory(graph: Graph, lasting: Iterable[BufferRange]) -> MemoryPlan:
     return MemoryPlan(tuple(pieces), piece_of, sum(sizes.values()))
 
 
-def lifetimes(graph: Graph, lasting: Iterable[BufferRange]) -> dict[str, Lifetime]:
+def lifetimes(graph: Graph, lasting: Iterable[str]) -> dict[str, Lifetime]:
     """The lifetime of each temporary that a node uses.
 
     In a loop, a temporary that the loop shares with nodes outside, or that an iteration may read before it has written
@@ -74,10 +74,10 @@ def lifetimes(graph: Graph, lasting: Iterable[BufferRange]) -> dict[str, Lifetim
     scan = _Scan(graph)
     used, end = scan.body(graph.nodes, 0)
     found = {name: Lifetime(use.first, use.last) for name, use in used.items()}
-    for part in lasting:
-        if part.buffer in scan.temporaries:
-            use = found.get(part.buffer)
-            found[part.buffer] = Lifetime(0 if use is None else use.first, end)
+    for name in lasting:
+        if name in scan.temporaries:
+            use = found.get(name)
+            found[name] = Lifetime(0 if use is None else use.first, end)
     return found
 
 
@@ -121,7 +121,7 @@ class _Scan:
         if node.until_zero is not None and node.until_zero.buffer in self.temporaries:
             name = node.until_zero.buffer
             use = inner.setdefault(name, _Use(end, end, 0, begins_whole=False))
-            use.last, use.count = end, use.count + 1
+            use.last, use.count, use.begins_whole = end, use.count + 1, False  # the loop itself may set it
         for name, use in inner.items():
             if use.count < self._total[name] or not use.begins_whole:
                 use.first, use.last = position, end

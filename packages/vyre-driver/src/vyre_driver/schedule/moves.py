@@ -76,6 +76,29 @@ def clear_unless(size: int) -> Program:
     return p.build()
 
 
+@cache
+def begin_loop(size: int) -> Program:
+    """Set the word of a loop to 1, and the element ``flag[at[0]]`` of `size` bytes to 0."""
+    with program(f"begin_loop_{WORDS[size]}", workgroup_size=1) as p:
+        at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 1)
+        with p.if_(p.global_id(0) == 0):
+            go[0] = 1
+            flag[at[0]] = 0
+    return p.build()
+
+
+@cache
+def take_flag(size: int) -> Program:
+    """Set the word of a loop to 0 if the element ``flag[at[0]]`` of `size` bytes is 0, and that element to 0."""
+    with program(f"take_flag_{WORDS[size]}", workgroup_size=1) as p:
+        at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 1)
+        with p.if_(p.global_id(0) == 0):
+            with p.if_(flag[at[0]] == 0):
+                go[0] = 0
+            flag[at[0]] = 0
+    return p.build()
+
+
 def grid_of(count: int) -> Extent:
     """The grid of a move of `count` elements."""
     return (-(-count // WORKGROUP), 1, 1)

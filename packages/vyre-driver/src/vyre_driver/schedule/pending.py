@@ -27,7 +27,8 @@ class PendingGraph:
     """A launch of a graph. Its inputs may not change before it has ended.
 
     `result` may be called again: it gives the same arrays, or raises the same error. Handles may be waited for in any
-    order, from any thread, or not at all. An interrupt, or the end of a wait's timeout, leaves the launch pending.
+    order, from any thread, or not at all. An interrupt, or the end of a wait's timeout, leaves the launch pending. A
+    task of asyncio that is cancelled while it awaits the launch cancels it.
     """
 
     def __init__(self, backend: str) -> None:
@@ -35,6 +36,7 @@ class PendingGraph:
         self._ended = threading.Event()
         self._arrays: Arrays = {}
         self._error: BaseException | None = None
+        self._is_cancelled = False
 
     def __repr__(self) -> str:
         return f"<PendingGraph on {self._backend!r}: {'ready' if self.is_ready() else 'in flight'}>"
@@ -42,6 +44,19 @@ class PendingGraph:
     def is_ready(self) -> bool:
         """Whether `result` would return at once."""
         return self._ended.is_set()
+
+    def cancel(self) -> bool:
+        """Ask the launch to end before its next call of the backend: the next sequence, or batch of a loop.
+
+        Returns:
+            Whether it has not ended yet. `result` then raises `LaunchCancelled`, unless there was no next call.
+        """
+        self._is_cancelled = True
+        return not self.is_ready()
+
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._is_cancelled
 
     def result(self, timeout: float | None = None) -> Arrays:
         """Wait for the launch.
@@ -54,7 +69,9 @@ class PendingGraph:
 
         Raises:
             DispatchTimeout: The time has passed; the launch is still pending.
-            BackendError: A node failed; the error names it.
+            BackendError: A node failed; the error names it. Contents of resident buffers that the graph writes are
+                undefined, and a note of the error names those.
+            LaunchCancelled: The launch was cancelled; the same holds.
         """
         if not self._ended.wait(timeout):
             assert timeout is not None
@@ -71,7 +88,11 @@ class PendingGraph:
         """Let the event loop of asyncio run other tasks until the launch has ended."""
         pause = 0.0
         while not self.is_ready():
-            yield from asyncio.sleep(pause).__await__()
+            try:
+                yield from asyncio.sleep(pause).__await__()
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
             pause = min(2 * pause + SHORTEST_PAUSE, LONGEST_PAUSE)
         return self.result()
 

@@ -23,7 +23,8 @@ from vyre_driver.graph.flatten import FlatGraph, flatten
 from vyre_driver.graph.nodes import BufferKind, Graph, GraphBuffer, Node, RepeatNode, walk
 from vyre_driver.graph.ranges import accesses
 from vyre_driver.policy.loop import LoopVerdict
-from vyre_driver.schedule.executors import GraphExecutor, QueueExecutor
+from vyre_driver.schedule.choice import FormVerdict
+from vyre_driver.schedule.executors import GraphExecutor, QueueExecutor, require_going
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -207,11 +208,13 @@ class PlacedExecutor:
     """Levels one after another, the segments of a level on their devices at the same time."""
 
     name = "devices"
+    verdict: FormVerdict | None = None
 
-    def __init__(self, placed: PlacedGraph, *, fusion: bool) -> None:
+    def __init__(self, placed: PlacedGraph, verdict: FormVerdict) -> None:
         self._placed, self._graph = placed, placed.flat.graph
+        self.stopped: Callable[[], bool] = lambda: False
         self._segments = [
-            [QueueExecutor(segment.graph, placed.places[segment.place], fusion=fusion) for segment in level.segments]
+            [QueueExecutor(segment.graph, placed.places[segment.place], verdict) for segment in level.segments]
             for level in placed.levels
         ]
         every = [executor for level in self._segments for executor in level]
@@ -232,6 +235,7 @@ class PlacedExecutor:
         host = dict(arrays)
         memory = [{**own, **(handles if place == 0 else {})} for place, own in enumerate(self._resources)]
         for level, executors in zip(self._placed.levels, self._segments, strict=True):
+            require_going(self._graph, self.stopped)
             self._move(level.moves, host, memory)
             runs = [
                 _run_of(executor, segment.graph, memory[segment.place])

@@ -6,7 +6,8 @@ kept, so a backend that prepares sequences finds them again at the next launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
@@ -14,8 +15,18 @@ from typing import TypeAlias
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import ResidentDispatchStep, Resource
 from vyre_driver.graph.guard import guarded
-from vyre_driver.graph.nodes import BufferRange, CopyNode, DispatchNode, FillNode, Graph, Node, RepeatNode
-from vyre_driver.graph.ranges import plan_dispatch
+from vyre_driver.graph.nodes import (
+    BufferKind,
+    BufferRange,
+    CopyNode,
+    DispatchNode,
+    FillNode,
+    Graph,
+    Node,
+    RepeatNode,
+    walk,
+)
+from vyre_driver.graph.ranges import accesses, plan_dispatch
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.policy.loop import LoopVerdict, choose_batches
@@ -89,9 +100,16 @@ class StepBuilder:
     """Makes the calls of one graph over the resources of its buffers."""
 
     def __init__(
-        self, graph: Graph, resources: Mapping[str, Resource], words_of: WordsOf, go: Callable[[], Resource]
+        self,
+        graph: Graph,
+        resources: Mapping[str, Resource],
+        words_of: WordsOf,
+        go: Callable[[], Resource],
+        lasting: Iterable[str] = (),
     ) -> None:
         self._graph, self._resources, self._words_of, self._go = graph, resources, words_of, go
+        self._uses = Counter(name for node in walk(graph.nodes) for name in self._own_buffers(node))
+        self._uses.update(lasting)
         self.verdicts: dict[str, LoopVerdict] = {}
         """What was decided for each loop with a flag, by the name of its node."""
 
@@ -121,7 +139,7 @@ class StepBuilder:
                         case _:
                             flush()
                             found.append(HostLoop(node, self._flag(node.until_zero), inner))
-                case DispatchNode() if _options(node.config) != DEFAULT_CONFIG:
+                case DispatchNode() if has_options(node):
                     flush()
                     found.append(DispatchCall(node, self._bound(node)))
                 case DispatchNode():
@@ -148,19 +166,45 @@ class StepBuilder:
 
     def _batched(self, node: RepeatNode, once: Sequence[NodeStep], steps: Sequence[NodeStep]) -> BatchedLoop:
         """The loop whose body is these steps."""
-        go, flag = self._go(), node.until_zero
+        go, flag, reset = self._go(), node.until_zero, self._reset(node)
         assert flag is not None
-        start = self._step(moves.fill_range(4), (self._words(1), self._words(0, 1), go), 1)
+        size, at, taken = self._size(flag), self._words(flag.start), self._resources[flag.buffer]
+        if reset is None:
+            start = self._step(moves.fill_range(4), (self._words(1), self._words(0, 1), go), 1)
+            look = self._step(moves.clear_unless(size), (taken, at, go), 1)
+        else:
+            start = self._step(moves.begin_loop(size), (at, taken, go), 1)
+            look = self._step(moves.take_flag(size), (at, taken, go), 1)
         iteration: list[NodeStep] = []
         for step in steps:
+            if step.node is reset:
+                continue
             if isinstance(step.node, DispatchNode):
                 zeros = [NodeStep(zero, step.node) for zero in self._zeros(step)]
                 iteration += [_guarded_step(zero, go) for zero in zeros]
             iteration.append(_guarded_step(step, go))
-        size = self._graph.buffer(flag.buffer).dtype.size
-        clear = (self._resources[flag.buffer], self._words(flag.start), go)
-        iteration.append(NodeStep(self._step(moves.clear_unless(size), clear, 1), node))
+        iteration.append(NodeStep(look, node))
         return BatchedLoop(node, (*once, NodeStep(start, node)), tuple(iteration), go)
+
+    def _reset(self, loop: RepeatNode) -> Node | None:
+        """The node of the body that sets the flag to 0, where the loop may do so at the end of an iteration instead.
+
+        No node before it uses the flag, and none outside of the loop.
+        """
+        flag = loop.until_zero
+        assert flag is not None
+        users = [node for node in walk(loop.body) if flag.buffer in self._own_buffers(node)]
+        first = users[0] if users else None
+        is_reset = isinstance(first, FillNode) and first.target == flag and not any(first.element)
+        is_private = self._graph.buffer(flag.buffer).kind is BufferKind.TEMPORARY
+        return first if is_reset and is_private and self._uses[flag.buffer] == len(users) + 1 else None
+
+    def _own_buffers(self, node: Node) -> set[str]:
+        """The buffers that a node uses itself; of a loop that of its flag."""
+        if isinstance(node, RepeatNode):
+            return set() if node.until_zero is None else {node.until_zero.buffer}
+        own = accesses(self._graph, node)
+        return {part.buffer for part in (*own.reads, *own.writes)}
 
     def _zeros(self, step: NodeStep) -> Iterator[ResidentDispatchStep]:
         """Steps that make outputs begin as zeros where the guarded program would not."""
@@ -205,10 +249,13 @@ class StepBuilder:
     def _words(self, *values: int) -> Resource:
         return self._words_of(b"".join(value.to_bytes(4, "little") for value in values))
 
+    def _size(self, part: BufferRange) -> int:
+        return self._graph.buffer(part.buffer).dtype.size
+
     def _flag(self, part: BufferRange | None) -> tuple[Resource, int, int] | None:
         if part is None:
             return None
-        size = self._graph.buffer(part.buffer).dtype.size
+        size = self._size(part)
         return self._resources[part.buffer], part.start * size, size
 
 
@@ -238,6 +285,6 @@ def _guarded_step(step: NodeStep, go: Resource) -> NodeStep:
     return NodeStep(changed, step.node)
 
 
-def _options(config: DispatchConfig) -> DispatchConfig:
-    """What a configuration asks for beside a grid and a name."""
-    return config.replace(grid_override=None, label=None)
+def has_options(node: DispatchNode) -> bool:
+    """Whether a dispatch asks for more than a grid and a name, which steps of a sequence have no room for."""
+    return node.config.replace(grid_override=None, label=None) != DEFAULT_CONFIG

@@ -10,13 +10,14 @@ What an engine has itself stands in its `Target`, which has to agree with its `D
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.errors import BackendError, Trapped, UnsupportedFeature
 from vyre_driver.legalization.target import Target
@@ -32,6 +33,9 @@ LANES = 8
 """The size of subgroups where a profile names none."""
 SHARDS = "shards"
 """The name under which a distributed backend counts the parts of launches that it has run."""
+COPIES_BESIDE = "copies_beside"
+"""The name under which a backend counts copies that it has made while launches were in flight."""
+WAVES = 3
 SHARED = 1 << 15
 """Bytes of workgroup memory that the language allows at most."""
 
@@ -48,6 +52,8 @@ class Use:
     """Whether the configuration asks for the capability itself: then nothing else will do."""
     spread: bool = False
     """Whether a backend that claims the capability has to run the launch in several parts, and to count `SHARDS`."""
+    beside: bool = False
+    """Whether a backend that claims the capability has to copy beside such launches, and to count `COPIES_BESIDE`."""
 
 
 def _arithmetic(dtype: DType) -> Callable[[DeviceProfile], Use]:
@@ -162,6 +168,30 @@ def _spread(profile: DeviceProfile) -> Use:
     return Use(program=witness.program, inputs=inputs, expected=tuple(witness.expected), config=config, spread=True)
 
 
+def _beside(profile: DeviceProfile) -> Use:
+    witness = doubling(COUNT)
+    inputs = tuple(array.tobytes() for array in witness.given)
+    program = replace(witness.program, name="uses_copies_beside_launches")
+    return Use(program=program, inputs=inputs, expected=tuple(witness.expected), beside=True)
+
+
+def _overlaps(backend: VyreBackend, use: Use) -> bool:
+    """Whether waves over resident memory give the right bytes, and count copies beside launches."""
+    before = backend.backend_metric_snapshot().get(COPIES_BESIDE, 0)
+    targets = [bytearray(len(use.expected[0])) for _ in range(WAVES)] if use.expected else []
+    waves = []
+    for target in targets:
+        given, made = (backend.allocate_resident(len(target)) for _ in range(2))
+        step = ResidentDispatchStep(program=use.program, resources=(given, made))
+        part = ResidentReadRange(resource=made, byte_offset=0, byte_len=len(target))
+        wave = ResidentWave(uploads=[(given, use.inputs[0])], steps=[step], ranges=[part], targets=[target])
+        waves.append(wave)
+    backend.dispatch_resident_waves(waves)
+    copied = backend.backend_metric_snapshot().get(COPIES_BESIDE, 0) - before
+    is_right = all((bytes(target),) == use.expected for target in targets)
+    return is_right and copied == 2 * (WAVES - 1)
+
+
 def _collectives(profile: DeviceProfile) -> Use:
     """Sums and maxima of elements that all workgroups have a part in."""
     with program("uses_collectives", 16) as p:
@@ -236,6 +266,7 @@ USES: dict[str, Callable[[DeviceProfile], Use]] = {
     "supports_grid_sync":                  _grid_sync,
     "supports_indirect_dispatch":          _indirect,
     "is_distributed":                      _spread,
+    "supports_async_compute":              _beside,
     "supports_distributed_collectives":    _collectives,
     "has_mul_high":                        _mul_high,
     "has_shared_memory":                   _shared_memory,
@@ -246,7 +277,6 @@ USES: dict[str, Callable[[DeviceProfile], Use]] = {
 
 UNSHOWN = {
     "supports_tensor_cores":             "no program has a matrix engine's operation",
-    "supports_async_compute":            "no call says what overlapped",
     "supports_specialization_constants": "parameters become constants before any backend sees them",
 }
 """Capabilities that nothing in the contract can use so far, and why: a backend that claims one cannot show it."""
@@ -286,6 +316,8 @@ def false_claim(backend: VyreBackend, name: str) -> str:
         return (
             f"{name} is claimed, and {use.program.name} did not run in parts: the count {SHARDS!r} has not grown by two"
         )
+    if is_claimed and use.beside and not _overlaps(backend, use):
+        return f"{name} is claimed, and the copies of {WAVES} waves are wrong, or not beside their launches"
     if not is_claimed and use.demands:
         return f"{name} is denied, and a dispatch that demands it is not refused with UnsupportedFeature"
     return ""

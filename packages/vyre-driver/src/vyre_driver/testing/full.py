@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
-from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
 from vyre_driver.backend.results import (
     Inputs,
     OutputBuffers,
@@ -116,6 +116,11 @@ class FullBackend(HostMemoryBackend, contract=1):
         targets: Sequence[HostBuffer],
     ) -> None:
         self.dispatch_resident_sequence_read_ranges_into((*prefix, *repetitions * tuple(repeated)), ranges, targets)
+
+    def dispatch_resident_waves(self, waves: Sequence[ResidentWave]) -> None:
+        for wave in waves:
+            self.upload_resident_many(wave.uploads)
+            self.dispatch_resident_sequence_read_ranges_into(wave.steps, wave.ranges, wave.targets)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
