@@ -3,16 +3,25 @@
 import copy
 import gc
 import pickle
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import vyre as vy
-from vyre_driver import acquire
-from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle
+from vyre_driver import EngineBackend, acquire
+from vyre_driver.arrays import make
+from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
+from vyre_driver.testing.fake_port import FakePort
 from vyre_foundation.errors import BuildError
+
+try:
+    import pyarrow as pa
+except ImportError:
+    pa = None
 
 BACKENDS = ("cpu", "opencl", "reference")
 
@@ -45,7 +54,7 @@ def count(x: vy.Array[vy.u8, "n"], counts: vy.InOut[vy.u32, 256]) -> None:
 def moved(backend: vy.VyreBackend) -> tuple[int, int]:
     """Uploads and downloads so far. A launch over memory that it has not seen uploads its parameters once."""
     counts = backend.backend_metric_snapshot()
-    return counts["copies_in"], counts["copies_out"]
+    return counts.get("copies_in", 0), counts.get("copies_out", 0)
 
 
 PARAMETERS = 64
@@ -221,17 +230,117 @@ def test_memory_of_the_host_is_used_in_place() -> None:
     assert vy.asarray(read_only, backend=backend).numpy().tolist() == [0, 1, 2, 3]
 
 
-def test_arrays_of_other_libraries_come_in_and_go_out(backend: vy.VyreBackend) -> None:
-    array = vy.array(memoryview(np.float32([1, 2])), backend=backend)
-    assert np.from_dlpack(array).tolist() == [1, 2]
-    assert np.asarray(array, np.float64).tolist() == [1, 2]
-    assert array.__dlpack_device__() == (1, 0)
+def test_arrays_of_other_libraries_come_in(backend: vy.VyreBackend) -> None:
+    assert vy.array(memoryview(np.float32([1, 2])), backend=backend).numpy().tolist() == [1, 2]
     assert vy.array([1, 2.5], vy.f16, backend=backend).numpy().tolist() == [1, 2.5]
-    assert vy.array(7, vy.u8, backend=backend).item() == 7
-    with pytest.raises(ValueError, match=r"not host memory. Fix: allow a copy"):
+    seven = vy.array(7, vy.u8, backend=backend)
+    assert (seven.item(), float(seven), int(seven)) == (7, 7.0, 7)
+    assert type(float(seven)) is float
+
+
+EXPORTS: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda array: array.numpy(copy=False),
+    "asarray": lambda array: np.asarray(array, copy=False),
+    "array interface": lambda array: np.asarray(SimpleNamespace(__array_interface__=array.__array_interface__)),
+    "dlpack": np.from_dlpack,
+    "buffer": lambda array: np.asarray(memoryview(array)),
+    "arrow": lambda array: pa.array(array).to_numpy(zero_copy_only=True),
+}
+_NEEDS = {"buffer": sys.version_info >= (3, 12), "arrow": pa is not None}
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        pytest.param(export, id=name, marks=pytest.mark.skipif(not _NEEDS.get(name, True), reason="not installed"))
+        for name, export in EXPORTS.items()
+    ],
+)
+def test_the_memory_goes_out_without_a_copy(backend: vy.VyreBackend, export: Callable[[Any], Any]) -> None:
+    array = vy.array(np.arange(6, dtype=np.float32), backend=backend)
+    address = array.numpy(copy=False).ctypes.data
+    before = moved(backend)
+    out, part = export(array), export(array[2:5])
+    assert moved(backend) == before, "nothing is copied"
+    assert (out.dtype, out.tolist(), part.tolist()) == (np.float32, [0, 1, 2, 3, 4, 5], [2, 3, 4])
+    assert (out.ctypes.data, part.ctypes.data) == (address, address + 8)
+    array[3] = 30
+    assert (out[3], part[1]) == (30, 30), "what the device writes is seen"
+
+
+def test_exported_memory_outlives_its_array(backend: vy.VyreBackend) -> None:
+    """A result gets no memory at which an exported array looks."""
+    x = vy.array(np.ones(64, np.float32), backend=backend)
+    made = saxpy(1.0, x, x)
+    out = np.asarray(made)
+    del made
+    gc.collect()
+    for _ in range(3):
+        assert saxpy(2.0, x, x).numpy()[0] == 3
+    assert out.tolist() == [2.0] * 64
+    shown = np.asarray(x)
+    x.close()
+    gc.collect()
+    assert shown.tolist() == [1.0] * 64
+    with pytest.raises(StaleHandle, match="it was freed"):
+        x.numpy(copy=False)
+
+
+def test_views_of_several_axes_go_out_with_their_strides(backend: vy.VyreBackend) -> None:
+    host = np.arange(24, dtype=np.int16).reshape(4, 6)
+    array = vy.array(host, backend=backend)[1:, ::-2].T
+    for out in (np.asarray(array, copy=False), np.from_dlpack(array)):
+        assert np.array_equal(out, host[1:, ::-2].T)
+    assert np.array_equal(np.array(array, np.float64), host[1:, ::-2].T)
+    assert vy.zeros((0, 3), vy.u8, backend=backend).numpy(copy=False).shape == (0, 3)
+    assert array.__dlpack_device__() == (1, 0)
+    assert np.from_dlpack(array, copy=True).ctypes.data != np.from_dlpack(array).ctypes.data
+
+
+def test_what_has_no_name_in_the_array_interface_is_copied_by_its_type(backend: vy.VyreBackend) -> None:
+    array = vy.array([1, 2], vy.bf16, backend=backend)
+    assert np.asarray(array).dtype == vy.bf16.numpy
+    assert array.numpy(copy=False).tolist() == [1, 2]
+    with pytest.raises(AttributeError, match=r"<bf16 array.*has no __array_interface__. Fix: copy it"):
+        _ = array.__array_interface__
+    with pytest.raises(AttributeError, match="__cuda_array_interface__"):
+        _ = array.__cuda_array_interface__
+
+
+def test_memory_that_is_not_the_host_s_is_copied() -> None:
+    backend = EngineBackend("fake", lambda: FakePort(lambda plan, memory: None))
+    array = make.array(backend, np.arange(3, dtype=np.uint8))
+    before = moved(backend)
+    assert np.asarray(array).tolist() == np.from_dlpack(array).tolist() == [0, 1, 2]
+    assert moved(backend) == (before[0], before[1] + 2)
+    assert array.__dlpack_device__() == (1, 0)
+    with pytest.raises(ValueError, match=r"does not support exporting of memory. Fix:"):
         np.asarray(array, copy=False)
-    with pytest.raises(BufferError, match="Fix: allow a copy"):
+    with pytest.raises(BufferError, match="Fix: "):
         np.from_dlpack(array, copy=False)
+    with pytest.raises(AttributeError, match="Fix: "):
+        _ = array.__array_interface__
+    with pytest.raises(UnsupportedFeature, match="Fix: "):
+        array.numpy(copy=False)
+
+
+@pytest.mark.skipif(pa is None, reason="not installed")
+def test_arrow_comes_in(backend: vy.VyreBackend) -> None:
+    assert vy.array(pa.array([1, 2, 3], pa.int16())[1:], backend=backend).numpy().tolist() == [2, 3]
+    assert vy.array(pa.array([True, False]), backend=backend).dtype is vy.bool_
+    chunks = vy.array(pa.chunked_array([[1.5], [2.5, 3.5]]), backend=backend)
+    assert (chunks.dtype, chunks.numpy().tolist()) == (vy.f64, [1.5, 2.5, 3.5])
+    for given, match in (([1, None], "got 1 nulls.*Fix: fill"), (["a"], "array of string.*Fix: convert")):
+        with pytest.raises(InvalidInput, match=match):
+            vy.array(pa.array(given), backend=backend)
+    with pytest.raises(InvalidInput, match=r"one axis.*Fix: export .reshape"):
+        vy.zeros((2, 2), vy.u8, backend=backend).__arrow_c_array__()
+
+
+def test_arrow_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UnsupportedFeature, match=r"Arrow without pyarrow. Fix: install it"):
+        vy.zeros(2, vy.u8, backend="reference").__arrow_c_array__()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -16,6 +17,9 @@ from vyre.cli import main
 from vyre_driver import GraphRecorder, Trace, Trapped, compile_graph, traced
 from vyre_driver.graph.flatten import flatten
 from vyre_driver.graph.nodes import Graph, RepeatNode
+from vyre_driver.schedule import waves
+from vyre_driver.testing.graph_counts import counted_graphs, levels_graph, require_costs
+from vyre_driver.testing.graph_waves import chunked_graph
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_driver.testing.traces import require_trace_events
 from vyre_foundation.errors import BuildError
@@ -42,17 +46,27 @@ def test_random_graphs_give_what_numpy_gives(seed: int, backend: str) -> None:
                 np.testing.assert_array_equal(outputs[name], expected)
 
 
-def test_a_hundred_dependent_steps_are_two_calls_and_one_wait() -> None:
-    g, expected = vy.graph("chain"), X
-    part = g.input("x", vy.u32, len(X))
-    for _ in range(100):
-        part, expected = g.dispatch(AFFINE, x=part)["out"], expected * np.uint32(3) + np.uint32(1)
-    g.output("y", part)
-    run = g.compile("cpu", fusion=False)
-    for _ in range(3):
-        before = run.backend.backend_metric_snapshot()
-        np.testing.assert_array_equal(run.run(x=X)["y"], expected)
-    assert costs(run.backend, before) == {"launches": 100, "waits": 1, "copies_in": 1, "copies_out": 1}
+@pytest.mark.parametrize("seed", range(10))
+def test_random_graphs_in_waves_give_what_numpy_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waves, "LEAST_BYTES", 1)
+    made = random_graph(2000 + seed, steps=10)
+    with compile_graph(made.graph, vy.backend_for("cpu"), overlap=True) as run:
+        for _ in range(2):
+            outputs = run.run(made.inputs)
+            for name, expected in made.outputs.items():
+                np.testing.assert_array_equal(outputs[name], expected)
+
+
+def test_copies_of_chunks_run_beside_launches() -> None:
+    backend, made = vy.backend_for("cpu"), chunked_graph(4, 1000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waves, "LEAST_BYTES", 4000)
+        run = compile_graph(made.graph, backend, fusion=False, overlap=True)
+    assert run.executor == "waves"
+    before = backend.backend_metric_snapshot()["copies_beside"]
+    np.testing.assert_array_equal(run.run(made.inputs)["y"], made.outputs["y"])
+    beside = backend.backend_metric_snapshot()["copies_beside"] - before
+    assert beside == 6
 
 
 def test_the_first_launch_compiles_nothing() -> None:
@@ -144,40 +158,43 @@ def test_a_grid_that_an_earlier_node_writes(backend: str) -> None:
         assert run.run(n=np.array([groups], np.uint32))["marked"].sum() == 4 * groups
 
 
+@pytest.mark.parametrize("name", counted_graphs())
+def test_launches_cost_what_is_counted(name: str) -> None:
+    require_costs(vy.backend_for("cpu"), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("a fixpoint in 3 of 1000 iterations", 7), ("20 grids in buffers with a largest grid", 20)],
+)
+def test_launches_of_the_reference_are_as_many(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, made = vy.backend_for("reference"), counted_graphs()[name].made
+    dispatch, dispatched = backend.dispatch, 0
+
+    def counting(*given: Any) -> Any:
+        nonlocal dispatched
+        dispatched += 1
+        return dispatch(*given)
+
+    monkeypatch.setattr(backend, "dispatch", counting)
+    outputs = compile_graph(made.graph, backend, fusion=False).run(made.inputs)
+    for output, expected in made.outputs.items():
+        np.testing.assert_array_equal(outputs[output], expected)
+    assert dispatched == count
+
+
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
-def test_grids_that_the_device_reads_cost_no_waits(backend: str) -> None:
-    """Each level halves how many workgroups the next one has; the host waits once, at the end."""
-    with vy.program("level", workgroup_size=4) as p:
-        grid, next_grid = p.read("grid", vy.u32, 3), p.write("next", vy.u32, 3)
-        counts = p.read_write("counts", vy.u32, 64)
-        p.indirect_dispatch(grid)
-        i = p.global_id(0)
-        counts[i] = counts[i] + p.num_workgroups(0)
-        with p.if_(i == 0):
-            next_grid[0] = grid[0] >> 1
-            next_grid[1] = 1
-            next_grid[2] = 1
-    level = p.build()
-    g = vy.graph("levels")
-    counts, grid = g.input("counts", vy.u32, 64), g.input("grid", vy.u32, 3)
-    part = grid
-    for _ in range(20):
-        part = g.dispatch(level, grid=part, counts=counts, largest_grid=(16, 1, 1))["next"]
-    g.output("counts", counts)
-    run = g.compile(backend)
-    start = np.zeros(64, np.uint32)
-    expected, groups = start.copy(), 16
-    while groups:
-        expected[: 4 * groups] += groups
-        groups //= 2
-    for _ in range(2):
-        before = run.backend.backend_metric_snapshot()
-        outputs = run.run(counts=start, grid=np.array([16, 1, 1], np.uint32))
-        np.testing.assert_array_equal(outputs["counts"], expected)
-    if backend == "cpu":
-        assert costs(run.backend, before)["waits"] == 1
+def test_a_grid_that_is_larger_than_the_largest_is_a_trap(backend: str) -> None:
+    run = compile_graph(levels_graph(is_bounded=True), vy.backend_for(backend))
     with pytest.raises(Trapped, match=r"node 'level' .* trapped with 'largest_grid', code 17"):
-        run.run(counts=start, grid=np.array([17, 1, 1], np.uint32))
+        run.run(counts=np.zeros(64, np.uint32), grid=np.array([17, 1, 1], np.uint32))
+
+
+def test_grids_without_a_largest_are_read_by_the_host() -> None:
+    backend, made = vy.backend_for("cpu"), counted_graphs()["20 grids in buffers with a largest grid"].made
+    run = compile_graph(levels_graph(is_bounded=False), backend)
+    outputs = run.run(made.inputs)
+    np.testing.assert_array_equal(outputs["counts"], made.outputs["counts"])
 
 
 def test_a_largest_grid_needs_a_grid_in_a_buffer() -> None:
@@ -316,6 +333,35 @@ def test_a_graph_is_shown(file: Path) -> None:
         "{http://www.w3.org/2000/svg}svg",
         3,
     )
+
+
+def test_a_graph_is_shown_with_what_a_backend_decides(file: Path) -> None:
+    shown = invoke("show", file, "--backend", "reference")
+    assert "executor  queue: all of it is enqueued at once: the backend copies beside no launch" in shown.output
+    document = json.loads(invoke("show", file, "--backend", "reference", "--json").output)
+    assert [verdict["subject"] for verdict in document["verdicts"]][:2] == ["backend", "executor"]
+
+
+def test_a_graph_is_tuned(file: Path) -> None:
+    """The measured times are part of what is decided from then on."""
+    source = file.with_name("x.npy")
+    np.save(source, np.arange(4, dtype=np.uint32))
+    tuned = json.loads(invoke("tune", file, "--input", f"x={source}", "--backend", "reference", "--json").output)
+    assert len([trial for trial in tuned["trials"] if trial["verdict"] == "taken"]) == 1
+    text = invoke("tune", file, "--input", f"x={source}", "--backend", "reference").output
+    assert text.startswith("'twice' on ")
+    document = json.loads(invoke("show", file, "--backend", "reference", "--json").output)
+    executor = document["verdicts"][1]
+    assert executor["reason"].startswith("all of it is enqueued at once: measured: ")
+    assert set(executor["facts"]["ns"]) == {trial["form"] for trial in tuned["trials"]}
+
+
+def test_a_recorded_graph_is_tuned() -> None:
+    g = vy.graph("tuned")
+    g.output("y", g.dispatch(AFFINE, x=g.input("x", vy.u32, 4))["out"])
+    report = g.tune(x=X[:4], backend="reference")
+    assert [trial.verdict for trial in report.trials] == ["taken"]
+    assert g.compile("reference").verdict == report.verdict
 
 
 @pytest.mark.parametrize("suffix", ["npy", "raw"])

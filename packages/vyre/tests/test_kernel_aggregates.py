@@ -183,3 +183,27 @@ def test_refused() -> None:
     assert compile_(fields) == (
         "got 1 fields of 'Body'\n        return Body(x[0]).place\n               ^^^^^^^^^^\nFix: pass place, speed"
     )
+
+
+def test_parts_of_parts_are_variables() -> None:
+    """Of a structure in a structure, and of a vector; in a loop and in a branch."""
+
+    @vy.struct
+    class Ball:
+        place: vy.Vec2[vy.f32]
+        body: Body
+
+    @vy.kernel
+    def bounce(x: vy.Array[vy.f32, "n"], y: vy.Out[vy.f32, "n"], seen: vy.Out[vy.f32, "n"]) -> None:
+        i = vy.index()
+        ball, free = Ball(vy.vec(x[i], 0.0), Body(0.0, 1.0)), vy.vec(x[i], x[i])
+        for _ in range(3):
+            ball.place.y += ball.body.speed
+            if ball.place.y > 1.5:
+                ball.body.speed = -ball.body.speed
+                free.x = free.x + 10.0
+        y[i], seen[i] = ball.place.y + ball.place.x, free.x
+
+    y, seen = run(bounce, np.float32([0, 100]))
+    assert y.tolist() == [1, 101]
+    assert seen.tolist() == [10, 110]

@@ -62,10 +62,31 @@ def literal_that_does_not_fit(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
 12: Python's `/` means something else than the program's division of u8
     return x[vy.index()] / 2
            ^^^^^^^^^^^^^^^^^
-Fix: write apply("div", x, y) or apply("rem", x, y), which truncate; / is for floats, // and % unsigned
+Fix: write vy.div and vy.rem, which truncate, or vy.floor_div and vy.floor_mod; / is for floats, // and % unsigned
 """)
 def division_of_integers(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
     return x[vy.index()] / 2
+
+
+@case("""
+12: got the float 0.5 beside a value of u8
+    return 0.5 * x[vy.index()]
+           ^^^^^^^^^^^^^^^^^^^
+Fix: write an integer, or convert the value, as in vy.f32(x[vy.index()])
+""")
+def float_beside_an_integer(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    return 0.5 * x[vy.index()]
+
+
+@case("""
+9: a number has no type here
+    v = vy.vec(0.0, 0.0)
+        ^^^^^^^^^^^^^^^^
+Fix: give it one, as in vy.f32(0.0)
+""")
+def vector_of_numbers(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    v = vy.vec(0.0, 0.0)
+    return v.x
 
 
 @case("""
@@ -346,13 +367,13 @@ def break_of_an_unrolled_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]
 
 
 @case("""
-14: a loop counts in u32, which has no -2
-    for k in range(-2, 2):
-             ^^^^^^^^^^^^
-Fix: write range(vy.i32(-2), …)
+14: a loop that counts below 0 or downwards is unrolled, and this one has 1002 iterations
+    for k in range(-1000, 2):
+             ^^^^^^^^^^^^^^^
+Fix: count from 0 upwards, as in range(1002), and compute the number in the loop
 """)
 def negative_bound(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
-    for k in range(-2, 2):
+    for k in range(-1000, 2):
         pass
     return 1
 
@@ -413,7 +434,7 @@ def annotation_of_python(x: float):
 66: the length of 'm' follows from no input
 def unknown_length(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "m"]:
                                                                  ^^^
-Fix: use the shape variables of the inputs, or a number
+Fix: use a shape variable of the inputs, a number, or a parameter that is one, m: vy.u32
 """)
 def unknown_length(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "m"]:
     return x[0]
@@ -426,13 +447,19 @@ def test_message(function, options, expected):
     assert shown == expected
 
 
-def test_a_kernel_has_no_defaults_and_no_parameters_of_variable_number() -> None:
+def test_only_numbers_have_defaults_and_no_kernel_has_parameters_of_variable_number() -> None:
     with pytest.raises(
-        vy.KernelError, match=r"(?s)a parameter of a kernel has no default\n.*Fix: pass it in each call$"
+        vy.KernelError, match=r"(?s)'x' has the default 'one'; only num.*\n.*Fix: pass it in each call$"
     ):
 
         @vy.kernel
-        def defaults(x: vy.f32 = 1.0):
+        def text(x: vy.f32 = "one"):
+            pass
+
+    with pytest.raises(vy.KernelError, match=r"(?s)'x' has the default 1; only numbers have defaults"):
+
+        @vy.kernel
+        def array(x: vy.Array[vy.f32, "n"] = 1):
             pass
 
     with pytest.raises(vy.KernelError, match=r"(?s)no parameter of variable number, got 'rest'\n.*Fix: name each$"):

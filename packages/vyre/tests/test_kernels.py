@@ -287,6 +287,93 @@ def test_results_have_the_annotated_shapes() -> None:
     assert np.array_equal(is_large, matrix.T > 2)
 
 
+def test_numbers_are_lengths_of_axes_of_their_names() -> None:
+    @vy.kernel
+    def table(h: vy.u32, w: vy.i64) -> vy.Array[vy.u32, "h", "w"]:
+        y, x = vy.index()
+        return y * 100 + x + 1000 * h
+
+    @vy.kernel
+    def first(n: vy.u8, x: vy.Array[vy.u32, "n"], k: vy.u32) -> vy.Array[vy.u32, "k"]:
+        return x[vy.index()] + vy.u32(n)
+
+    y, x = np.mgrid[:3, :70]
+    assert np.array_equal(run(table, 3, 70), y * 100 + x + 3000)
+    assert table.on("cpu")(w=np.int64(2), h=2).tolist() == [[2000, 2001], [2100, 2101]]
+    assert run(table, 0, 5).shape == (0, 5)
+    assert vy.run(table.program, h=1, w=np.array([2]))["out"].tolist() == [[1000, 1001]]
+    assert run(pickle.loads(pickle.dumps(table)), 1, 1).tolist() == [[1000]]  # noqa: S301
+    assert run(first, 2, np.uint32([5, 6]), 3).tolist() == [7, 8, 2]
+    with pytest.raises(vy.VyreError, match=r"'x': got 2 in the shape \(2,\), expected n = 3 elements, as the number"):
+        run(first, 3, np.uint32([5, 6]), 3)
+    for wrong in (-1, 2**32, 1.5, None, np.zeros(2, np.uint32)):
+        with pytest.raises(vy.VyreError, match=r"buffer 'h': got .*, expected .* length of an axis.* Fix: pass"):
+            run(table, wrong, 1)
+
+
+def test_functions_of_the_front_door_take_kernels() -> None:
+    x = np.float32([1, 2, 3])
+    given = {"a": 2, "x": x, "y": x}
+    assert vy.run(saxpy, given, backend=FAST)["out"].tolist() == [3, 6, 9]
+    assert vy.check(saxpy, given)["out"].tolist() == [3, 6, 9]
+    assert vy.tune(saxpy, given, backend="cpu").reports
+    assert vy.explain(saxpy, given, backend="cpu").fingerprint == saxpy.program.fingerprint()
+    assert vy.profile(saxpy, given, backend="cpu", seconds=0.01).runs
+    assert vy.grid_for(saxpy, 100) == (2, 1, 1)
+    with pytest.raises(vy.VyreError, match=r"program: got function, expected a Program\. Fix: pass what build\(\)"):
+        vy.run(stepped, given)
+
+
+def test_numbers_may_have_defaults() -> None:
+    @vy.kernel
+    def scaled(x: vy.Array[vy.f32, "n"], by: vy.f32 = 2.0, n: vy.u32 = 3) -> vy.Array[vy.f32, "n"]:
+        return x[vy.index()] * by
+
+    x = np.float32([1, 2, 3])
+    assert run(scaled, x).tolist() == [2, 4, 6]
+    assert run(scaled, x, 3).tolist() == run(scaled, x, by=3.0).tolist() == run(scaled, by=3, x=x).tolist() == [3, 6, 9]
+    with pytest.raises(vy.VyreError, match=r"got none, expected a value for each input\. Fix: pass 'x'"):
+        run(scaled)
+    with pytest.raises(vy.VyreError, match="expected n = 3 elements, as the number says"):
+        run(scaled, x[:2])
+
+
+def test_arrays_of_a_device_with_numbers_as_lengths() -> None:
+    @vy.kernel
+    def cut(x: vy.Array[vy.u32, "n"], k: vy.u32) -> vy.Array[vy.u32, "k"]:
+        return x[vy.index()]
+
+    found = cut.on("cpu")(vy.array(np.uint32([3, 4, 5]), backend="cpu"), 2)
+    assert isinstance(found, vy.DeviceArray)
+    assert found.numpy().tolist() == [3, 4]
+
+
+def test_ranges_below_zero_and_downwards_are_unrolled() -> None:
+    @vy.kernel
+    def around(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        i, total = vy.index(), vy.u32(0)
+        for k in range(-1, 2):
+            total += x[i + k]
+        for k in range(3, -1, -1):
+            total = total * 2 + k
+        return total
+
+    @vy.func
+    def last_positive(x: vy.Array[vy.i32, "n"]) -> vy.i32:
+        for k in range(2, -1, -1):
+            if x[k] > 0:
+                return x[k]
+        return -1
+
+    @vy.kernel(shape=1)
+    def chosen(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, 1]:
+        return last_positive(x)
+
+    assert run(around, np.uint32([1, 2, 4])).tolist() == [16 * t + 34 for t in (3, 7, 6)]
+    assert run(chosen, np.int32([7, 9, 0])).tolist() == [9]
+    assert run(chosen, np.int32([0, 0, 0])).tolist() == [-1]
+
+
 def test_generic_device_functions_take_the_types_of_their_arguments() -> None:
     t = TypeVar("t", vy.f32, vy.i32)
 
@@ -429,3 +516,42 @@ def test_a_counter_without_a_name_is_not_read() -> None:
 
     with pytest.raises(vy.KernelError, match=r"'_' counts a loop.*\n.*\n.*\n?Fix: give the counter another name"):
         reads(np.zeros(3, np.uint32))
+
+
+def test_unrolled_loops_are_left() -> None:
+    @vy.kernel
+    def sums(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        i, total = vy.index(), vy.u32(0)
+        for k in (1, 2, 3, 4, 5):
+            if k == 2:
+                continue
+            if k == 5:
+                break
+            total += x[i] * k
+        return total
+
+    assert run(sums, np.uint32([1, 10])).tolist() == [8, 80]
+
+
+def test_a_while_loop_whose_condition_python_knows_is_unrolled() -> None:
+    """As the strides of a tree are."""
+
+    @vy.kernel(workgroup_size=8)
+    def sums(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        shared, k = vy.workgroup(vy.u32, 8), vy.local_id()
+        shared[k] = x[vy.index()]
+        vy.barrier()
+        stride = 4
+        while stride > 0:
+            if k < stride:
+                shared[k] += shared[k + stride]
+            vy.barrier()
+            stride //= 2
+        while True and stride < 10:
+            stride += 1
+            if stride == 3:
+                break
+        return shared[0] + stride
+
+    x = np.arange(16, dtype=np.uint32)
+    assert run(sums, x).tolist() == [31] * 8 + [95] * 8

@@ -10,6 +10,7 @@ import pytest
 
 import vyre as vy
 from vyre_driver import ShadowDiverged
+from vyre_driver.errors import InvalidInput
 from vyre_reference import DataRace
 
 
@@ -243,3 +244,19 @@ def test_a_scalar_is_a_uniform_of_one_element_as_its_value() -> None:
     program = scaled(lambda p: p.scalar("by", vy.u32))
     assert program.fingerprint() == scaled(lambda p: p.uniform("by", vy.u32, 1)[0]).fingerprint()
     assert vy.run(program, x=np.uint32([1, 2]), by=3, backend="reference")["out"].tolist() == [3, 6]
+
+
+def test_a_program_that_was_read_from_bytes_says_that_it_has_lost_its_shapes() -> None:
+    with vy.program("add", shape=("h", "w")) as p:
+        x = p.read("x", vy.u32, shape=("h", "w"))
+        out = p.write("out", vy.u32, shape=("h", "w"))
+        y, i = p.global_id(1), p.global_id(0)
+        out[y, i] = x[y, i] + 1
+    built = p.build()
+    read, x = vy.decode(vy.encode(built)), np.arange(6, dtype=np.uint32).reshape(2, 3)
+    match = r"launch\.shape.*2 lengths of axes, because bytes and text do not hold.*Fix: give it the shapes"
+    with pytest.raises(InvalidInput, match=match):
+        vy.run(read, x=x)
+    lengths = {"launch.shape": np.array([2, 3], np.uint32)}
+    assert vy.run(read, lengths, x=x, invocations=(3, 2))["out"].tolist() == (x + 1).tolist()
+    assert vy.run(read.with_shapes(built.shapes), x=x)["out"].tolist() == (x + 1).tolist()

@@ -4,6 +4,7 @@ import ast
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import vyre
@@ -39,11 +40,25 @@ def test_every_name_says_what_it_is(name: str) -> None:
 
 def test_algorithms_are_at_the_front_door_unless_the_language_has_their_names() -> None:
     language = {*vyre_foundation.__all__, *vyre_foundation.functions.__all__, *FUNCTIONS, "dot"}
-    assert vyre.dot is not vyre_algorithms.dot
     for name in vyre_algorithms.__all__:
         if name not in language:
             assert getattr(vyre, name) is getattr(vyre_algorithms, name)
         assert getattr(vyre.algorithms, name) is getattr(vyre_algorithms, name)
+
+
+@pytest.mark.parametrize("name", ["min", "max", "dot"])
+def test_names_of_the_language_take_arrays(name: str) -> None:
+    x = np.float32([[3, 1], [4, 1]])
+    function, algorithm = getattr(vyre, name), getattr(vyre_algorithms, name)
+    if name == "dot":
+        assert function(x[0], x[1]) == algorithm(x[0], x[1], backend="reference") == 13
+    else:
+        assert function(x) == algorithm(x) == getattr(x, name)()
+        assert (
+            function(x, 0).tolist() == function(vyre.array(x), axis=0).numpy().tolist() == getattr(x, name)(0).tolist()
+        )
+    with pytest.raises(vyre.VyreError, match=r"got a list, expected an array\. Fix: pass a NumPy array"):
+        function([1, 2], [3, 4])
 
 
 def test_elementary_functions_say_what_the_table_of_the_dialect_says() -> None:

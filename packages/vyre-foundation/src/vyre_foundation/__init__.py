@@ -1,6 +1,19 @@
 """The vyre language: IR, types, op table, validator, wire form, fingerprint, text form."""
 
 from vyre_foundation.build import Array, Mutable, ProgramBuilder, Value, apply, call, constant, program, select
+from vyre_foundation.build.composed import (
+    ceil_div,
+    clamp,
+    degrees,
+    floor_div,
+    floor_mod,
+    fract,
+    lerp,
+    radians,
+    saturate,
+    smoothstep,
+    step,
+)
 from vyre_foundation.dialects.registry import discover_with
 from vyre_foundation.discovery.dialects import discover
 from vyre_foundation.dtype import (
@@ -62,22 +75,33 @@ __all__ = [
     "bf16",
     "bool_",
     "call",
+    "ceil_div",
+    "clamp",
     "constant",
     "decode",
+    "degrees",
     "encode",
     "f16",
     "f32",
     "f64",
     "fingerprint",
+    "floor_div",
+    "floor_mod",
     "format_expr",
+    "fract",
     "i8",
     "i16",
     "i32",
     "i64",
+    "lerp",
     "parse",
     "print_program",
     "program",
+    "radians",
+    "saturate",
     "select",
+    "smoothstep",
+    "step",
     "u8",
     "u16",
     "u32",

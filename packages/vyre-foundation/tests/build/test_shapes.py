@@ -88,7 +88,27 @@ def test_a_length_that_follows_from_no_input_is_refused() -> None:
     p = v.program("p")
     x, out = p.read("x", v.u8, shape="n"), p.write("out", v.u8, shape="m")
     out[p.index()] = x[0]
-    with pytest.raises(BuildError, match=r"the length of 'm' follows from no input\. Fix: use the shape variables"):
+    with pytest.raises(
+        BuildError, match=r"the length of 'm' follows from no input\. Fix: use a shape variable of the inputs"
+    ):
+        p.build()
+
+
+def test_integers_that_are_the_same_for_all_invocations_are_lengths() -> None:
+    with v.program("p", (8, 8)) as p:
+        h, w = p.scalar("h", v.u32), p.scalar("w", v.i64)
+        out = p.write("out", v.u32, shape=("h", "w"))
+        y, x = p.index()
+        out[y, x] = h + p.shape[1]
+    shapes = p.build().shapes
+    assert shapes is not None
+    assert (shapes.passed, shapes.zeros, shapes.numbers) == ((), ("out",), ("h", "w"))
+    assert "out[global_id.y * u32(w[0]) + global_id.x] = h[0] + u32(w[0]);" in body(p)
+    assert w.dtype is v.i64
+    p = v.program("p")
+    p.scalar("n", v.f32)
+    p.write("out", v.u32, shape="n")
+    with pytest.raises(BuildError, match="the length of 'n' follows from no input"):
         p.build()
 
 

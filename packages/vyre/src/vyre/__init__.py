@@ -17,6 +17,7 @@ import sys
 
 import lazy_loader
 
+from vyre import overloads as _overloads
 from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language
 from vyre_foundation.functions import *  # noqa: F403
@@ -25,6 +26,8 @@ from vyre_math import *  # noqa: F403
 from vyre_math import __all__ as _elementary
 
 __version__ = "0.1.0"
+
+max, min = _overloads.max, _overloads.min
 
 _running = [
     "DispatchConfig",
@@ -40,20 +43,23 @@ _running = [
     "run",
     "tune",
 ]
-_arrays = ["DeviceArray", "array", "asarray", "empty", "zeros"]
+_arrays = ["DeviceArray", "StructArray", "array", "asarray", "empty", "zeros"]
 _kernels = {
-    "kernels.aggregates": ["struct"],
+    "kernels.aggregates": ["Struct", "Vec2", "Vec3", "Vec4", "struct"],
     "kernels.annotations": ["InOut", "Out"],
     "kernels.device": ["func"],
     "kernels.errors": ["KernelError"],
     "kernels.intrinsics": [
         "barrier",
         "bounded",
+        "cross",
         "dot",
         "global_id",
         "grid_barrier",
         "index",
+        "length",
         "local_id",
+        "normalize",
         "num_workgroups",
         "private",
         "subgroup",
@@ -96,6 +102,7 @@ _algorithms = [
     "ifft",
     "kmeans",
     "matmul",
+    "mean",
     "pagerank",
     "partition",
     "philox",

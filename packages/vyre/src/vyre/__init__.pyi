@@ -7,7 +7,9 @@ checks shapes.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Annotated as Array, Annotated as InOut, Annotated as Out, Any, Self, TypeVar
+from typing import Annotated as Array, Annotated as InOut, Annotated as Out, Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
 
 import vyre_algorithms as algorithms
 import vyre_math
@@ -39,6 +41,7 @@ from vyre_algorithms import (
     ifft as ifft,
     kmeans as kmeans,
     matmul as matmul,
+    mean as mean,
     pagerank as pagerank,
     partition as partition,
     philox as philox,
@@ -67,6 +70,7 @@ from vyre_algorithms import (
 from vyre_driver import (
     DeviceArray as DeviceArray,
     DispatchConfig as DispatchConfig,
+    StructArray as StructArray,
     VyreBackend as VyreBackend,
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
@@ -97,16 +101,27 @@ from vyre_foundation import (
     WireError as WireError,
     apply as apply,
     call as call,
+    ceil_div as ceil_div,
+    clamp as clamp,
     constant as constant,
     decode as decode,
+    degrees as degrees,
     encode as encode,
     fingerprint as fingerprint,
+    floor_div as floor_div,
+    floor_mod as floor_mod,
     format_expr as format_expr,
+    fract as fract,
     functions,
+    lerp as lerp,
     parse as parse,
     print_program as print_program,
     program as program,
+    radians as radians,
+    saturate as saturate,
     select as select,
+    smoothstep as smoothstep,
+    step as step,
     validate as validate,
 )
 from vyre_foundation.build import Operand
@@ -122,11 +137,14 @@ from .kernels.errors import KernelError as KernelError
 from .kernels.intrinsics import (
     barrier as barrier,
     bounded as bounded,
+    cross as cross,
     dot as dot,
     global_id as global_id,
     grid_barrier as grid_barrier,
     index as index,
+    length as length,
     local_id as local_id,
+    normalize as normalize,
     num_workgroups as num_workgroups,
     subgroup as subgroup,
     subgroup_lane as subgroup_lane,
@@ -135,6 +153,7 @@ from .kernels.intrinsics import (
     workgroup_id as workgroup_id,
 )
 from .kernels.kernel import KernelFunction as KernelFunction, kernel as kernel
+from .overloads import max as max, min as min  # type: ignore[no-redef]
 from .profiles import explain as explain, profile as profile
 
 __all__ = [
@@ -165,10 +184,15 @@ __all__ = [
     "Program",
     "ProgramBuilder",
     "Runs",
+    "Struct",
+    "StructArray",
     "TextError",
     "TypeMismatch",
     "Unique",
     "Value",
+    "Vec2",
+    "Vec3",
+    "Vec4",
     "VyreBackend",
     "VyreError",
     "WireError",
@@ -189,7 +213,9 @@ __all__ = [
     "bool_",
     "bounded",
     "call",
+    "ceil_div",
     "check",
+    "clamp",
     "compact",
     "connected_components",
     "constant",
@@ -197,10 +223,12 @@ __all__ = [
     "coo",
     "correlate",
     "crc32",
+    "cross",
     "csr",
     "cumprod",
     "cumsum",
     "decode",
+    "degrees",
     "dot",
     "empty",
     "encode",
@@ -213,7 +241,10 @@ __all__ = [
     "fft",
     "find_all",
     "fingerprint",
+    "floor_div",
+    "floor_mod",
     "format_expr",
+    "fract",
     "func",
     "gather",
     "global_id",
@@ -229,8 +260,12 @@ __all__ = [
     "index",
     "kernel",
     "kmeans",
+    "length",
+    "lerp",
     "local_id",
     "matmul",
+    "mean",
+    "normalize",
     "num_workgroups",
     "pagerank",
     "parse",
@@ -242,11 +277,13 @@ __all__ = [
     "profile",
     "program",
     "progress",
+    "radians",
     "registered_backends_by_precedence",
     "rfft",
     "run",
     "run_length",
     "sample",
+    "saturate",
     "scan",
     "scatter",
     "searchsorted",
@@ -255,10 +292,12 @@ __all__ = [
     "select",
     "sha256",
     "shuffle",
+    "smoothstep",
     "sort",
     "sort_pairs",
     "spmv",
     "stencil",
+    "step",
     "struct",
     "subgroup",
     "subgroup_lane",
@@ -322,12 +361,12 @@ class _Scalar(Value, metaclass=_ScalarType):
     def __pos__(self) -> Self: ...
     def __abs__(self) -> Self: ...
     def __invert__(self) -> Self: ...
-    def __lt__(self, other: Operand) -> Any: ...
-    def __le__(self, other: Operand) -> Any: ...
-    def __gt__(self, other: Operand) -> Any: ...
-    def __ge__(self, other: Operand) -> Any: ...
-    def __eq__(self, other: object) -> Any: ...
-    def __ne__(self, other: object) -> Any: ...
+    def __lt__(self, other: Operand) -> bool_: ...
+    def __le__(self, other: Operand) -> bool_: ...
+    def __gt__(self, other: Operand) -> bool_: ...
+    def __ge__(self, other: Operand) -> bool_: ...
+    def __eq__(self, other: object) -> bool_: ...  # type: ignore[override]
+    def __ne__(self, other: object) -> bool_: ...  # type: ignore[override]
     def __bool__(self) -> bool: ...  # type: ignore[override]
     def __len__(self) -> int: ...  # type: ignore[override]
     def __iter__(self) -> Iterator[Self]: ...  # type: ignore[override]
@@ -366,6 +405,44 @@ class u64(_Scalar): ...
 
 _S = TypeVar("_S", bound=_Scalar)
 _R = TypeVar("_R")
+
+class _Vector(Generic[_S]):
+    x: _S
+    y: _S
+    def __init__(self, *components: Operand) -> None: ...
+    def __getitem__(self, index: Any) -> Any: ...
+    def __setitem__(self, index: Any, value: Any) -> None: ...
+    def __iter__(self) -> Iterator[_S]: ...
+    def __len__(self) -> int: ...
+    def __add__(self, other: Self | Operand) -> Self: ...
+    def __sub__(self, other: Self | Operand) -> Self: ...
+    def __mul__(self, other: Self | Operand) -> Self: ...
+    def __truediv__(self, other: Self | Operand) -> Self: ...
+    def __radd__(self, other: Operand) -> Self: ...
+    def __rsub__(self, other: Operand) -> Self: ...
+    def __rmul__(self, other: Operand) -> Self: ...
+    def __neg__(self) -> Self: ...
+    @property
+    def shape(self) -> tuple[Any, ...]: ...
+    @property
+    def size(self) -> Any: ...
+
+class Vec2(_Vector[_S]): ...
+
+class Vec3(_Vector[_S]):
+    z: _S
+
+class Vec4(_Vector[_S]):
+    z: _S
+    w: _S
+
+class Struct:
+    dtype: ClassVar[np.dtype[np.void]]
+    shape: ClassVar[tuple[Any, ...]]
+    size: ClassVar[Any]
+    def __getitem__(self, index: Any) -> Self: ...
+    def __setitem__(self, index: Any, value: Self) -> None: ...
+    def __len__(self) -> int: ...
 
 def private(dtype: type[_S], *shape: int) -> _S: ...
 def workgroup(dtype: type[_S], *shape: int) -> _S: ...

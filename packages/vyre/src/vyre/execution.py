@@ -20,15 +20,17 @@ from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import zeros
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
-from vyre_driver.errors import InvalidLaunch
+from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
+from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_driver.tune.programs import Tuning, tune_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.ir.expr import Id, IdKind
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,7 +40,7 @@ _lock = threading.Lock()
 
 
 def run(
-    program: Program,
+    program: Program | HasProgram,
     inputs: Mapping[str, object] | None = None,
     /,
     *,
@@ -50,7 +52,7 @@ def run(
     """Run a program once over arrays.
 
     Args:
-        program: What `build()` returned.
+        program: What `build()` returned, or a kernel.
         inputs: The inputs by buffer name, for names that keywords cannot have.
         backend: As for `backend_for`. Without one, that which `tune` has measured to be the fastest for the program and
             this size of data, if it has.
@@ -73,6 +75,7 @@ def run(
         Trapped: The program recorded a failure.
         VyreError: The dispatch failed otherwise (docs/codes.md).
     """
+    program = required_program(program)
     named, options = launch_of(program, inputs, arrays, config, invocations)
     held = backend_of(named.values())
     if held is not None:
@@ -83,7 +86,7 @@ def run(
 
 
 def tune(
-    program: Program,
+    program: Program | HasProgram,
     inputs: Mapping[str, object] | None = None,
     /,
     *,
@@ -99,7 +102,7 @@ def tune(
     found is kept for later processes with the identity of the device, for inputs of the same power of two in bytes.
 
     Args:
-        program: What `build()` returned.
+        program: What `build()` returned, or a kernel.
         inputs: The inputs by buffer name, as for `run`.
         backend: The backend to tune for, or several. By default all that are available and may be chosen without being
             named; then a `run` that names no backend takes the fastest.
@@ -116,12 +119,13 @@ def tune(
         UnsupportedFeature: The backend that is named cannot be tuned.
         VyreError: What `run` raises.
     """
+    program = required_program(program)
     named, options = launch_of(program, inputs, arrays, config, invocations)
     return tune_program(program, on_host(named), backend=backend, config=options, workgroup_sizes=workgroup_sizes)
 
 
 def check(
-    program: Program,
+    program: Program | HasProgram,
     inputs: Mapping[str, object] | None = None,
     /,
     *,
@@ -137,7 +141,7 @@ def check(
     unless old values of atomics decide which elements are used.
 
     Args:
-        program: What `build()` returned.
+        program: What `build()` returned, or a kernel.
         inputs: The inputs by buffer name, as for `run`.
         backend: As for `run`. The program runs there with a shadow of its memory, one or two words of 64 bits for each
             element that it may write. The reference compares accesses one by one instead, hundreds of times slower.
@@ -152,6 +156,7 @@ def check(
         DataRace: The program has a race; the error names both invocations, the buffer, the index and the lines.
         VyreError: What `run` raises.
     """
+    program = required_program(program)
     named, options = launch_of(program, inputs, arrays, config, invocations)
     return shaped_results(program, named, checked(backend_for(backend), program, on_host(named), options))
 
@@ -165,12 +170,12 @@ def checked(
 
 
 def grid_for(
-    program: Program, invocations: int | Sequence[int], config: DispatchConfig | None = None
+    program: Program | HasProgram, invocations: int | Sequence[int], config: DispatchConfig | None = None
 ) -> tuple[int, int, int]:
     """Compute the grid for a number of invocations, for `DispatchConfig.grid_override`.
 
     Args:
-        program: What `build()` returned.
+        program: What `build()` returned, or a kernel.
         invocations: The least number on x, (x, y) or (x, y, z): of an image (width, height), where its array has the
             shape (height, width).
         config: May have a workgroup size that replaces the program's.
@@ -181,8 +186,21 @@ def grid_for(
     Raises:
         InvalidLaunch: The program is none, or the number of invocations is none.
     """
-    _require(program, Program, "program", "pass what build() returned")
-    return grid_of_invocations(program, invocations, DEFAULT_CONFIG if config is None else config)
+    return grid_of_invocations(required_program(program), invocations, DEFAULT_CONFIG if config is None else config)
+
+
+def required_program(given: object) -> Program:
+    """The program that a caller passes, or that of a kernel.
+
+    Raises:
+        InvalidLaunch: It is none.
+    """
+    found = program_of(given)
+    if found is None:
+        fix = "pass what build() returned, or a kernel; a graph runs by graph.compile().run(…)"
+        got = "None" if given is None else type(given).__name__
+        raise InvalidLaunch("program", needed="a Program", got=got, fix=fix)
+    return found
 
 
 def launch_of(
@@ -193,7 +211,6 @@ def launch_of(
     invocations: int | Sequence[int] | None,
 ) -> tuple[dict[str, object], DispatchConfig]:
     """The arrays and the options of a launch, from arguments that are of the right kinds."""
-    _require(program, Program, "program", "pass what build() returned")
     if inputs is not None:
         _require(inputs, Mapping, "inputs", "pass arrays by name, as in vyre.run(program, x=x, y=y)")
     options = DEFAULT_CONFIG if config is None else config
@@ -204,11 +221,13 @@ def launch_of(
         options = options.replace(grid_override=grid_for(program, invocations, options))
     named = {**(inputs or {}), **arrays}
     if program.shapes is not None:
-        shaped = shaped_launch(program, given_shapes(program.shapes, named), options)
+        shaped = shaped_launch(program, given_shapes(program.shapes, named), options, named)
         options, held = shaped.config, backend_of(named.values())
         named |= shaped.constants
         for name, shape, dtype in shaped.zeros:
             named[name] = np.zeros(shape, dtype) if held is None else zeros(held, shape, dtype)
+    elif LAUNCH_SHAPE not in named and any(buffer.name == LAUNCH_SHAPE for buffer in program.inputs):
+        raise _without_shapes(program)
     if options.grid_override is None:
         _require_x_alone(program)
     return named, options
@@ -223,8 +242,19 @@ def shaped_results(program: Program, named: Mapping[str, object], outputs: dict[
     """The outputs of a launch, those that are declared with a shape in it."""
     if program.shapes is None:
         return outputs
-    shaped = shaped_launch(program, given_shapes(program.shapes, named), DEFAULT_CONFIG)
+    shaped = shaped_launch(program, given_shapes(program.shapes, named), DEFAULT_CONFIG, named)
     return outputs | {name: outputs[name].reshape(shape) for name, shape in shaped.results.items()}
+
+
+def _without_shapes(program: Program) -> InvalidInput:
+    """The error for a program that takes lengths of axes, and has lost what says where they come from."""
+    count = program.buffer(LAUNCH_SHAPE).count
+    needed = f"{count} lengths of axes, because bytes and text do not hold the shapes that the program was built with"
+    fix = (
+        "give it the shapes, as in program.with_shapes(kernel.program.shapes), or pass it by pickle, which keeps them;"
+        f" or pass {{'{LAUNCH_SHAPE}': numpy.array(lengths, numpy.uint32)}} and invocations=…"
+    )
+    return InvalidInput(LAUNCH_SHAPE, needed=needed, got="nothing", fix=fix)
 
 
 def _require_x_alone(program: Program) -> None:

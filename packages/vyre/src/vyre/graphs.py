@@ -9,6 +9,7 @@ from vyre.execution import backend_for
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import CompiledGraph, compile_graph
+from vyre_driver.tune.graphs import GraphTuningReport, tune_graph
 from vyre_foundation.build.caller import caller
 from vyre_foundation.ir.origin import Origin
 
@@ -21,6 +22,7 @@ class GraphBuilder(GraphRecorder):
         backend: str | VyreBackend | None = None,
         *,
         fusion: bool = True,
+        overlap: bool | None = None,
         placement: Mapping[str, str | VyreBackend] = MappingProxyType({}),
     ) -> CompiledGraph:
         """Prepare the recorded graph for a backend.
@@ -28,6 +30,8 @@ class GraphBuilder(GraphRecorder):
         Args:
             backend: As for `vyre.backend_for`.
             fusion: Whether dispatches may be fused where that is proven to give the same bytes.
+            overlap: Whether transfers may run beside launches, where the backend does that. None takes what was
+                measured of this graph on this device, and a rule where nothing was.
             placement: Other backends, or other devices, by the names of the nodes that run there. The name of a loop
                 or a call places everything in it. Copies between devices are derived.
 
@@ -41,7 +45,34 @@ class GraphBuilder(GraphRecorder):
             DeviceOutOfMemory: The buffers do not fit.
         """
         placed = {name: backend_for(other) for name, other in placement.items()}
-        return compile_graph(self.build(), backend_for(backend), fusion=fusion, placement=placed)
+        return compile_graph(self.build(), backend_for(backend), fusion=fusion, overlap=overlap, placement=placed)
+
+    def tune(
+        self,
+        inputs: Mapping[str, object] | None = None,
+        /,
+        *,
+        backend: str | VyreBackend | None = None,
+        **arrays: object,
+    ) -> GraphTuningReport:
+        """Measure whether the recorded graph is faster fused, with small dispatches together, or in waves.
+
+        Later compilations of the graph for this device take the fastest form, also in other processes. Only forms that
+        give the bytes of the recorded order take part.
+
+        Args:
+            inputs: The inputs by name, for names that keywords cannot have.
+            backend: As for `vyre.backend_for`.
+            **arrays: An array for each input.
+
+        Returns:
+            What was measured, and what was taken. `print` shows it.
+
+        Raises:
+            InvalidGraph: With all findings.
+            UnsupportedFeature: The graph has resident buffers.
+        """
+        return tune_graph(self.build(), {**(inputs or {}), **arrays}, backend_for(backend))
 
 
 def graph(name: str) -> GraphBuilder:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import vyre_driver
-from vyre.execution import backend_for, launch_of, on_host
+from vyre.execution import backend_for, launch_of, on_host, required_program
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Selection
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.plan.programs import HasProgram
 from vyre_driver.profiling import SECONDS
 from vyre_driver.profiling.verdicts import DispatchExplanation
 from vyre_driver.registry.backends import availability, registered_backends_by_precedence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def profile(
-    what: Program | Graph | GraphRecorder,
+    what: Program | HasProgram | Graph | GraphRecorder,
     inputs: Mapping[str, object] | None = None,
     /,
     *,
@@ -38,7 +39,7 @@ def profile(
     The device is opened a second time for it, with a clock around each kernel.
 
     Args:
-        what: A program, a graph, or the recorder of one.
+        what: A program, a kernel, a graph, or the recorder of one.
         inputs: The inputs by name, for names that keywords cannot have.
         backend: As for `backend_for`.
         config: The options of the dispatches of a program.
@@ -56,12 +57,13 @@ def profile(
     opened = backend_for(backend)
     if isinstance(what, (Graph, GraphRecorder)):
         return vyre_driver.profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
-    given, options = launch_of(what, inputs, arrays, config, invocations)
-    return vyre_driver.profile(what, on_host(given), opened, options, seconds=seconds)
+    program = required_program(what)
+    given, options = launch_of(program, inputs, arrays, config, invocations)
+    return vyre_driver.profile(program, on_host(given), opened, options, seconds=seconds)
 
 
 def explain(
-    what: Program | Graph | GraphRecorder,
+    what: Program | HasProgram | Graph | GraphRecorder,
     inputs: Mapping[str, object] | None = None,
     /,
     *,
@@ -73,7 +75,7 @@ def explain(
     """Say everything that is decided about running a program or a graph, and why. Nothing runs.
 
     Args:
-        what: A program, a graph, or the recorder of one. Programs are compiled if they are not yet.
+        what: A program, a kernel, a graph, or the recorder of one. Programs are compiled if they are not yet.
         inputs: The inputs by name, for names that keywords cannot have. Those of a graph are not needed.
         backend: As for `backend_for`.
         config: The options of the dispatch of a program.
@@ -90,8 +92,9 @@ def explain(
     if isinstance(what, (Graph, GraphRecorder)):
         with compile_graph(_graph(what), opened) as run:
             return vyre_driver.explain_graph(run)
-    given, options = launch_of(what, inputs, arrays, config, invocations)
-    return vyre_driver.explain(what, on_host(given), opened, options, chosen=why_chosen(backend, opened))
+    program = required_program(what)
+    given, options = launch_of(program, inputs, arrays, config, invocations)
+    return vyre_driver.explain(program, on_host(given), opened, options, chosen=why_chosen(backend, opened))
 
 
 def why_chosen(asked: str | VyreBackend | None, found: VyreBackend) -> str:

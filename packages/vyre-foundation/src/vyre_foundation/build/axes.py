@@ -12,7 +12,7 @@ from vyre_foundation.build import arguments
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Buffer, LengthOf
-from vyre_foundation.ir.expr import Expr, Length, Load, Local, literal
+from vyre_foundation.ir.expr import Cast, Expr, Length, Load, Local, literal
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
@@ -36,6 +36,8 @@ class ShapeVariables:
     def __init__(self, shape: tuple[Axis, ...] | None) -> None:
         self.stated = shape
         self.buffers: list[ShapedBuffer] = []
+        self.scalars: dict[str, Buffer] = {}
+        """The integers that are the same for all invocations: a shape variable of such a name has its value."""
 
     @property
     def launch(self) -> tuple[Axis, ...]:
@@ -61,25 +63,31 @@ class ShapeVariables:
         return None
 
     def passed(self) -> tuple[str, ...]:
-        """The names whose lengths no buffer has: those that are in no input of one axis.
+        """The names whose lengths the launch passes: those that no number and no input of one axis has.
 
         Raises:
             BuildError: A length follows from no input.
         """
         inputs = [buffer.axes for buffer in self.buffers if not buffer.is_result]
         alone = {axes[0] for axes in inputs if len(axes) == 1}
-        known = {axis for axes in inputs for axis in axes}
+        known = {axis for axes in inputs for axis in axes} | self.scalars.keys()
         named = [axis for buffer in self.buffers for axis in buffer.axes] + list(self.launch)
         for axis in named:
             if isinstance(axis, str) and axis not in known:
-                fix = "use the shape variables of the inputs, or a number"
+                fix = f"use a shape variable of the inputs, a number, or a parameter that is one, {axis}: u32"
                 raise BuildError(f"the length of {axis!r} follows from no input", fix=fix)
-        return tuple(dict.fromkeys(axis for axis in named if isinstance(axis, str) and axis not in alone))
+        held = alone | self.scalars.keys()
+        return tuple(dict.fromkeys(axis for axis in named if isinstance(axis, str) and axis not in held))
+
+    def numbers(self) -> tuple[str, ...]:
+        """The names of integers of the program that shapes have too."""
+        named = {axis for axes in (*(buffer.axes for buffer in self.buffers), self.launch) for axis in axes}
+        return tuple([name for name in self.scalars if name in named])
 
     def shapes(self) -> Shapes:
         """What a launch has to know."""
         zeros = tuple([b.decl.name for b in self.buffers if b.is_result and b.decl.is_input])
-        return Shapes({b.decl.name: b.axes for b in self.buffers}, self.launch, self.passed(), zeros)
+        return Shapes({b.decl.name: b.axes for b in self.buffers}, self.launch, self.passed(), zeros, self.numbers())
 
     def resolve(self, body: Body, table: Buffer | None) -> Body:
         """`body` with the lengths of buffers, and the elements of the launch's uniform, for the names."""
@@ -90,6 +98,9 @@ class ShapeVariables:
         for buffer in self.buffers:
             if len(buffer.axes) == 1 and isinstance(buffer.axes[0], str) and not buffer.is_result:
                 lengths.setdefault(length_of(buffer.axes[0]), Length(buffer.decl))
+        for name in self.numbers():
+            value = Load(self.scalars[name], literal(u32, 0))
+            lengths.setdefault(length_of(name), value if value.dtype is u32 else Cast(u32, value))
         if not lengths:
             return body
         memo: dict[Expr, Expr] = {}

@@ -25,5 +25,13 @@ def caller() -> Line:
     return frame.f_code.co_filename, frame.f_lineno
 
 
+def caller_outside(folder: str) -> Line:
+    """The file and line of the innermost frame whose file is not in a folder, given with a separator at its end."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(folder) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
 _PACKAGE = caller.__code__.co_filename.removesuffix(f"build{os.sep}caller.py")
 """The folder of the package, with a separator at its end."""

@@ -219,6 +219,8 @@ class ProgramBuilder:
     def scalar(self, name: str, dtype: DTypeLike) -> Value:
         """Declare a number that is the same for all invocations: a uniform of one element, as its value.
 
+        An integer is a shape variable too: axes of its name are as long as its value.
+
         Args:
             name: The name by which a launch binds it; it takes a number of Python.
             dtype: The type of the number.
@@ -229,7 +231,10 @@ class ProgramBuilder:
         Raises:
             BuildError: The name is taken, or an argument is of another kind.
         """
-        return self.uniform(name, dtype, 1)[0]
+        number = self.uniform(name, dtype, 1)
+        if number.decl.dtype.is_integer:
+            self._shapes.scalars[number.decl.name] = number.decl
+        return number[0]
 
     def constant(self, name: str, dtype: DTypeLike, values: npt.ArrayLike) -> Array:
         """Declare a table that is embedded in the program.

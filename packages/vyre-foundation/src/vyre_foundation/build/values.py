@@ -369,9 +369,10 @@ def _reflected(op: Op, x: Number, y: Operators) -> Value:
 def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
     dtype = common_dtype((x, y))
     if (sign == "/") != dtype.is_float or dtype.is_signed:
+        written = "vy.div and vy.rem, which truncate, or vy.floor_div and vy.floor_mod"
         raise BuildError(
             f"Python's `{sign}` means something else than the program's division of {dtype}",
-            fix='write apply("div", x, y) or apply("rem", x, y), which truncate; / is for floats, // and % unsigned',
+            fix=f"write {written}; / is for floats, // and % unsigned",
         )
     return apply("rem" if sign == "%" else "div", x, y)
 

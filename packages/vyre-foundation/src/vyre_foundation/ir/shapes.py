@@ -25,3 +25,5 @@ class Shapes:
     """The shape variables whose lengths the uniform `LAUNCH_SHAPE` holds, in order."""
     zeros: tuple[str, ...]
     """The outputs that the launch passes zeros for, as no rule gives their lengths."""
+    numbers: tuple[str, ...] = ()
+    """The shape variables that are numbers of the program: their values are the lengths."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,30 +16,41 @@ from vyre.execution import backend_for
 from vyre_driver.graph.nodes import BufferKind, Graph
 from vyre_driver.graph.svg import graph_svg
 from vyre_driver.graph.wire import decode_graph
+from vyre_driver.profiling.explain import explain_graph
+from vyre_driver.profiling.verdicts import DispatchVerdict, verdict_lines
 from vyre_driver.schedule.compiled import compile_graph
+from vyre_driver.tune.graphs import tune_graph
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
 @click.group()
 def graph() -> None:
-    """Show or run a graph that `encode()` has written to a file."""
+    """Show, measure or run a graph that `encode()` has written to a file."""
 
 
 @graph.command()
 @FILE
 @click.option("--svg", "as_svg", is_flag=True, help="Print the graph as an SVG picture.")
+@click.option("--backend", metavar="ID", help="Print what this backend decides about it, and why, too.")
 @JSON
-def show(file: Path, as_svg: bool, as_json: bool) -> None:
+def show(file: Path, as_svg: bool, backend: str | None, as_json: bool) -> None:
     """Print a graph: buffers, nodes, and the nodes that each waits for; or all findings, with exit code 1."""
     answer = Answer(as_json)
     with answer.failures():
         found = _read(file)
         facts = found.validate()
+        verdicts: tuple[DispatchVerdict, ...] = ()
+        if backend is not None:
+            with compile_graph(found, backend_for(backend)) as compiled:
+                verdicts = explain_graph(compiled).verdicts
         if as_json:
             sizes = {kind.value: size for kind, size in facts.bytes.items()}
             counts = {"nodes": facts.nodes, "dispatches": facts.dispatches, "loops": facts.loops, "bytes": sizes}
-            answer.json({"text": str(found), "fingerprint": found.fingerprint(), **counts})
+            document = {"text": str(found), "fingerprint": found.fingerprint(), **counts}
+            if verdicts:
+                document["verdicts"] = [verdict.to_json() for verdict in verdicts]
+            answer.json(document)
             return
         if as_svg:
             click.echo(graph_svg(found))
@@ -46,6 +58,32 @@ def show(file: Path, as_svg: bool, as_json: bool) -> None:
         click.echo(str(found))
         held = ", ".join(f"{kind.value} {readable_size(size)}" for kind, size in facts.bytes.items() if size)
         click.echo(f"\n{facts.nodes} nodes, {facts.dispatches} dispatches, {facts.loops} loops; {held or 'no buffers'}")
+        for line in verdict_lines(verdicts):
+            click.echo(line)
+
+
+@graph.command()
+@FILE
+@click.option(
+    "--input", "inputs", multiple=True, metavar="NAME=FILE", help="Input: a .npy file, or raw elements. Repeatable."
+)
+@BACKEND
+@JSON
+def tune(file: Path, inputs: tuple[str, ...], backend: str, as_json: bool) -> None:
+    """Measure whether a graph is faster fused, with small dispatches together, or in waves, and take that."""
+    answer = Answer(as_json)
+    with answer.failures(), answer.progress():
+        found = _read(file)
+        found.validate()
+        report = tune_graph(found, _arrays(found, inputs), backend_for(backend))
+        if as_json:
+            trials = [
+                {"form": str(trial.form), "ns": trial.ns, "samples": trial.samples, "verdict": trial.verdict}
+                for trial in report.trials
+            ]
+            answer.json({"backend": report.backend, "form": str(report.verdict.form), "trials": trials})
+        else:
+            click.echo(str(report))
 
 
 @graph.command()
@@ -72,8 +110,7 @@ def run(
     with answer.failures():
         found = _read(file)
         found.validate()
-        types = {buffer.name: buffer.dtype for buffer in found.of(BufferKind.INPUT)}
-        arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+        arrays = _arrays(found, inputs)
         targets = named_paths(outputs, "--output")
         known = [node.output for node in found.outputs]
         for name in targets:
@@ -104,6 +141,11 @@ def run(
             for name, array in results.items():
                 where = f" → {targets[name]}" if name in targets else ""
                 click.echo(f"{name}: {array.dtype.name}[{len(array)}]{where}")
+
+
+def _arrays(graph: Graph, inputs: tuple[str, ...]) -> dict[str, Any]:
+    types = {buffer.name: buffer.dtype for buffer in graph.of(BufferKind.INPUT)}
+    return {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
 
 
 def _read(file: Path) -> Graph:

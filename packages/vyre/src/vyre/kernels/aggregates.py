@@ -5,15 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, dataclass_transform, overload
+
+import numpy as np
 
 from vyre.kernels.device import DeviceFunction
+from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
 from vyre_foundation.build import Mutable
-from vyre_foundation.build.arguments import dtype_of
+from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 
 C = TypeVar("C", bound=type)
+COMPONENTS = "xyzw"
+"""The names of the components of a vector."""
 
 
 class Vector(tuple[Any, ...]):
@@ -22,23 +27,124 @@ class Vector(tuple[Any, ...]):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """The type of vectors: that of their components, and how many there are. ``vy.vec(vy.f32, 3)`` makes it."""
+
+    dtype: DType
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size not in VECTOR_SIZES:
+            raise BuildError(f"got a vector of {shown(self.size)} components", fix="write two to four")
+
+    @property
+    def __name__(self) -> str:
+        return f"Vec{self.size}[{self.dtype}]"
+
+    def __call__(self, *components: object) -> NoReturn:
+        """Refuse the call: only kernels can make it."""
+        raise BuildError("a vector is made outside of a kernel", fix="use a NumPy array there")
+
+
+class _VectorOf:
+    """Makes the types of vectors of one size."""
+
+    size: ClassVar[int]
+
+    def __class_getitem__(cls, dtype: object) -> VectorType:
+        return VectorType(dtype_of(dtype), cls.size)
+
+
+class Vec2(_VectorOf):
+    """Annotates a vector of two components, as in ``vy.Vec2[vy.f32]``."""
+
+    size = 2
+
+
+class Vec3(_VectorOf):
+    """Annotates a vector of three components, as in ``vy.Vec3[vy.f32]``."""
+
+    size = 3
+
+
+class Vec4(_VectorOf):
+    """Annotates a vector of four components, as in ``vy.Vec4[vy.f32]``."""
+
+    size = 4
+
+
+class Struct:
+    """A base that tells type checkers that arrays of a structure have elements. It changes nothing else."""
+
+
 class StructType:
     """A structure: names of fields with their types. Made by `struct`."""
 
-    def __init__(self, cls: type) -> None:
-        annotations = inspect.get_annotations(cls, eval_str=True)
+    def __init__(self, name: str, fields: Mapping[str, FieldType], dtype: np.dtype[Any] | None = None) -> None:
+        """Not for callers: `dtype` is how the fields lie in memory; by default as a compiler of C lays them out."""
+        self.__name__ = name
+        self.fields = dict(fields)
+        self.methods: Mapping[str, DeviceFunction] = {}
+        self._dtype = dtype
+
+    @classmethod
+    def of_class(cls, given: type) -> StructType:
+        """The structure that a class describes."""
+        annotations = inspect.get_annotations(given, eval_str=True)
         if not annotations:
-            raise BuildError(f"the structure {cls.__name__!r} has no fields", fix="write fields, as in x: vy.f32")
-        self.__name__, self.__doc__, self.__module__ = cls.__name__, cls.__doc__, cls.__module__
-        self.fields: dict[str, DType | StructType] = {
-            name: type_ if isinstance(type_, StructType) else dtype_of(type_) for name, type_ in annotations.items()
-        }
-        self.methods: Mapping[str, DeviceFunction] = {
-            name: DeviceFunction(value) for name, value in vars(cls).items() if inspect.isfunction(value)
-        }
+            raise BuildError(f"the structure {given.__name__!r} has no fields", fix="write fields, as in x: vy.f32")
+        made = cls(given.__name__, {name: field_type(type_) for name, type_ in annotations.items()})
+        made.__doc__, made.__module__ = given.__doc__, given.__module__
+        functions = {name: value for name, value in vars(given).items() if inspect.isfunction(value)}
+        made.methods = {name: DeviceFunction(value) for name, value in functions.items()}
+        return made
+
+    @classmethod
+    def of_dtype(cls, dtype: np.dtype[Any], name: str) -> StructType:
+        """The structure that a structured type of NumPy describes, in its layout."""
+        layout_of(dtype)  # refuses what has no fields, and fields that are nothing of kernels
+        parts = {field: dtype.fields[field][0] for field in dtype.names or ()}  # type: ignore[index]
+        return cls(name, {field: _of_numpy(part, field) for field, part in parts.items()}, dtype)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The structured type of NumPy: fields at multiples of their sizes, as a compiler of C lays them out."""
+        if self._dtype is None:
+            self._dtype = np.dtype([(name, *_numpy(type_)) for name, type_ in self.fields.items()], align=True)
+        return self._dtype
+
+    @property
+    def layout(self) -> StructLayout:
+        """How the fields lie in the elements of an array."""
+        return layout_of(self.dtype)
 
     def __repr__(self) -> str:
         return f"<structure {self.__name__!r}>"
+
+
+FieldType: TypeAlias = DType | VectorType | StructType
+
+
+def field_type(given: object) -> FieldType:
+    """The type of a field from its annotation."""
+    return given if isinstance(given, (StructType, VectorType)) else dtype_of(given)
+
+
+def _numpy(type_: FieldType) -> tuple[Any, ...]:
+    """What NumPy calls a type of a field: a type, and the shape of a vector."""
+    if isinstance(type_, VectorType):
+        return type_.dtype.numpy, (type_.size,)
+    return (type_.dtype,) if isinstance(type_, StructType) else (type_.numpy,)
+
+
+def _of_numpy(dtype: np.dtype[Any], name: str) -> FieldType:
+    if dtype.names is not None:
+        return StructType.of_dtype(dtype, name)
+    if dtype.subdtype is not None:
+        base, (size,) = dtype.subdtype
+        return VectorType(dtype_of(base), size)
+    return dtype_of(dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +157,6 @@ class StructValue:
     def field(self, name: str) -> Any:
         """What a field holds."""
         return self.values[list(self.type.fields).index(name)]
-
-    def replaced(self, name: str, x: object) -> StructValue:
-        """This structure with another value in a field."""
-        at = list(self.type.fields).index(name)
-        return StructValue(self.type, (*self.values[:at], x, *self.values[at + 1 :]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +204,50 @@ def assemble(structure: Structure | None, leaves: Iterator[Any]) -> Any:
     return Vector(parts) if structure.kind is Vector else parts
 
 
+def part_number(x: object, name: str) -> int | None:
+    """Which part of a structure or a vector a name is; None if it is none."""
+    if isinstance(x, StructValue):
+        return list(x.type.fields).index(name) if name in x.type.fields else None
+    return COMPONENTS.index(name) if isinstance(x, Vector) and name in [*COMPONENTS[: len(x)]] else None
+
+
+def parts_of(x: StructValue | Vector) -> tuple[Any, ...]:
+    """The parts of a structure or a vector."""
+    return x.values if isinstance(x, StructValue) else tuple(x)
+
+
+def replaced(x: StructValue | Vector, number: int, part: object) -> StructValue | Vector:
+    """A structure or a vector with another part."""
+    parts = parts_of(x)
+    changed = (*parts[:number], part, *parts[number + 1 :])
+    return StructValue(x.type, changed) if isinstance(x, StructValue) else Vector(changed)
+
+
 def map_leaves(x: object, compute: Callable[[Any], Any]) -> Any:
     """Apply a function to each value of which a thing is made."""
     structure, leaves = disassemble(x)
     return assemble(structure, iter([compute(leaf) for leaf in leaves]))
 
 
+@overload
+def struct(cls: np.dtype[np.void]) -> Any: ...
+@overload
+def struct(cls: C) -> C: ...
 @dataclass_transform()
-def struct(cls: C) -> C:
+def struct(cls: Any) -> Any:
     """Make a structure for kernels of a class: its annotations are the fields, its functions are inlined as methods.
 
     Args:
-        cls: A class with fields such as ``x: vy.f32``, or of other structures.
+        cls: A class with fields such as ``x: vy.f32``, of vectors or of other structures; or a structured type of
+            NumPy, whose layout the structure keeps.
 
     Returns:
-        What kernels call with the fields, in order or by name.
+        What kernels call with the fields, in order or by name, and what annotates arrays: ``vy.Array[Particle, "n"]``.
+        Its `dtype` is the type of such arrays in NumPy.
 
     Raises:
         BuildError: The class has no fields, or one whose annotation is no type.
     """
-    return StructType(cls)  # type: ignore[return-value]
+    if isinstance(cls, np.dtype):
+        return StructType.of_dtype(cls, "Record")
+    return StructType.of_class(cls)

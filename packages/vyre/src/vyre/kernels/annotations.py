@@ -10,7 +10,11 @@ from enum import Enum
 from types import GenericAlias
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
+import numpy as np
+
+from vyre.kernels.aggregates import StructType, VectorType
 from vyre.kernels.source import FunctionSource
+from vyre_driver.errors import BackendError
 from vyre_foundation.build import Array
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType
@@ -48,6 +52,13 @@ class ArrayType:
     dtype: DType | TypeVar
     axes: tuple[Axis, ...]
     role: Role = Role.IN
+    element: StructType | VectorType | None = None
+    """What an element is, if it is no number: then the last axis is the parts of one."""
+
+    @property
+    def outer(self) -> tuple[Axis, ...]:
+        """The axes that a kernel indexes."""
+        return self.axes if self.element is None else self.axes[:-1]
 
     def __str__(self) -> str:
         name = self.dtype.name if isinstance(self.dtype, DType) else self.dtype.__name__
@@ -67,6 +78,8 @@ class Parameter:
 
     name: str
     type: ArrayType | ScalarType
+    default: object = None
+    """The number that is passed where a call passes none; None for an input of every call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,7 @@ class KernelSignature:
         def known(type_: Any) -> Any:
             return replace(type_, dtype=dtypes[type_.dtype]) if isinstance(type_.dtype, TypeVar) else type_
 
-        parameters = tuple(Parameter(p.name, known(p.type)) for p in self.parameters)
+        parameters = tuple(replace(p, type=known(p.type)) for p in self.parameters)
         return KernelSignature(parameters, tuple(known(t) for t in self.returned), self.returns_tuple)
 
 
@@ -128,15 +141,18 @@ def signature_of(source: FunctionSource) -> KernelSignature:
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
             raise source.error(extra, f"a kernel has no parameter of variable number, got {extra.arg!r}", "name each")
-    parameters = []
+    parameters, defaults = [], inspect.signature(source.function).parameters
     for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         if node.annotation is None:
             message = f"the parameter {node.arg!r} has no annotation"
             raise source.error(node, message, "write its type, such as vy.f32 or vy.Array[vy.f32, 'n']")
-        parameters.append(Parameter(node.arg, _type(source, node.annotation, given[node.arg])))
-    if arguments.defaults or any(d is not None for d in arguments.kw_defaults):
-        default = next(d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None)
-        raise source.error(default, "a parameter of a kernel has no default", "pass it in each call")
+        type_, default = _type(source, node.annotation, given[node.arg]), defaults[node.arg].default
+        if default is inspect.Parameter.empty:
+            default = None
+        elif not isinstance(type_, ScalarType) or not isinstance(default, (int, float, np.generic)):
+            message = f"the parameter {node.arg!r} has the default {shown(default)}; only numbers have defaults"
+            raise source.error(node, message, "pass it in each call")
+        parameters.append(Parameter(node.arg, type_, default))
     returned, is_tuple = _returned(source, given.get("return"))
     return KernelSignature(tuple(parameters), returned, is_tuple)
 
@@ -174,10 +190,22 @@ def _type(source: FunctionSource, node: ast.expr, given: Any) -> ArrayType | Sca
             if not is_length and not (isinstance(axis, str) and axis.isidentifier()):
                 message = f"got {shown(axis)} as an axis, expected the name of a shape variable or a length"
                 raise source.error(node, message, "write vy.Array[vy.f32, 'h', 'w'] or vy.Array[vy.f32, 16]")
-        return ArrayType(_dtype(source, node, dtype), tuple(axes) or ("",), role)
+        outer = tuple(axes) or ("",)
+        if isinstance(dtype, VectorType):
+            return ArrayType(dtype.dtype, (*outer, dtype.size), role, dtype)
+        if isinstance(dtype, StructType):
+            try:
+                layout = dtype.layout
+            except BackendError as error:
+                raise source.error(node, error.message, error.fix) from None
+            return ArrayType(layout.unit, (*outer, layout.count), role, dtype)
+        return ArrayType(_dtype(source, node, dtype), outer, role)
     if isinstance(given, type) and given in _ROLES:
         fix = f"write vy.{given.__name__}[vy.f32, 'n']"
         raise source.error(node, f"got {given.__name__} without a type and axes", fix)
+    if isinstance(given, (StructType, VectorType)):
+        fix = f"pass an array of one element, vy.Array[{given.__name__}, 1], and take its element [0]"
+        raise source.error(node, f"a {given.__name__} is a parameter of a kernel, which takes numbers and arrays", fix)
     return ScalarType(_dtype(source, node, given))
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 import vyre_foundation.functions as ops
 import vyre_math
+from vyre import overloads
 from vyre.kernels import intrinsics
-from vyre.kernels.aggregates import Vector
+from vyre.kernels.aggregates import StructType, Vector, VectorType
 from vyre.kernels.expressions import ArrayAtomic, ExpressionReader, _kind
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Array, Value, constant
@@ -83,20 +84,55 @@ def _declare(reader: ExpressionReader, node: ast.Call, given: Given, declare: Ca
             node, "the lengths of the axes are positive integers, known before", "write vy.private(vy.f32, 8)"
         )
     stem = reader.assigned or "local"
-    return KernelArray(declare(reader.buffer_name(stem), dtype_of(dtype), shape=tuple(map(int, lengths))), stem)
+    unit, shape = dtype, tuple(map(int, lengths))
+    element: StructType | VectorType | None = None
+    if isinstance(dtype, VectorType):
+        unit, element, shape = dtype.dtype, dtype, (*shape, dtype.size)
+    elif isinstance(dtype, StructType):
+        unit, element, shape = dtype.layout.unit, dtype, (*shape, dtype.layout.count)
+    return KernelArray(declare(reader.buffer_name(stem), dtype_of(unit), shape=shape), stem, element)
 
 
-def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector:
+def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector | VectorType:
+    if given and isinstance(given[0], DType):
+        return intrinsics.vec(*given)  # type: ignore[no-any-return]
     if not 2 <= len(given) <= 4:
         reader.refuse(node, f"got {len(given)} components of a vector", "pass two to four")
     return Vector(reader.unify(given, node))
 
 
-def _dot(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+def _vectors(reader: ExpressionReader, node: ast.Call, name: str, given: Given) -> Given:
     if not all(isinstance(v, Vector) for v in given):
-        reader.refuse(node, "the operands of dot are vectors", "make them with vy.vec(…)")
-    v, w = given
+        reader.refuse(node, f"the operands of {name} are vectors", "make them with vy.vec(…)")
+    return given
+
+
+def _dot(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    v, w = _vectors(reader, node, "dot", given)
     return _sum(reader, node, [reader.binary(ast.Mult(), v, w, node)])
+
+
+def _cross(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector:
+    v, w = _vectors(reader, node, "cross", given)
+    if len(v) != 3 or len(w) != 3:
+        reader.refuse(node, f"got vectors of {len(v)} and {len(w)} components", "pass vectors of three components")
+
+    def component(a: int, b: int) -> object:
+        return reader.binary(
+            ast.Sub(), reader.binary(ast.Mult(), v[a], w[b], node), reader.binary(ast.Mult(), v[b], w[a], node), node
+        )
+
+    return Vector((component(1, 2), component(2, 0), component(0, 1)))
+
+
+def _length(reader: ExpressionReader, node: ast.Call, given: Given) -> Value:
+    (v,) = _vectors(reader, node, "length", given)
+    return ops.sqrt(reader.value(_dot(reader, node, (v, v)), None, node))
+
+
+def _normalize(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    (v,) = _vectors(reader, node, "normalize", given)
+    return reader.binary(ast.Div(), v, _length(reader, node, (v,)), node)
 
 
 def _id(kind: str) -> Handler:
@@ -118,6 +154,9 @@ INTRINSICS: Mapping[object, Handler] = {
     intrinsics.workgroup: _workgroup,
     intrinsics.vec: _vec,
     intrinsics.dot: _dot,
+    intrinsics.cross: _cross,
+    intrinsics.length: _length,
+    intrinsics.normalize: _normalize,
 }
 """What a kernel does for each of the functions in `intrinsics`; arguments come in the order of the signature."""
 
@@ -249,13 +288,15 @@ def _atomic(
         reader.refuse(node, f"{callee.name}: {error}", "pass the index and the value")
     index, *values = given
     target = ast.copy_location(ast.Subscript(node.func, ast.Constant(None), ast.Load()), node)
-    indices = reader.indices(callee.array, target, index)
-    operands = [reader.value(x, callee.array.dtype, node) for x in values]
+    indices = [*reader.indices(callee.array, target, index), *callee.last]
+    operands = [reader.value(x, callee.array.array.dtype, node) for x in values]
     return method(tuple(indices), *operands)
 
 
 def _takes_values(callee: Any) -> bool:
     """Whether a function is made for values: one of vyre, or of a dialect."""
+    if callee in (overloads.min, overloads.max):
+        return True
     package = (getattr(callee, "__module__", None) or "").partition(".")[0]
     if package in ("vyre_foundation", "vyre_math"):
         return True
@@ -266,6 +307,22 @@ def _takes_values(callee: Any) -> bool:
 def _vyre_function(
     reader: ExpressionReader, callee: Any, node: ast.Call, positional: list[Any], named: dict[str, Any]
 ) -> object:
+    vectors = [x for x in (*positional, *named.values()) if isinstance(x, Vector)]
+    if vectors:
+        size = len(vectors[0])
+        if any(len(v) != size for v in vectors):
+            sizes = " and ".join(str(len(v)) for v in vectors)
+            reader.refuse(node, f"got vectors of {sizes} components", "use vectors of one size")
+
+        def part(x: Any, at: int) -> Any:
+            return x[at] if isinstance(x, Vector) else x
+
+        return Vector(
+            _vyre_function(
+                reader, callee, node, [part(x, n) for x in positional], {k: part(x, n) for k, x in named.items()}
+            )
+            for n in range(size)
+        )
     dtypes = [x.dtype for x in (*positional, *named.values()) if isinstance(x, Value) and x.dtype is not bool_]
     dtype = dtypes[0] if dtypes else bool_
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from vyre.kernels.aggregates import StructType
 from vyre.kernels.annotations import ArrayType, KernelSignature, Parameter, Role, ScalarType
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import FunctionSource
@@ -54,6 +57,8 @@ class CompiledKernel:
     """The shape variables whose lengths the launch passes, in order."""
     shape: tuple[Axis, ...]
     """The shape of the launch."""
+    structures: Mapping[str, np.dtype[np.void]] = field(default_factory=dict)
+    """The arrays of structures by name, and their types in NumPy."""
 
 
 def compile_kernel(source: FunctionSource, signature: KernelSignature, options: Options) -> CompiledKernel:
@@ -116,7 +121,7 @@ class _Reading:
             if isinstance(type_, ScalarType):
                 scalars[name] = builder.scalar(name, type_.dtype)
             else:
-                declared[name] = KernelArray(self._array(name, type_, type_.dtype), name)
+                declared[name] = KernelArray(self._array(name, type_, type_.dtype), name, type_.element)
         names: dict[str, object] = {
             p.name: declared[p.name] if p.name in arrays else scalars[p.name] for p in signature.parameters
         }
@@ -137,21 +142,24 @@ class _Reading:
         return CompiledKernel(
             self.source.tree.name,
             compiled,
-            signature.parameters,
+            tuple(replace(p, type=_plain(p.type)) for p in signature.parameters),
             tuple(self.results),
             signature.returns_tuple or len(self.results) > 1,
             () if compiled.shapes is None else compiled.shapes.passed,
             self.shape,
+            {n: t.element.dtype for n, t in self.arrays.items() if isinstance(t.element, StructType)},
         )
 
     def _require_lengths(self) -> None:
         """Refuse an axis whose length follows from no input, where its name stands."""
         inputs = {axis for type_ in self.arrays.values() if type_.role is not Role.OUT for axis in type_.axes}
+        scalars = {name: t.dtype for name, t in self.types.items() if isinstance(t, ScalarType)}
+        inputs |= {name for name, dtype in scalars.items() if isinstance(dtype, DType) and dtype.is_integer}
         named = [axis for type_ in self.arrays.values() for axis in type_.axes if isinstance(axis, str)]
         for axis in [*named, *(axis for axis in self.options.shape or () if isinstance(axis, str))]:
             if axis not in inputs:
                 message = f"the length of {axis!r} follows from no input"
-                fix = "use the shape variables of the inputs, or a number"
+                fix = f"use a shape variable of the inputs, a number, or a parameter that is one, {axis}: vy.u32"
                 raise self.source.error(self._text(axis), message, fix)
 
     def _text(self, axis: str) -> ast.AST:
@@ -171,7 +179,7 @@ class _Reading:
         """The shape of the launch: as the decorator says, or that of the first result."""
         shape = self.options.shape
         if shape is None:
-            results = [type_.axes for type_ in self.arrays.values() if type_.role is not Role.IN]
+            results = [type_.outer for type_ in self.arrays.values() if type_.role is not Role.IN]
             shape = results[0] if results else ()
         if "" in shape:
             message = "the shape of the launch has an axis without a name"
@@ -190,3 +198,8 @@ class _Reading:
         assert outside is not None
         with reader.builder.if_(outside):
             reader.builder.return_()
+
+
+def _plain(type_: ArrayType | ScalarType) -> ArrayType | ScalarType:
+    """The type without what only the compilation knows: structures are not pickled with a kernel."""
+    return replace(type_, element=None) if isinstance(type_, ArrayType) else type_

@@ -9,16 +9,27 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
 import vyre_math
 from vyre.kernels import intrinsics
-from vyre.kernels.aggregates import StructValue, Variables, Vector, assemble, disassemble, map_leaves
+from vyre.kernels.aggregates import (
+    COMPONENTS,
+    StructType,
+    StructValue,
+    Variables,
+    Vector,
+    VectorType,
+    assemble,
+    disassemble,
+    map_leaves,
+)
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import assigned_names
-from vyre.kernels.values import KernelArray, Merged, Number, NumberChoice, Unbound, is_runtime
+from vyre.kernels.values import ElementPart, KernelArray, Merged, Number, NumberChoice, Unbound, is_runtime
 from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant, select
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import DType, bool_, u32
@@ -64,10 +75,15 @@ _SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.GtE: ast.LtE,
 }
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
-COMPONENTS = "xyzw"
-"""The names of the components of a vector."""
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
+
+
+class IterationLeft(Exception):
+    """An unrolled loop is left, or its iteration: the word of the statement that does so is `word`."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
 
 
 class ExpressionReader(ABC):
@@ -109,7 +125,7 @@ class ExpressionReader(ABC):
                 r"\.cast\((\w+)\)", r".cast(vy.\1)", error.fix
             )  # a kernel sees the types through the front door
             raise self.frame.source.error(node, error.message, fix) from error
-        except RecursionError:
+        except (IterationLeft, RecursionError):
             raise
         except Exception as error:
             message = f"{type(error).__name__} while the kernel is compiled: {error}"
@@ -154,11 +170,14 @@ class ExpressionReader(ABC):
             return x
         if isinstance(x, KernelArray):
             self.refuse(node, f"got the array {x.place!r}, expected a value", f"index it, as in {x.place}[i]")
+        if isinstance(x, ElementPart):
+            self.refuse(node, f"got {_kind(x)}, expected a value", f"index it, as in {x.name}[i]")
         literal = number(x)
         if literal is None and not isinstance(x, NumberChoice):
             self.refuse(node, f"got {_kind(x)}, expected a value or a number", "pass a value or a number")
         if dtype is None:
-            self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
+            typed = f"vy.f32({literal})" if isinstance(literal, float) else "vy.u32(1)"
+            self.refuse(node, "a number has no type here", f"give it one, as in {typed}")
         if isinstance(x, NumberChoice):
             return x.typed(lambda n: self._literal(n, dtype, node))
         assert literal is not None
@@ -178,7 +197,20 @@ class ExpressionReader(ABC):
         if dtype is None:
             for x in operands:
                 self.value(x, bool_ if isinstance(x, (bool, NumberChoice)) else None, node)
+        elif not dtype.is_float:
+            self._refuse_float(operands, dtype, node)
         return [x if isinstance(x, Value) else self.value(x, dtype, node) for x in operands]
+
+    def _refuse_float(self, operands: Sequence[Any], dtype: DType, node: ast.AST) -> None:
+        """Refuse a float beside a value that is none, and name the conversion of the value."""
+        found = next((number(x) for x in operands if isinstance(number(x), float)), None)
+        if found is None:
+            return
+        written = "x"
+        if isinstance(node, ast.BinOp):
+            written = ast.unparse(node.left if isinstance(operands[0], Value) else node.right)
+        fix = f"write an integer, or convert the value, as in vy.f32({written})"
+        self.refuse(node, f"got the float {found!r} beside a value of {dtype}", fix)
 
     @contextmanager
     def under_condition(self) -> Iterator[None]:
@@ -531,7 +563,117 @@ class ExpressionReader(ABC):
             return variables.thing()
         return self.eval(node)
 
+    def place(self, node: ast.expr) -> ElementPart | None:
+        """The part of an array of structures or vectors that an expression names; None for other expressions."""
+        if isinstance(node, ast.Name):
+            found = self.frame.names.get(node.id)
+            if isinstance(found, KernelArray) and found.element is not None:
+                return ElementPart(found, None, found.element, 0, node.id)
+            return found if isinstance(found, ElementPart) else None
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
+            return None
+        whole = self.place(node.value)
+        if whole is None:
+            return None
+        if isinstance(node, ast.Subscript) and whole.indices is None:
+            indices = tuple(self.indices(whole.array, node))
+            return replace(whole, indices=indices, name=f"{whole.name}[…]")
+        if isinstance(whole.type, StructType) and isinstance(node, ast.Attribute) and node.attr in whole.type.fields:
+            _, offset, *_ = whole.type.dtype.fields[node.attr]  # type: ignore[index]
+            name = f"{whole.name}.{node.attr}"
+            return replace(whole, type=whole.type.fields[node.attr], offset=whole.offset + offset, name=name)
+        if isinstance(whole.type, VectorType):
+            return self._component(whole, whole.type, node)
+        return None
+
+    def _component(
+        self, whole: ElementPart, type_: VectorType, node: ast.Attribute | ast.Subscript
+    ) -> ElementPart | None:
+        """A component of a vector in an array, by its letter or its number."""
+        letters = COMPONENTS[: type_.size]
+        number_: Any = None
+        if isinstance(node, ast.Subscript):
+            number_ = self.eval(node.slice)
+            if type(number_) is not int or not -type_.size <= number_ < type_.size:
+                fix = f"write a number in 0 … {type_.size - 1}"
+                self.refuse(node, "the component of a vector is a number that is known before", fix)
+            number_ %= type_.size
+        elif node.attr in letters and len(node.attr) == 1:
+            number_ = letters.index(node.attr)
+        if number_ is None:
+            return None
+        offset = whole.offset + number_ * type_.dtype.size
+        return replace(whole, type=type_.dtype, offset=offset, name=f"{whole.name}.{letters[number_]}")
+
+    def load_place(self, place: ElementPart, node: ast.AST) -> Any:
+        """What a part of an element holds."""
+        self._require_readable(place.array, node)
+        if isinstance(place.type, StructType):
+            fields = place.type.dtype.fields
+            assert fields is not None
+            parts = (
+                replace(place, type=type_, offset=place.offset + fields[name][1])
+                for name, type_ in place.type.fields.items()
+            )
+            return StructValue(place.type, tuple(self.load_place(part, node) for part in parts))
+        if isinstance(place.type, VectorType):
+            return Vector(self._load_number(part) for part in _components(place, place.type))
+        return self._load_number(place)
+
+    def _load_number(self, place: ElementPart) -> Value:
+        dtype, unit, units = _units(place)
+        loaded = [place.array.array[(*_indices(place), at)] for at in units]
+        if dtype is unit:
+            return loaded[0]
+        if dtype is bool_:
+            return loaded[0] != 0
+        wide, value = dtype.unsigned, loaded[0].cast(dtype.unsigned)
+        for number_, part in enumerate(loaded[1:], 1):
+            value = value | (part.cast(wide) << (number_ * unit.bits))
+        return value.bitcast(dtype)
+
+    def store_place(self, place: ElementPart, x: Any, node: ast.AST) -> None:
+        """Write a part of an element; nothing is done where an index is out of bounds."""
+        self._require_writable(place.array, node)
+        values = list(self._numbers(place, x, node))
+        if not self._is_own_element(place.array, _indices(place)) and place.array.array.decl.memory.is_host_visible:
+            self.effect(node, "a store")
+        for part, value in values:
+            dtype, unit, units = _units(part)
+            if dtype is not unit:
+                value = value.cast(unit) if dtype is bool_ else value.bitcast(dtype.unsigned)
+            for number_, at in enumerate(units):
+                stored = value if len(units) == 1 else (value >> (number_ * unit.bits)).cast(unit)
+                place.array.array[(*_indices(part), at)] = stored
+
+    def _numbers(self, place: ElementPart, x: Any, node: ast.AST) -> Iterator[tuple[ElementPart, Value]]:
+        """The numbers in a part of an element, and what they become."""
+        if isinstance(place.type, StructType):
+            if not isinstance(x, StructValue) or x.type is not place.type:
+                name = place.type.__name__
+                self.refuse(node, f"got {_kind(x)} for {place.name}, expected a {name}", f"pass {name}(…)")
+            fields = place.type.dtype.fields
+            assert fields is not None
+            for (name, type_), value in zip(place.type.fields.items(), x.values, strict=True):
+                part = replace(place, type=type_, offset=place.offset + fields[name][1], name=f"{place.name}.{name}")
+                yield from self._numbers(part, value, node)
+        elif isinstance(place.type, VectorType):
+            vector = self.vector(x, place.type, node)
+            yield from zip(_components(place, place.type), vector, strict=True)
+        else:
+            yield place, self.value(x, place.type, node)
+
+    def vector(self, x: Any, type_: VectorType, node: ast.AST) -> Vector:
+        """An operand as a vector of a type: numbers take the type of the components."""
+        if not isinstance(x, tuple) or len(x) != type_.size:
+            fix = f"pass vy.vec(…) of {type_.size} components"
+            self.refuse(node, f"got {_kind(x)}, expected {type_.size} components of {type_.dtype}", fix)
+        return Vector(self.value(part, type_.dtype, node) for part in x)
+
     def _Subscript(self, node: ast.Subscript) -> object:
+        place = self.place(node)
+        if place is not None:
+            return self.load_place(place, node)
         container = self._part_of(node.value)
         if isinstance(container, KernelArray):
             return self.load(container, self.indices(container, node), node)
@@ -579,19 +721,25 @@ class ExpressionReader(ABC):
                 self.refuse(node, f"got {what} as an index of {array.place!r}, expected an integer", fix)
         return found
 
-    def load(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> Value:
-        """The element at indices; 0 where any of them is out of bounds."""
+    def _require_readable(self, array: KernelArray, node: ast.AST) -> None:
         if not array.array.decl.access.reads:
             fix = f"annotate {array.place!r} with vy.InOut"
             self.refuse(node, f"{array.place!r} is a result, which cannot be read", fix)
+
+    def _require_writable(self, array: KernelArray, node: ast.AST) -> None:
+        if not array.array.decl.access.writes:
+            fix = f"annotate {array.place!r} with vy.Out or vy.InOut"
+            self.refuse(node, f"{array.place!r} is an input, which cannot be written", fix)
+
+    def load(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> Value:
+        """The element at indices; 0 where any of them is out of bounds."""
+        self._require_readable(array, node)
         return array.array[tuple(indices)]
 
     def store(self, array: KernelArray, indices: Sequence[int | Value], x: Any, node: ast.AST) -> None:
         """Write an element; nothing is done where an index is out of bounds."""
-        if not array.array.decl.access.writes:
-            fix = f"annotate {array.place!r} with vy.Out or vy.InOut"
-            self.refuse(node, f"{array.place!r} is an input, which cannot be written", fix)
-        stored = self.value(x, array.dtype, node)
+        self._require_writable(array, node)
+        stored = self.value(x, array.array.dtype, node)
         if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
             self.effect(node, "a store")
         array.array[tuple(indices)] = stored
@@ -624,8 +772,13 @@ class ExpressionReader(ABC):
         return name
 
     def _Attribute(self, node: ast.Attribute) -> object:
+        place = self.place(node)
+        if place is not None:
+            return place if place.indices is None else self.load_place(place, node)
         x = self._part_of(node.value)
         name = node.attr
+        if isinstance(x, ElementPart):
+            return self._of_part(x, name, node)
         if isinstance(x, StructValue):
             if name in x.type.methods:
                 return functools.partial(x.type.methods[name], self.current(x))
@@ -644,10 +797,13 @@ class ExpressionReader(ABC):
             if name == "ndim":
                 return len(x.axes)
             if name in ("length", "size"):
-                return x.array.length
+                return x.size
             if name == "dtype":
                 return x.dtype
             if name.startswith("atomic_") and hasattr(x.array, name):
+                if x.element is not None:
+                    fix = f"name a number of it, as in {x.place}.field.{name}(…)"
+                    self.refuse(node, f"an element of {x.place!r} is no number, so it has no atomics", fix)
                 return ArrayAtomic(x, name)
             self.refuse(node, f"an array has no attribute {name!r}", "use shape, ndim, size, dtype or an atomic")
         if isinstance(x, Value) and name not in ("dtype", "cast", "bitcast"):
@@ -655,6 +811,20 @@ class ExpressionReader(ABC):
         if isinstance(x, NumberChoice):
             self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
         return getattr(x, name)
+
+    def _of_part(self, part: ElementPart, name: str, node: ast.Attribute) -> object:
+        """An attribute of a part of all elements, as ``particles.mass``."""
+        if name == "dtype":
+            return part.type
+        if name in ("shape", "ndim", "size", "length"):
+            axes = part.array.axes
+            return {"shape": axes, "ndim": len(axes)}.get(name, part.array.size)
+        if name.startswith("atomic_") and hasattr(part.array.array, name):
+            if not isinstance(part.type, DType) or _units(part)[0] is not _units(part)[1]:
+                fix = "give all fields one type, or keep this one in an array of its own"
+                self.refuse(node, f"{part.name!r} shares its memory with other numbers, so it has no atomics", fix)
+            return ArrayAtomic(part.array, name, tuple(_units(part)[2]))
+        self.refuse(node, f"{part.name!r} has no attribute {name!r}", f"index it first, as in {part.name}[i].{name}")
 
     # ── comprehensions ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -743,8 +913,29 @@ class ExpressionReader(ABC):
 class ArrayAtomic:
     """The method of an array that applies an atomic, bound to the array."""
 
-    def __init__(self, array: KernelArray, name: str) -> None:
+    def __init__(self, array: KernelArray, name: str, last: tuple[int, ...] = ()) -> None:
         self.array, self.name = array, name
+        self.last = last
+        """The index on the last axis, of a number in an array of structures."""
+
+
+def _units(place: ElementPart) -> tuple[DType, DType, range]:
+    """The type of a number in an element, that of the units, and which units it is."""
+    assert isinstance(place.type, DType)
+    unit = place.array.array.dtype
+    first = place.offset // unit.size
+    return place.type, unit, range(first, first + max(1, place.type.size // unit.size))
+
+
+def _indices(place: ElementPart) -> tuple[int | Value, ...]:
+    assert place.indices is not None
+    return place.indices
+
+
+def _components(place: ElementPart, type_: VectorType) -> Iterator[ElementPart]:
+    """The components of a vector in an element."""
+    for number_ in range(type_.size):
+        yield replace(place, type=type_.dtype, offset=place.offset + number_ * type_.dtype.size)
 
 
 def _is_same(a: int | Value, b: int | Value) -> bool:
@@ -766,6 +957,8 @@ def _kind(x: object) -> str:
         return f"the array {x.place!r}"
     if isinstance(x, StructValue):
         return f"a {x.type.__name__}"
+    if isinstance(x, ElementPart):
+        return f"{x.name!r} of all elements"
     return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import vyre_algorithms
+from vyre.kernels.aggregates import VectorType
+from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 
 
@@ -153,25 +156,70 @@ def vec(*components: object) -> Any:
     """Make a small vector: operators work on each component, and on each and one number.
 
     Args:
-        *components: Two to four values or numbers. They are the vector's `x`, `y`, `z`, `w`, and its elements.
+        *components: Two to four values or numbers. They are the vector's `x`, `y`, `z`, `w`, and its elements. Or a
+            type and how many there are, as in ``vec(vy.f32, 3)``.
 
     Returns:
-        The vector.
+        The vector; or the type of such vectors, which annotates arrays, fields and parameters of device functions.
+
+    Raises:
+        BuildError: Values are passed outside of a kernel, or a number of components that no vector has.
     """
+    if len(components) == 2 and isinstance(components[0], DType):
+        dtype, size = components
+        return VectorType(dtype, size)  # type: ignore[arg-type]
     _outside("vec")
 
 
-def dot(v: object, w: object) -> Any:
-    """Compute the sum of the products of components, from the first to the last.
+def dot(v: object, w: object, **options: Any) -> Any:
+    """Compute the sum of the products of components, from the first to the last, or that of two arrays.
 
     Args:
-        v: A vector.
-        w: A vector of as many components.
+        v: A vector of a kernel; or an array, where it is called outside of kernels.
+        w: A vector of as many components; or an array of the same type and length.
+        **options: For arrays, those of `vyre.algorithms.dot`.
+
+    Returns:
+        A value of the type of the components; or what `vyre.algorithms.dot` returns.
+    """
+    return vyre_algorithms.dot(v, w, **options)
+
+
+def cross(v: object, w: object) -> Any:
+    """Compute the cross product: ``(v.y*w.z - v.z*w.y, v.z*w.x - v.x*w.z, v.x*w.y - v.y*w.x)``.
+
+    Args:
+        v: A vector of three components.
+        w: A vector of three components.
+
+    Returns:
+        A vector of three components.
+    """
+    _outside("cross")
+
+
+def length(v: object) -> Any:
+    """Compute the Euclidean length of a vector: ``sqrt(dot(v, v))``. It overflows where the square does.
+
+    Args:
+        v: A vector of floats.
 
     Returns:
         A value of the type of the components.
     """
-    _outside("dot")
+    _outside("length")
+
+
+def normalize(v: object) -> Any:
+    """Scale a vector to the length 1: ``v / length(v)``. The components of a vector of zeros become NaN.
+
+    Args:
+        v: A vector of floats.
+
+    Returns:
+        A vector.
+    """
+    _outside("normalize")
 
 
 def _outside(name: str) -> NoReturn:

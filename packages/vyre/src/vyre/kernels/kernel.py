@@ -16,15 +16,18 @@ import vyre_driver
 from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
+from vyre.kernels.recording import record_call
 from vyre.kernels.source import FunctionSource, source_of
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
 from vyre_driver.arrays.array import numpy_dtype
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import zeros
+from vyre_driver.arrays.structs import StructArray, given_units, layout_of
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_driver.plan.axes import ShapedLaunch, shaped_launch
+from vyre_driver.graph.record import RecordedRange
+from vyre_driver.plan.axes import ShapedLaunch, length_from, shaped_launch
 from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_driver.tune.routing import backend_for_launch, shared_routes
 from vyre_foundation import Program, print_program
@@ -59,6 +62,10 @@ class PreparedCall:
     """Its shape, if it has several axes."""
 
 
+_ELSEWHERE = frozenset((DeviceArray, RecordedRange))
+"""Types of arguments that are not in host memory."""
+
+
 class KernelLauncher:
     """A kernel on a backend, with the options of its launches. Made by `KernelFunction.on`."""
 
@@ -77,9 +84,13 @@ class KernelLauncher:
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
         self._names = [p.name for p in self._inputs]
         self._count = len(self._names)
+        self._defaults = {p.name: p.default for p in self._inputs if p.default is not None}
         self._arrays = [n for n, p in enumerate(self._inputs) if isinstance(p.type, ArrayType)]
+        shapes = compiled.program.shapes
+        self._lengths = [n for n, name in enumerate(self._names) if shapes is not None and name in shapes.numbers]
+        """Where the numbers stand that are lengths of axes."""
         self._returns_tuple = compiled.returns_tuple
-        self._prepared: dict[tuple[tuple[int, ...], ...], PreparedCall] = {}
+        self._prepared: dict[tuple[object, ...], PreparedCall] = {}
         self.launch: Callable[..., Any] = self._fast_launch()
         """What a call of the kernel calls."""
 
@@ -113,8 +124,7 @@ class KernelLauncher:
 
     def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], PreparedCall]:
         """The inputs of a launch by name, and how it is launched."""
-        shapes = self._shapes(given)
-        known = self._prepared.get(shapes) or self._prepare(shapes)
+        known = self._prepared.get(self._key(given)) or self._prepare(given)
         inputs = dict(zip(self._names, given, strict=True))
         self._add(known, inputs)
         return inputs, known
@@ -124,6 +134,7 @@ class KernelLauncher:
         names, count, prepared = self._names, self._count, self._prepared
         dispatch, program = self._dispatch, self._program
         shape_of, numbers = attrgetter("shape"), self._arrays
+        is_general = bool(self._lengths) or bool(self._compiled.structures)
         arrays_of: Callable[[Sequence[Any]], Sequence[Any]]
         if len(numbers) > 1:
             arrays_of = itemgetter(*numbers)
@@ -131,15 +142,15 @@ class KernelLauncher:
             arrays_of = itemgetter(slice(numbers[0], numbers[0] + 1) if numbers else slice(0))
 
         def launch(*arrays: Any, **named: Any) -> Any:
-            if named or len(arrays) != count:
+            if named or len(arrays) != count or is_general:
                 return self._launch_named(arrays, named)
             try:
                 known = prepared[tuple(map(shape_of, arrays_of(arrays)))]
             except (AttributeError, KeyError, TypeError):
-                known = self._prepare(self._shapes(arrays))
+                known = self._prepare(arrays)
             inputs = dict(zip(names, arrays))  # noqa: B905 - counted above
-            if DeviceArray in map(type, arrays):
-                return self._on_device(known, inputs, {})
+            if not _ELSEWHERE.isdisjoint(map(type, arrays)):
+                return self._elsewhere(known, inputs, {})
             if known.has_more:
                 self._add(known, inputs)
             outputs = dispatch(program, inputs, known.config)
@@ -154,9 +165,21 @@ class KernelLauncher:
         """A launch with arguments by name, or with arrays that receive results."""
         given, targets = self._bind(arrays, named)
         inputs, known = self._launch_over(given)
-        if DeviceArray in map(type, (*given, *targets.values())):
-            return self._on_device(known, inputs, targets)
+        if not _ELSEWHERE.isdisjoint(map(type, (*given, *targets.values()))):
+            return self._elsewhere(known, inputs, targets)
         return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
+
+    def _elsewhere(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
+        """A launch with arguments that are not in host memory: a dispatch of a graph that is being recorded, or one."""
+        ranges = [x for x in (*inputs.values(), *targets.values()) if isinstance(x, RecordedRange)]
+        if not ranges:
+            return self._on_device(launch, inputs, targets)
+        if self._is_chosen:
+            fix = "call the kernel itself; compile(placement=…) of the graph says where its dispatch runs"
+            got = f"a call on {self._backend.id()!r}"
+            raise InvalidLaunch(self._compiled.name, needed="a kernel of the graph's backend", got=got, fix=fix)
+        given = {name: inputs[name] for name in self._names}
+        return record_call(self._compiled, ranges[0].recorder, given, targets, self._config, self._invocations)
 
     def _on_device(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
         """A launch with arrays of a device: on their backend, if the caller has not chosen another one."""
@@ -176,7 +199,7 @@ class KernelLauncher:
 
     def _results(self, launch: PreparedCall, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
         """The results, those that the caller gives memory for in that memory."""
-        found = []
+        found, structures = [], self._compiled.structures
         for name, shape in launch.results:
             output, target = outputs[name].reshape(shape), targets.get(name)
             if target is not None:
@@ -184,7 +207,8 @@ class KernelLauncher:
                 target[...] = (
                     output.numpy() if isinstance(output, DeviceArray) != isinstance(target, DeviceArray) else output
                 )
-            found.append(output if target is None else target)
+            made = output if target is None else target
+            found.append(made if name not in structures else _structures(made, structures[name]))
         return tuple(found) if self._returns_tuple else found[0] if found else None
 
     def _bind(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, NDArray]]:
@@ -207,8 +231,13 @@ class KernelLauncher:
                 raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")
             found[name] = value
         for name in self._names:
-            if name not in found:
+            if name not in found and name in self._defaults:
+                found[name] = self._defaults[name]
+            elif name not in found:
                 raise InvalidLaunch(name, needed="a value for each input", got="none", fix=f"pass {name!r}")
+        for name, dtype in self._compiled.structures.items():
+            if name in found and not isinstance(found[name], RecordedRange):  # which has units already
+                found[name] = given_units(dtype, name, found[name], in_place=name not in self._names)
         return tuple([found.pop(name) for name in self._names]), found
 
     def _shapes(self, arrays: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
@@ -219,20 +248,24 @@ class KernelLauncher:
                 raise InvalidInput(name, needed="an array", got=shown(arrays[number]), fix=fix)
         return tuple(tuple(arrays[n].shape) for n in self._arrays)
 
-    def _prepare(self, shapes: tuple[tuple[int, ...], ...]) -> PreparedCall:
+    def _key(self, given: Sequence[Any]) -> tuple[object, ...]:
+        """What decides about a launch: the shapes of the arrays, and the numbers that are lengths."""
+        return *self._shapes(given), *(length_from(self._names[n], given[n]) for n in self._lengths)
+
+    def _prepare(self, inputs: Sequence[Any]) -> PreparedCall:
         """Check the shapes against the annotations, and compute the grid."""
-        compiled, config = self._compiled, self._config
+        compiled, config, shapes = self._compiled, self._config, self._shapes(inputs)
         if self._invocations is not None and config.grid_override is None:
             config = config.replace(grid_override=grid_for(self._program, self._invocations, config))
         given = {self._names[number]: shape for number, shape in zip(self._arrays, shapes, strict=True)}
-        shaped = shaped_launch(self._program, given, config)
+        shaped = shaped_launch(self._program, given, config, dict(zip(self._names, inputs, strict=True)))
         results = [(result.name, shaped.results[result.name]) for result in compiled.results]
         single = results[0][0] if len(results) == 1 and not self._returns_tuple else None
         several = results[0][1] if single is not None and len(results[0][1]) != 1 else None
         launch = PreparedCall(shaped.config, shaped, results, bool(shaped.constants or shaped.zeros), single, several)
         if len(self._prepared) >= MAX_LAUNCHES:
             self._prepared.clear()
-        self._prepared[shapes] = launch
+        self._prepared[self._key(inputs)] = launch
         return launch
 
 
@@ -244,6 +277,11 @@ def _require_target(name: str, target: Any, output: NDArray | DeviceArray) -> No
         raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
     if isinstance(target, np.ndarray) and not target.flags.writeable:
         raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
+
+
+def _structures(units: NDArray | DeviceArray, dtype: np.dtype[np.void]) -> NDArray | StructArray:
+    """The array of structures over its units."""
+    return StructArray(units, dtype) if isinstance(units, DeviceArray) else layout_of(dtype).structures(units)
 
 
 def _is_result(type_: ArrayType | ScalarType) -> bool:

@@ -79,8 +79,12 @@ def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
         node = stack.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.setdefault(node.id, node)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            found.setdefault(node.value.id, node)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            root: ast.expr = node
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name):
+                found.setdefault(root.id, node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.setdefault(node.name, node)
             continue

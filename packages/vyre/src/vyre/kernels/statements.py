@@ -1,4 +1,4 @@
-"""KernelReader of a kernel, and the functions that they call."""
+"""Statements of a kernel, and of the functions that it calls."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import functools
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from vyre.kernels import calls, intrinsics
-from vyre.kernels.aggregates import StructType, StructValue, Variables, disassemble
+from vyre.kernels.aggregates import (
+    StructType,
+    StructValue,
+    Variables,
+    VectorType,
+    disassemble,
+    part_number,
+    parts_of,
+    replaced,
+)
 from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
-from vyre.kernels.expressions import ExpressionReader
+from vyre.kernels.expressions import ExpressionReader, IterationLeft
 from vyre.kernels.frame import Frame, OpenLoop
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration
-from vyre.kernels.values import KernelArray, Merged, NumberChoice, Unbound, is_runtime
+from vyre.kernels.values import ElementPart, KernelArray, Merged, NumberChoice, Unbound, is_runtime
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import DType, bool_
@@ -24,6 +33,9 @@ from vyre_foundation.dtype import DType, bool_
 Names = dict[str, object]
 _NONE = object()
 """What a name without a value has."""
+
+MAX_UNROLLED = 256
+"""Iterations of a `range` that u32 cannot count."""
 
 
 class KernelReader(ExpressionReader):
@@ -81,6 +93,11 @@ class KernelReader(ExpressionReader):
 
     def _AugAssign(self, node: ast.AugAssign, *, is_tail: bool) -> bool:
         target = node.target
+        place = None if isinstance(target, ast.Name) else self.place(target)
+        if place is not None and place.indices is not None:
+            old = self.load_place(place, target)
+            self.store_place(place, self.binary(node.op, old, self.eval(node.value), node), target)
+            return False
         if isinstance(target, ast.Subscript):
             container = self.eval(target.value)
             if isinstance(container, KernelArray):
@@ -94,28 +111,47 @@ class KernelReader(ExpressionReader):
         return False
 
     def _assign_field(self, target: ast.Attribute, x: Any) -> None:
-        """Assign to a field of a structure that a name stands for."""
-        if not isinstance(target.value, ast.Name):
+        """Assign to a field of a structure, or a component of a vector, that a name stands for, or a part of such."""
+        names, root = [target.attr], target.value
+        while isinstance(root, ast.Attribute):
+            names.insert(0, root.attr)
+            root = root.value
+        if not isinstance(root, ast.Name):
             self.refuse(target, "a field of something without a name is changed", "assign to the field of a name")
-        name = target.value.id
-        variables = self.frame.names.get(name)
-        thing = variables.thing() if isinstance(variables, Variables) else self.eval(_loaded(target.value))
-        if not isinstance(thing, StructValue) or target.attr not in thing.type.fields:
-            self.refuse(target, f"{name!r} has no field {target.attr!r}", "assign to a field of a structure")
-        part = self._field(thing.type, target.attr, x, target)
+        variables = self.frame.names.get(root.id)
+        thing = variables.thing() if isinstance(variables, Variables) else self.eval(_loaded(root))
+        changed = self._with_part(thing, names, x, target)
         if not isinstance(variables, Variables):
-            self.frame.names[name] = thing.replaced(target.attr, part)
+            self.frame.names[root.id] = changed
             return
-        _, old = disassemble(thing.field(target.attr))
-        _, new = disassemble(part)
+        _, old = disassemble(thing)
+        _, new = disassemble(changed)
         for variable, value in zip(old, new, strict=True):
-            variable.set(value)
+            if value is not variable:
+                variable.set(value)
+
+    def _with_part(self, thing: Any, names: Sequence[str], x: Any, target: ast.Attribute) -> Any:
+        """A structure or a vector with another part, whose way there are the names."""
+        number_ = part_number(thing, names[0])
+        if number_ is None:
+            fix = "assign to a field of a structure, or to a component of a vector"
+            self.refuse(target, f"{ast.unparse(target.value)!r} has no field {names[0]!r}", fix)
+        old = parts_of(thing)[number_]
+        if len(names) > 1:
+            part = self._with_part(old, names[1:], x, target)
+        elif isinstance(thing, StructValue):
+            part = self._field(thing.type, names[0], x, target)
+        else:
+            part = self.value(x, old.dtype, target)
+        return replaced(thing, number_, part)
 
     def _field(self, type_: StructType, name: str, x: Any, node: ast.AST) -> Any:
         """A value for a field of a structure, in the type of the field."""
         wanted = type_.fields[name]
         if isinstance(wanted, DType):
             return self.value(x, wanted, node)
+        if isinstance(wanted, VectorType):
+            return self.vector(x, wanted, node)
         if not isinstance(x, StructValue) or x.type is not wanted:
             self.refuse(node, f"the field {name!r} holds a {wanted.__name__!r}", f"pass {wanted.__name__}(…)")
         return x
@@ -126,6 +162,10 @@ class KernelReader(ExpressionReader):
             self.bind(target.id, x, target)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, x)
+        elif isinstance(target, (ast.Subscript, ast.Attribute)) and (place := self.place(target)) is not None:
+            if place.indices is None:
+                self.refuse(target, f"{place.name!r} of all elements is assigned", f"index it, as in {place.name}[i]")
+            self.store_place(place, x, target)
         elif isinstance(target, ast.Subscript):
             container = self.eval(target.value)
             if not isinstance(container, KernelArray):
@@ -206,7 +246,10 @@ class KernelReader(ExpressionReader):
                 fix = "annotate a parameter with vy.Out, and store its elements"
                 self.refuse(node, f"a launch of {rank} axes returns an array of {len(array.axes)}", fix)
             ids = [self.builder.global_id(rank - 1 - axis) for axis in range(rank)]
-            self.store(array, ids, self.value(part, array.dtype, node.value), node)
+            if array.element is not None:
+                self.store_place(ElementPart(array, tuple(ids), array.element, 0, array.place), part, node.value)
+            else:
+                self.store(array, ids, part, node.value)
 
     def _Break(self, node: ast.Break, *, is_tail: bool) -> bool:
         self._leave_iteration(node, "break")
@@ -224,7 +267,7 @@ class KernelReader(ExpressionReader):
         if self.depth != loop.depth:
             fix = "count with `for k in range(…)`, which is a loop of the program"
             self.refuse(node, f"`{word}` of a loop that is unrolled, under a condition of the program", fix)
-        raise _Left(word)
+        raise IterationLeft(word)
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -321,6 +364,10 @@ class KernelReader(ExpressionReader):
         ranged = self._range(node.iter)
         if ranged is None:
             return self._unroll(node)
+        return self._count(node, ranged)
+
+    def _count(self, node: ast.For, ranged: tuple[Any, Any, int]) -> bool:
+        """A loop of the program, which counts."""
         start, stop, step = ranged
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "the counter of a loop is one name", "write `for k in range(…)`")
@@ -338,13 +385,20 @@ class KernelReader(ExpressionReader):
         return False
 
     def _range(self, node: ast.expr) -> tuple[Any, Any, int] | None:
-        """The bounds and the step of a ``range(…)``; None for another iterable."""
+        """The bounds and the step of a ``range(…)``; None for what is unrolled."""
         if not isinstance(node, ast.Call) or self.eval(node.func) is not range:
             return None
         given, named = self.arguments(node)
         if named or not 1 <= len(given) <= 3:
             self.refuse(node, "range takes a stop, a start and a stop, or both and a step", "write range(start, stop)")
         start, stop, step = given if len(given) == 3 else (*given, 1) if len(given) == 2 else (0, *given, 1)
+        if all(type(x) is int for x in (start, stop, step)) and step and (start < 0 or step < 0):
+            count = len(range(start, stop, step))
+            if count > MAX_UNROLLED:
+                message = f"a loop that counts below 0 or downwards is unrolled, and this one has {count} iterations"
+                fix = f"count from 0 upwards, as in range({count}), and compute the number in the loop"
+                self.refuse(node, message, fix)
+            return None
         if is_runtime(step) or type(step) is not int or step < 1:
             fix = "count upwards, and compute the index in the loop"
             self.refuse(node, "the step of a loop is a positive integer, known before", fix)
@@ -358,8 +412,6 @@ class KernelReader(ExpressionReader):
                 self.refuse(node, "a bound of range is no integer", "pass integers")
         if any(isinstance(bound, (Value, NumberChoice)) for bound in (start, stop)):
             start, stop = self.unify((start, stop), node)
-        elif start < 0:
-            self.refuse(node, f"a loop counts in u32, which has no {start}", f"write range(vy.i32({start}), …)")
         return start, stop, step
 
     def _begin_loop(self, statements: Sequence[ast.AST], *, skip: str = "") -> tuple[Names, int]:
@@ -402,12 +454,13 @@ class KernelReader(ExpressionReader):
 
     def _returning_loop(self, node: ast.For | ast.While, rest: Sequence[ast.stmt], *, is_tail: bool) -> bool:
         """A loop of a device function that a `return` leaves: the rest of the function runs where none did."""
-        if isinstance(node, ast.For) and not self._is_range(node.iter):
+        if isinstance(node, ast.For) and node.orelse:
+            self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
+        ranged = self._range(node.iter) if isinstance(node, ast.For) else None
+        if isinstance(node, ast.For) and ranged is None:
             if leaves_iteration(node.body):
                 fix = "count with `for k in range(…)`, or return without them"
                 self.refuse(node, "a loop that is unrolled has `return` and `break` or `continue`", fix)
-            if node.orelse:
-                self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
             unrolled: list[ast.stmt] = []
             for x in self.iterable(node.iter):
                 known = ast.Assign([node.target], KnownValue(x))
@@ -415,10 +468,10 @@ class KernelReader(ExpressionReader):
             return self.block([*unrolled, *rest], is_tail=is_tail)
         flag = self.builder.var(False, bool_, name="returned")
         self.frame.flags.append(flag)
-        if isinstance(node, ast.For):
-            self._For(node, is_tail=False)
-        else:
+        if isinstance(node, ast.While):
             self._While(node, is_tail=False)
+        elif ranged is not None:
+            self._count(node, ranged)
         self.frame.flags.pop()
         if self.frame.flags:  # the loop around it is left too
             with self.builder.if_(flag.get()):
@@ -432,9 +485,6 @@ class KernelReader(ExpressionReader):
         self._if(ast.copy_location(ast.If(test, list(rest), []), node), (), is_tail=is_tail, is_rest=True)
         return False
 
-    def _is_range(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and self.eval(node.func) is range
-
     def _KnownValue(self, node: KnownValue) -> object:
         return node.x
 
@@ -446,11 +496,37 @@ class KernelReader(ExpressionReader):
             self.assign(node.target, x)
             try:
                 ends = self.block(node.body, is_tail=False)
-            except _Left as left:
+            except IterationLeft as left:
                 if left.word == "break":
                     break
             if ends:
                 break
+        self.frame.loops.pop()
+        return ends
+
+    def _refuse_unlimited(self, test: ast.expr) -> NoReturn:
+        fix = f"state how often it runs at most, as in `while vy.bounded({ast.unparse(test)}, 1000):`"
+        self.refuse(test, "a `while` loop has no limit, and every program ends", fix)
+
+    def _unroll_while(self, node: ast.While) -> bool:
+        """A loop whose condition is known while the kernel is compiled: its body is read for each iteration."""
+        self.frame.loops.append(OpenLoop(True, self.depth))
+        count, ends = 0, False
+        while not ends:
+            holds = self.test(node.test)
+            if not isinstance(holds, bool):
+                self._refuse_unlimited(node.test)
+            if not holds:
+                break
+            count += 1
+            if count > MAX_UNROLLED:
+                fix = "make what it tests a value of the program, and state a limit with vy.bounded(…)"
+                self.refuse(node.test, f"a loop is unrolled more than {MAX_UNROLLED} times", fix)
+            try:
+                ends = self.block(node.body, is_tail=False)
+            except IterationLeft as left:
+                if left.word == "break":
+                    break
         self.frame.loops.pop()
         return ends
 
@@ -459,8 +535,10 @@ class KernelReader(ExpressionReader):
             self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
         test = node.test
         if not isinstance(test, ast.Call) or self.eval(test.func) is not intrinsics.bounded:
-            fix = f"state how often it runs at most, as in `while vy.bounded({ast.unparse(test)}, 1000):`"
-            self.refuse(test, "a `while` loop has no limit, and every program ends", fix)
+            returns = not self.frame.is_kernel and has_return([node])
+            if not isinstance(test, ast.Constant) and not returns and isinstance(self.test(test), bool):
+                return self._unroll_while(node)
+            self._refuse_unlimited(test)
         condition, limit_node = self._bounded(test)
         limit = self.eval(limit_node)
         if type(limit) is not int or not 0 < limit < 2**32 - 1:
@@ -498,6 +576,11 @@ class KernelReader(ExpressionReader):
             return self._device_function(callee.func, node, callee.args)
         if isinstance(callee, StructType):
             return self._make_struct(callee, node)
+        if isinstance(callee, VectorType):
+            positional, named = self.arguments(node)
+            if named:
+                self.refuse(node, "the components of a vector have no names", "pass them in order")
+            return self.vector(tuple(positional), callee, node)
         return calls.call(self, callee, node)
 
     def _make_struct(self, type_: StructType, node: ast.Call) -> StructValue:
@@ -551,6 +634,8 @@ class KernelReader(ExpressionReader):
                     got = ", ".join(map(str, allowed))
                     self.refuse(node, f"got a value of {known} for {name!r}, expected one of {got}", "convert it")
             wanted = types.get(wanted)
+        if isinstance(wanted, VectorType):
+            return self.vector(x, wanted, node)
         return self.value(x, wanted, node) if isinstance(wanted, DType) else x
 
     blocks = 0
@@ -563,13 +648,6 @@ class KnownValue(ast.expr):
     def __init__(self, x: object) -> None:
         super().__init__()
         self.x = x
-
-
-class _Left(Exception):
-    """An unrolled loop is left, or its iteration."""
-
-    def __init__(self, word: str) -> None:
-        self.word = word
 
 
 def _is_same_static(x: object, y: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from vyre.kernels.aggregates import StructValue
+from vyre.kernels.aggregates import FieldType, StructType, StructValue, VectorType
 from vyre_foundation.build import Array, Value, constant, select
 from vyre_foundation.build.memory import AxisLength
 from vyre_foundation.dtype import DType, bool_
@@ -55,16 +55,43 @@ class KernelArray:
     array: Array
     place: str
     """What it is called in the kernel, for messages."""
+    element: StructType | VectorType | None = None
+    """What an element is, if it is no number: then the last axis of the array is the parts of one."""
 
     @property
     def axes(self) -> tuple[AxisLength, ...]:
         """The lengths of its axes in the order of NumPy's shapes."""
-        return self.array.shape
+        return self.array.shape if self.element is None else self.array.shape[:-1]
 
     @property
-    def dtype(self) -> DType:
+    def dtype(self) -> DType | StructType | VectorType:
         """The type of the elements."""
-        return self.array.dtype
+        return self.array.dtype if self.element is None else self.element
+
+    @property
+    def size(self) -> int | Value:
+        """The number of elements."""
+        length = self.array.length
+        if self.element is None:
+            return length
+        parts = self.array.shape[-1]
+        return length // parts
+
+
+@dataclass(frozen=True, slots=True)
+class ElementPart:
+    """A part of the elements of an array of structures or vectors: a field, a component, or all of it.
+
+    Without indices it is that part of all elements, as ``particles.mass``.
+    """
+
+    array: KernelArray
+    indices: tuple[int | Value, ...] | None
+    type: FieldType
+    offset: int
+    """Where the part begins in an element, in bytes."""
+    name: str
+    """What it is called in the kernel, for messages."""
 
 
 class Unbound:
@@ -89,7 +116,7 @@ class Merged:
 
 def is_runtime(x: object) -> bool:
     """Whether an object is, or holds, what is known only when the program runs."""
-    if isinstance(x, (Value, NumberChoice, KernelArray)):
+    if isinstance(x, (Value, NumberChoice, KernelArray, ElementPart)):
         return True
     if isinstance(x, StructValue):
         return any(is_runtime(element) for element in x.values)
@@ -100,4 +127,4 @@ def is_runtime(x: object) -> bool:
     return False
 
 
-__all__ = ["KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime"]
+__all__ = ["ElementPart", "KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime"]

@@ -1,0 +1,65 @@
+"""Names that are an operation of the language on values, and an algorithm on arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import vyre_algorithms
+import vyre_foundation.functions as operations
+from vyre_foundation.build import Number, Operand, Value
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from vyre_driver import DeviceArray
+
+_V = TypeVar("_V", bound=Value)
+
+
+@overload
+def min(x: _V, y: _V | Number, /) -> _V: ...
+@overload
+def min(x: Operand, y: Operand, /) -> Value: ...
+@overload
+def min(x: npt.NDArray[Any] | DeviceArray, /, axis: int | None = None, **options: Any) -> Any: ...
+def min(x: Any, /, *operands: Any, **options: Any) -> Any:
+    """Choose the lesser of two values, or find the least element of an array.
+
+    Args:
+        x: A value or a number, in kernels and recorded programs; or an array.
+        *operands: The other value or number; for an array its axes, or nothing.
+        **options: Those of `vyre.algorithms.min`.
+
+    Returns:
+        A value, as the op `min` of the language defines it, which prefers numbers to NaN; or what
+        `vyre.algorithms.min` returns, where a NaN is less than all.
+    """
+    return _either("min", x, operands, options)
+
+
+@overload
+def max(x: _V, y: _V | Number, /) -> _V: ...
+@overload
+def max(x: Operand, y: Operand, /) -> Value: ...
+@overload
+def max(x: npt.NDArray[Any] | DeviceArray, /, axis: int | None = None, **options: Any) -> Any: ...
+def max(x: Any, /, *operands: Any, **options: Any) -> Any:
+    """Choose the greater of two values, or find the greatest element of an array.
+
+    Args:
+        x: A value or a number, in kernels and recorded programs; or an array.
+        *operands: The other value or number; for an array its axes, or nothing.
+        **options: Those of `vyre.algorithms.max`.
+
+    Returns:
+        A value, as the op `max` of the language defines it, which prefers numbers to NaN; or what
+        `vyre.algorithms.max` returns, where a NaN is greater than all.
+    """
+    return _either("max", x, operands, options)
+
+
+def _either(name: str, x: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if not hasattr(x, "__dlpack__") and not isinstance(x, (list, tuple)):
+        return getattr(operations, name)(x, *operands, **options)
+
+    return getattr(vyre_algorithms, name)(x, *operands, **options)
