@@ -31,7 +31,7 @@ def batches(files: list[Path]) -> Iterator[list[Path]]:
 
 def digests(folder: Path, backend: str | None = None) -> dict[Path, str]:
     """The digest of each regular file below `folder`, in hexadecimal."""
-    found = {}
+    found: dict[Path, str] = {}
     for batch in batches([file for file in folder.rglob("*") if file.is_file()]):
         rows = vy.sha256([file.read_bytes() for file in batch], backend=backend)
         found |= {file: row.tobytes().hex() for file, row in zip(batch, rows, strict=True)}

@@ -34,7 +34,7 @@ def cooled(plate: np.ndarray, rate: float, steps: int, backend: str | None = Non
 
 def decay(n: int, rate: float, steps: int) -> float:
     """What is left of the half wave: the eigenvalue of a step, to the power of the steps."""
-    return (1 - 8 * rate * np.sin(np.pi / 2 / (n + 1)) ** 2) ** steps
+    return float((1 - 8 * rate * np.sin(np.pi / 2 / (n + 1)) ** 2) ** steps)
 
 
 @click.command(help=__doc__)

@@ -36,7 +36,7 @@ def edges(grey: vy.Array[vy.u8, "h", "w"]) -> vy.Array[vy.u8, "h", "w"]:
     y, x = (i.cast(vy.i32) for i in vy.index())
     across = sum(w * (at(grey, y + d, x + 1) - at(grey, y + d, x - 1)) for d, w in ((-1, 1), (0, 2), (1, 1)))
     down = sum(w * (at(grey, y + 1, x + d) - at(grey, y - 1, x + d)) for d, w in ((-1, 1), (0, 2), (1, 1)))
-    length = vy.sqrt((across * across + down * down).cast(vy.f32))
+    length = vy.sqrt(vy.f32(across * across + down * down))
     return vy.u8(vy.min(length, vy.f32(255)))
 
 
@@ -54,7 +54,8 @@ def disc(height: int, width: int) -> np.ndarray:
     """A picture of its own: a shaded ball before a dark ground."""
     y, x = np.mgrid[-1 : 1 : height * 1j, -1.5 : 1.5 : width * 1j]
     ball = np.sqrt(np.maximum(0.6 - x**2 - y**2, 0)) * (1 - x / 2 - y / 2)
-    return np.clip(ball * 200 + 20, 0, 255).astype(np.uint8)
+    light: np.ndarray = np.clip(ball * 200 + 20, 0, 255)
+    return light.astype(np.uint8)
 
 
 def read(file: Path) -> np.ndarray:

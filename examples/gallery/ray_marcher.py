@@ -57,7 +57,8 @@ def render(right: vy.Array[vy.f32, "w"], up: vy.Array[vy.f32, "h"], out: vy.Out[
 def picture(height: int, width: int, backend: str | None = None) -> np.ndarray:
     """The light of the pixels as f32."""
     right = np.linspace(-0.9, 0.9, width, dtype=np.float32)
-    return render.on(backend)(right, np.linspace(0.6, -0.6, height, dtype=np.float32))
+    light: np.ndarray = render.on(backend)(right, np.linspace(0.6, -0.6, height, dtype=np.float32))
+    return light
 
 
 @click.command(help=__doc__)

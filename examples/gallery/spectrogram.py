@@ -33,7 +33,8 @@ def read(file: Path) -> np.ndarray:
 def spectrogram(signal: np.ndarray, window: int = 128, backend: str | None = None) -> np.ndarray:
     """The magnitudes of half-overlapping windows under a Hann taper: a row for each window."""
     frames = np.lib.stride_tricks.sliding_window_view(signal, window)[:: window // 2]
-    return np.abs(vy.rfft(frames * np.hanning(window), backend=backend))
+    magnitudes: np.ndarray = np.abs(vy.rfft(frames * np.hanning(window), backend=backend))
+    return magnitudes
 
 
 @click.command(help=__doc__)

@@ -81,6 +81,18 @@ def test_cancellation_and_the_ends_of_the_range(backend, values):
     assert va.exact_sum(np.array(values), backend=backend) == wanted
 
 
+@pytest.mark.parametrize("span", [0, 20, 21, 36, 37, 66, 88, 120, 250, 400])
+@pytest.mark.parametrize("top", [-1000, 0, 930])
+def test_spans_of_exponents(span, top):
+    """Elements whose magnitudes differ by what accumulators just hold, and do not; `fsum` is correctly rounded."""
+    random = np.random.default_rng(span)
+    mantissas = random.choice([1, 1 + 2.0**-52, 1.5, np.nextafter(2, 0)], 5000)
+    signs = random.choice([-1, 1], 5000) if span % 2 else 1
+    x = np.ldexp(mantissas * signs, np.maximum(top - random.integers(0, span + 1, 5000), -1074))
+    for whole in (x, np.concatenate([x, -x[5:]])):
+        assert va.exact_sum(whole, backend="cpu") == math.fsum(whole.tolist())
+
+
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [([np.inf, 1], np.inf), ([-np.inf, 1], -np.inf), ([np.inf, -np.inf], np.nan), ([np.nan, 1], np.nan), ([-0.0], 0.0)],

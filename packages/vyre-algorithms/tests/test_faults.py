@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
 
 import numpy as np
 import pytest
@@ -10,8 +10,6 @@ from algorithm_data import data
 
 import vyre_algorithms as va
 from vyre_algorithms import exact, launches, scans, sorts, spectra, tree
-from vyre_foundation import constant
-from vyre_foundation.dtype import u64
 
 
 @pytest.fixture(autouse=True)
@@ -34,18 +32,21 @@ def test_a_tree_of_other_lanes(monkeypatch):
     assert va.sum(x, backend="cpu") != right
 
 
-def test_lost_bits(monkeypatch):
-    original = exact._add
+def without_rests(p, sums, element):
+    for total in sums:
+        total.set(total.get() + (element if total is sums[0] else 0.0))
 
-    def without_low_bits(p, cells, value):
-        bits = value.bitcast(u64)
-        original(p, cells, (bits & constant(u64, 0xFFFF_FFFF_FC00_0000)).bitcast(value.dtype))
 
-    x = data("f8", 5000)
-    wanted = float(sum(map(Fraction, x.tolist()), Fraction(0)))
+@pytest.mark.parametrize(
+    ("name", "fault", "x"),
+    [("_spread", without_rests, data("f8", 5000)), ("FIRST", 52, np.full(4096, np.nextafter(2, 0)))],
+    ids=["lost rests", "a sum that leaves its binade"],
+)
+def test_faults_of_exact_sums(monkeypatch, name, fault, x):
+    wanted = math.fsum(x.tolist())
     assert va.exact_sum(x, backend="cpu") == wanted
     exact._accumulate.cache_clear()
-    monkeypatch.setattr(exact, "_add", without_low_bits)
+    monkeypatch.setattr(exact, name, fault)
     assert va.exact_sum(x, backend="cpu") != wanted
 
 

@@ -42,6 +42,24 @@ def test_sums_and_products_are_those_of_the_tree(backend, dtype, length):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+def test_means_are_sums_divided_by_the_number_of_elements(backend, dtype):
+    x = data(dtype, (4, 67))
+    is_small_float = x.dtype.name in ("float16", "bfloat16")
+    result = x.dtype if x.dtype.kind == "f" or is_small_float else np.dtype("f8")
+    exact = x.astype("f4" if is_small_float else result)
+    with np.errstate(all="ignore"):
+        rows = np.array([tree(row) for row in exact]) / exact.dtype.type(67)
+        same(va.mean(x, 1, backend=backend), rows.astype(result))
+        whole = (tree(exact.reshape(-1)) / exact.dtype.type(x.size)).astype(result)
+        same(va.mean(x, keepdims=True, backend=backend), whole.reshape(1, 1))
+        out = np.empty((), result)
+        assert va.mean(x, out=out, backend=backend) is out
+        same(out, whole)
+        assert np.isnan(va.mean(x[:0], backend=backend))
+        assert va.mean(x[:, :0], 1, backend=backend).shape == (4,)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 def test_every_type(backend, dtype):
     x = data(dtype, (5, 67))
     is_small_float = x.dtype.name in ("float16", "bfloat16")

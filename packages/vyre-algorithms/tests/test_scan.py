@@ -96,3 +96,24 @@ def test_nothing():
 def test_refusals(call, message):
     with pytest.raises(InvalidInput, match=message):
         call(np.ones(3, "f4"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **out: va.scan(x, **out),
+        lambda x, **out: va.cumsum(x, 0, **out),
+        lambda x, **out: va.cumprod(x, **out),
+        lambda x, **out: va.sort(x, 0, **out),
+        lambda x, **out: va.argsort(x, **out),
+        lambda x, **out: va.matmul(x, x, **out),
+    ],
+)
+def test_results_go_where_the_caller_says(call):
+    x = data("i4", (7, 7))
+    wanted = call(x)
+    out = np.zeros_like(wanted)
+    assert call(x, out=out) is out
+    same(out, wanted)
+    with pytest.raises(InvalidInput, match="'out'"):
+        call(x, out=out[:3])

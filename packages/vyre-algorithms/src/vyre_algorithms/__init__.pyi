@@ -27,6 +27,7 @@ from .reduce import (
     argmin as argmin,
     dot as dot,
     max as max,
+    mean as mean,
     min as min,
     prod as prod,
     segmented_reduce as segmented_reduce,

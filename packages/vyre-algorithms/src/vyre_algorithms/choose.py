@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, function, of_kind, type_of, vector
-from vyre_algorithms.launches import Recorder, joined, mapped, run_graph, zeros_beside
+from vyre_algorithms.launches import Recorder, joined, launch, mapped, run_graph, zeros_beside
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
 from vyre_algorithms.order import bits_of, bits_type
@@ -26,6 +26,8 @@ from vyre_foundation.functions import is_nan, min as least, ne, not_
 CHUNK = 256
 """Elements of an invocation."""
 GROUP = 64
+FEW = 4096
+"""Elements from which one invocation chooses: more launches would take longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +244,10 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
     given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
     if not sizes[0]:
         return zeros_beside(arrays[0], (0,), u32) if has_places else arrays[0]
-    found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend)
+    if sizes[0] <= FEW:
+        found = launch(_choose_few(choice, dtypes, has_places), given, 1, backend)
+    else:
+        found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend)
     chosen = found["chosen"][: int(found["number"].item())]
     return chosen if has_places else chosen.view(dtypes[0].numpy)
 
@@ -264,6 +269,22 @@ def _chunk(p: ProgramBuilder, dtypes: tuple[DType, ...]) -> tuple[list[Elements]
     sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
     first = p.let(p.global_id(0) * CHUNK)
     return sources, first, p.let(least(first + CHUNK, sources[0].buffer.length))
+
+
+@lru_cache(maxsize=256)
+def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> Program:
+    """The chosen elements of a small array, or their indices, by one invocation."""
+    with program("choose_few", 1) as p:
+        sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
+        chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
+        number, place = p.write("number", u32, 1), p.var(0, u32)
+        with p.range(sources[0].buffer.length) as k:
+            is_chosen = p.let(choice(sources, k))
+            # Without a branch: the next chosen element takes the place of one that is not.
+            chosen[place] = k if has_places else sources[0].buffer[k]
+            place += is_chosen.cast(u32)
+        number[0] = place
+    return p.build()
 
 
 @lru_cache(maxsize=256)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, of_kind, type_of, vector
-from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.arguments import Array, Backend, HostArray, array_of, contiguous, count, of_kind, type_of, vector
+from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.reduce import max as greatest, min as least_of
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.dtype import f64
@@ -39,11 +41,11 @@ def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Ar
         InvalidInput: An element is negative or above 2**28, or an argument is of another kind.
     """
     array = vector(x)
-    dtype = of_kind(array, "iu", "integers")
+    of_kind(array, "iu", "integers")
     bins = count(minlength, "minlength", 1 << 28)
     if array.size:
-        highest = int(greatest(array, backend=backend).item())
-        if highest > 1 << 28 or (dtype.is_signed and int(least_of(array, backend=backend).item()) < 0):
+        lowest, highest = _ends(array, backend)
+        if highest > 1 << 28 or lowest < 0:
             needed = f"elements from 0 to {1 << 28}"
             raise InvalidInput("x", needed=needed, got="others", fix="number the elements with unique_all")
         bins = max(bins, highest + 1)
@@ -77,13 +79,29 @@ def histogram(
     array = array_of(x).reshape(-1)
     of_kind(array, "iuf", "integers or floats")
     if isinstance(bins, int) and range is None and array.size:
-        range = float(least_of(array, backend=backend).item()), float(greatest(array, backend=backend).item())
+        lowest, highest = _ends(array, backend)
+        range = float(lowest), float(highest)
     try:
-        edges = np.histogram_bin_edges(np.zeros(0), np.asarray(bins, np.float64) if np.ndim(bins) else bins, range)
+        if isinstance(bins, int):
+            edges = _equal_bins(bins, range).copy()
+        else:
+            edges = np.histogram_bin_edges(np.zeros(0), np.asarray(bins, np.float64))
     except (TypeError, ValueError) as error:
         raise InvalidInput("bins", needed="bins", got=f"others ({error})", fix="pass a number, or edges") from None
     found = count_bins(_between_edges, contiguous(array), edges, edges.size - 1, backend)
     return found.astype(np.int64), edges
+
+
+@lru_cache(maxsize=64)
+def _equal_bins(bins: int, range: tuple[float, float] | None) -> HostArray:
+    return np.histogram_bin_edges(np.zeros(0), bins, range)
+
+
+def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
+    """The least and the greatest element, for the host."""
+    if isinstance(array, DeviceArray):
+        return least_of(array, backend=backend).item(), greatest(array, backend=backend).item()
+    return array.min().item(), array.max().item()
 
 
 def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend: Backend) -> Array:
@@ -96,7 +114,7 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
     for private in PRIVATE:
         if bins <= private:
             chunk = max(CHUNK, -(-array.size // CHUNKS))
-            given["chunk"] = chunk
+            given["chunk"] = words(chunk)
             return launch(_private(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
     return launch(_shared(*kinds), given, -(-array.size // GROUP), backend)["counts"]
 

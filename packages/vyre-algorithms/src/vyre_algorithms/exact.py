@@ -1,12 +1,21 @@
 """Correctly rounded sums: every bit of every element counts, and the sum is rounded once.
 
-A workgroup adds a block of 4096 elements in two floating-point accumulators, or three for f64, whose additions are
-exact. To add ``1.5 * 2**(e + 52)`` and subtract it again rounds an f64 to a multiple of ``2**e``, and the rest is
-exact, too. The ``e`` of the first accumulator follows from the greatest element of the block, so that the sum of 4096
-such multiples has 53 bits at most; those of the others follow from the greatest possible rest. What is left after
-them, which is rare, and blocks near the ends of the range of f64 go to the long accumulator element by element, and
-so do the sums: cells of 32 bits from ``2**-1074`` up, in integers of 64 bits. Integer additions are exact in any
-order.
+The long accumulator holds any sum: cells of 32 bits from ``2**-1074`` up, in integers of 64 bits, whose additions are
+exact in any order. Elements do not go there one by one. An invocation adds 256 elements in accumulators of f64 whose
+additions are exact:
+
+- An accumulator starts as ``1.5 * 2**(e + 52)``. While its sum stays below ``2**(e + 51)``, every value that it takes
+  is a multiple of ``2**e`` in the same binade. So an addition rounds the element to a multiple of ``2**e``; what the
+  rounding leaves is exact, too, and goes to the next accumulator.
+- The ``e`` of the first follows from the greatest magnitude of a block of 4096 elements, so that 256 of them fit; those
+  of the others follow from the greatest possible rest.
+- Within a binade the bits of a float count multiples of ``2**e``: the difference of the bits at the end and at the
+  start is the sum, as an integer. The integers of the 16 lanes of a block are added, and go to the long accumulator.
+
+Two accumulators hold all elements whose last bits are not more than 84 bits below the greatest magnitude. The least
+magnitude of a lane says whether these are all; if not, the lane repeats its work with seven accumulators. Lanes for
+which these are too few, and blocks near the ends of the range of f64, add their elements to the long accumulator one
+by one.
 """
 
 from __future__ import annotations
@@ -19,27 +28,34 @@ import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, delivered, of_kind, type_of, vector
 from vyre_algorithms.launches import beside, launch
-from vyre_algorithms.tree import BLOCK, LANES, Reduction, by_halves
+from vyre_algorithms.tree import BLOCK, WIDTH, Reduction, by_halves
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select
+from vyre_foundation import Array as Buffer, DType, Mutable, Program, ProgramBuilder, Value, constant, program, select
 from vyre_foundation.dtype import f64, i32, i64, u32, u64
-from vyre_foundation.functions import add, max as greatest, min as least, ne, not_
+from vyre_foundation.functions import add, max as greatest, min as least, not_
 
 MOST = 1 << 29
 """Elements whose additions to one cell cannot overflow it."""
 CELLS = 67
 """Cells of 32 bits for 2**-1074 … 2**1070; behind them are the numbers of elements that are +∞, −∞ and NaN."""
+OWN = -(-(CELLS + 3) // WIDTH) * WIDTH
+"""Cells of a workgroup, in whole rows."""
 TOP = 960
 """Blocks with elements above 2**TOP go to the long accumulator, where nothing overflows."""
-FIRST, NEXT = 39, 41
+FIRST, NEXT = 41, 43
 """How far below the greatest element the first accumulator ends, and each of the others below the one before it."""
+FEW, MANY = 2, 7
+"""Accumulators of a lane at first, and where these do not hold all."""
+LEAST = -1074
+"""The exponent of the least positive f64."""
 
 
-def exact_sum(x: object, /, *, backend: Backend = None) -> Array:
+def exact_sum(x: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
     """Add floats as if with unlimited precision, and round the sum once.
 
     Args:
         x: An array of floats, at most 2**29, which are one sequence.
+        out: Where the result goes.
         backend: As for `vyre.run`. It needs f64.
 
     Returns:
@@ -50,15 +66,16 @@ def exact_sum(x: object, /, *, backend: Backend = None) -> Array:
         InvalidInput: An argument is of another kind.
     """
     array = contiguous(array_of(x)).reshape(-1)
-    return _exact([array], of_kind(array, "f", "floats"), backend)
+    return _exact([array], of_kind(array, "f", "floats"), out, backend)
 
 
-def exact_dot(x: object, y: object, /, *, backend: Backend = None) -> Array:
+def exact_dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
     """Add the exact products of two vectors as if with unlimited precision, and round the sum once.
 
     Args:
         x: An array with one axis, of f16, bf16 or f32, whose products are exact in f64.
         y: An array of the same type and length.
+        out: Where the result goes.
         backend: As for `vyre.run`. It needs f64.
 
     Returns:
@@ -75,17 +92,17 @@ def exact_dot(x: object, y: object, /, *, backend: Backend = None) -> Array:
     if type_of(right) is not dtype or right.size != left.size:
         needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {type_of(right)}"
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
-    return _exact([left, right], dtype, backend)
+    return _exact([left, right], dtype, out, backend)
 
 
-def _exact(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
+def _exact(arrays: Sequence[Array], dtype: DType, out: Array | None, backend: Backend) -> Array:
     size = arrays[0].size
     if size > MOST:
         raise InvalidInput("x", needed=f"at most {MOST} elements", got=str(size), fix="split the array")
     number = 0.0
     if size:
         number = rounded(np.asarray(long_accumulator(arrays, dtype, backend)).tolist(), dtype)
-    return delivered(beside(arrays[0], np.array(number).astype(dtype.numpy)), None)
+    return delivered(beside(arrays[0], np.array(number).astype(dtype.numpy)), out)
 
 
 def long_accumulator(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
@@ -121,81 +138,112 @@ def rounded(cells: Sequence[int], dtype: DType) -> float:
 @lru_cache(maxsize=16)
 def _accumulate(dtype: DType, factors: int) -> Program:
     """The cells of the long accumulator for the sum of the elements, or of their products."""
-    accumulators = 3 if dtype is f64 else 2
-    with program("exact_sum", LANES) as p:
+    kind = dtype if factors == 1 else f64
+    assert dtype.format is not None
+    digits = dtype.format[0] * factors
+    with program("exact_sum", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n in range(factors)]
         cells = p.write("cells", i64, CELLS + 3)
+        own = p.workgroup("own", i64, OWN)
         lane, begin = p.local_id(0), p.let(p.workgroup_id(0) * BLOCK)
-        end = p.let(least(begin + BLOCK, sources[0].length))
 
-        def element(index: Value) -> Value:
-            first, *others = (source[index].cast(f64) for source in sources)
-            return first * others[0] if others else first
+        def each(use: Callable[[Value], None]) -> None:
+            """Use the elements of a lane one after another; those beyond the end are 0."""
+            with p.if_(sources[0].length - begin >= BLOCK), p.range(0, BLOCK // WIDTH) as step:
+                use(_product([source[begin + step * WIDTH + lane] for source in sources]))
+            with p.else_(), p.range(begin, sources[0].length, WIDTH) as row:
+                use(_product([source[row + lane] for source in sources]))
 
-        top = _greatest(p, sources, element, begin, end)
-        is_unusual = p.let(not_(top < 2.0**TOP))
-        exponent = p.let((top.bitcast(u64) >> 52).cast(u32).bitcast(i32) - 1023)
-        bounds = []
-        for n in range(accumulators):
-            # The least exponent of f64 is that of its least subnormal number.
-            lowest = greatest(exponent - (FIRST + n * NEXT), constant(i32, -1074))
-            bits = ((lowest + (52 + 1023)).bitcast(u32).cast(u64) << 52) | (1 << 51)
-            bounds.append(p.let(bits.bitcast(f64)))
+        # Bits without the sign are ordered as magnitudes, and NaNs are above. Of the least, 0 does not count.
+        most, least_less_one = p.var(0, kind.unsigned), p.var(kind.unsigned.highest, kind.unsigned)
 
-        sums = [p.var(0.0, f64) for _ in bounds]
-        left_over = p.var(0, u32)
-        with p.if_(not_(is_unusual)), p.range(begin, end, LANES) as row:
-            rest = p.let(element(row + lane))
-            for bound, total in zip(bounds, sums, strict=True):
-                part = p.let((rest + bound) - bound)
-                total.set(total + part)
-                rest = p.let(rest - part)
-            left_over.set(left_over | select(ne(rest, 0.0), constant(u32, 1), constant(u32, 0)))
-        with p.if_(is_unusual | (left_over != 0)), p.range(begin, end, LANES) as row:
-            rest = p.let(element(row + lane))
-            for bound in bounds:
-                part = p.let(select(is_unusual, constant(f64, 0.0), (rest + bound) - bound))
-                rest = p.let(rest - part)
-            with p.if_(ne(rest, 0.0)):
-                _add(p, cells, rest)
-        adding = _sums_of(accumulators)
-        for value in by_halves(p, adding, tuple(total.get() for total in sums)):
-            with p.if_((lane == 0) & ne(value, 0.0)):
-                _add(p, cells, value)
+        def compare(element: Value) -> None:
+            bits = p.let(element.bitcast(kind.unsigned) & (kind.unsigned.highest >> 1))
+            most.set(greatest(most, bits))
+            least_less_one.set(least(least_less_one, bits - 1))
+
+        each(compare)
+        for row in range(0, OWN, WIDTH):
+            own[row + lane] = 0
+        (found,) = by_halves(p, _greatest(kind.unsigned), [(most.get(),)], "most")
+        p.barrier()
+        top = p.let(_as_f64(found.bitcast(kind)))
+        is_usual = p.let(top < 2.0**TOP)
+        units = [p.let(greatest(_exponent(top) - (FIRST + NEXT * n), constant(i32, LEAST))) for n in range(MANY)]
+        starts = [p.let(_power(unit + 52) | (1 << 51)).bitcast(f64) for unit in units]
+        last_bit = p.let(_exponent(_as_f64((least_less_one + 1).bitcast(kind))) - (digits - 1))
+
+        def held_by(number: int, is_wanted: Value) -> tuple[list[Value], Value]:
+            """The sums of a lane in so many accumulators, and whether these hold all."""
+            sums = [p.var(start) for start in starts[:number]]
+            with p.if_(is_wanted):
+                each(lambda element: _spread(p, sums, _as_f64(element)))
+            is_all = p.let(is_wanted & (greatest(last_bit, constant(i32, LEAST)) >= units[number - 1]))
+            wholes = (total.get().bitcast(i64) - start.bitcast(i64) for total, start in zip(sums, starts, strict=False))
+            return [p.let(select(is_all, whole, constant(i64, 0))) for whole in wholes], is_all
+
+        few, is_few = held_by(FEW, is_usual)
+        group_total = by_halves(p, _WHOLES, [tuple(few)])
+        many, is_many = held_by(MANY, is_usual & not_(is_few))
+        p.barrier()  # which keeps atomics out of the loops before it: they are vectors on CPUs
+        with p.if_(is_many):
+            for unit, whole in zip(units, many, strict=True):
+                _add_whole(p, own, unit, whole)
+        with p.if_(not_(is_few | is_many)):
+            each(lambda element: _add_float(p, own, _as_f64(element)))
+        with p.if_(lane == 0):
+            for unit, whole in zip(units, group_total, strict=False):
+                _add_whole(p, own, unit, whole)
+        p.barrier()
+        for row in range(0, OWN, WIDTH):
+            number = p.let(own[row + lane])
+            with p.if_(number != 0):
+                cells.atomic_add(row + lane, number)
     return p.build()
 
 
-def _sums_of(number: int) -> Reduction:
-    """The sums of so many accumulators."""
-    add_all = lambda a, b: tuple(map(add, a, b))
-    return Reduction("sums", (), (f64,) * number, (constant(f64, 0.0),) * number, lambda *_: (), add_all)
+def _product(factors: Sequence[Value]) -> Value:
+    """A number as it is, or the product of two as f64, which is exact."""
+    return factors[0] if len(factors) == 1 else factors[0].cast(f64) * factors[1].cast(f64)
 
 
-def _greatest(
-    p: ProgramBuilder, sources: Sequence[Buffer], element: Callable[[Value], Value], begin: Value, end: Value
-) -> Value:
-    """The greatest magnitude in the block as f64: bits without the sign are ordered as magnitudes, and NaNs above."""
-    source = sources[0].dtype if len(sources) == 1 else f64
-    bits = source.unsigned
-    lane, tops = p.local_id(0), p.workgroup("tops", bits, LANES)
-    own = p.var(0, bits)
-    with p.range(begin, end, LANES) as row:
-        signed = sources[0][row + lane] if source is not f64 else element(row + lane)
-        own.set(greatest(own.get(), signed.bitcast(bits) & (bits.highest >> 1)))
-    tops[lane] = own
-    half = LANES // 2
-    while half:
-        p.barrier()
-        with p.if_(lane < half):
-            tops[lane] = greatest(tops[lane], tops[lane + half])
-        half //= 2
-    p.barrier()
-    found = tops[0].bitcast(source)
-    return p.let(found if source is f64 else found.cast(f64))
+def _as_f64(value: Value) -> Value:
+    return value if value.dtype is f64 else value.cast(f64)
 
 
-def _add(p: ProgramBuilder, cells: Buffer, value: Value) -> None:
-    """Add a float to the long accumulator: its 53 bits, shifted, are those of three cells."""
+def _exponent(value: Value) -> Value:
+    """The exponent of a positive f64; below the least one for 0 and subnormal numbers."""
+    return (value.bitcast(u64) >> 52).cast(u32).bitcast(i32) - 1023
+
+
+def _power(exponent: Value) -> Value:
+    """The bits of a power of 2 as f64."""
+    return (exponent + 1023).bitcast(u32).cast(u64) << 52
+
+
+def _spread(p: ProgramBuilder, sums: Sequence[Mutable], element: Value) -> None:
+    """Add an element to the first accumulator, what rounding leaves of it to the next, and so on."""
+    rest = element
+    for total in sums[:-1]:
+        before = p.let(total.get())
+        after = p.let(before + rest)
+        total.set(after)
+        rest = p.let(rest - (after - before))
+    sums[-1].set(sums[-1].get() + rest)
+
+
+_WHOLES = Reduction(
+    "wholes", (), (i64,) * FEW, (constant(i64, 0),) * FEW, lambda *_: (), lambda a, b: tuple(map(add, a, b))
+)
+
+
+@lru_cache(maxsize=8)
+def _greatest(bits: DType) -> Reduction:
+    return Reduction("greatest", (), (bits,), (constant(bits, 0),), lambda *_: (), lambda a, b: (greatest(a[0], b[0]),))
+
+
+def _add_float(p: ProgramBuilder, cells: Buffer, value: Value) -> None:
+    """Add an f64 to the long accumulator, or count it there."""
     bits = p.let(value.bitcast(u64))
     biased = p.let((bits >> 52).cast(u32) & 0x7FF)
     is_negative = p.let((bits >> 63) != 0)
@@ -205,10 +253,20 @@ def _add(p: ProgramBuilder, cells: Buffer, value: Value) -> None:
         cells.atomic_add(which + CELLS, 1)
     with p.else_():
         hidden = select(biased == 0, constant(u64, 0), constant(u64, 1 << 52))
-        mantissa = p.let((bits & ((1 << 52) - 1)) | hidden)
-        position = p.let(greatest(biased, constant(u32, 1)) - 1)
-        shift, cell = p.let((position & 31).cast(u64)), p.let(position >> 5)
-        low, high = p.let((mantissa & 0xFFFF_FFFF) << shift), p.let((mantissa >> 32) << shift)
-        for n, digit in enumerate((low & 0xFFFF_FFFF, (low >> 32) + (high & 0xFFFF_FFFF), high >> 32)):
-            signed = p.let(digit.bitcast(i64))
-            cells.atomic_add(cell + n, select(is_negative, -signed, signed))
+        _add(p, cells, greatest(biased, constant(u32, 1)) - 1, is_negative, (bits & ((1 << 52) - 1)) | hidden)
+
+
+def _add_whole(p: ProgramBuilder, cells: Buffer, unit: Value, whole: Value) -> None:
+    """Add a multiple of ``2**unit`` to the long accumulator."""
+    is_negative = p.let(whole < 0)
+    _add(p, cells, (unit - LEAST).bitcast(u32), is_negative, select(is_negative, -whole, whole).bitcast(u64))
+
+
+def _add(p: ProgramBuilder, cells: Buffer, position: Value, is_negative: Value, magnitude: Value) -> None:
+    """Add a multiple of ``2**(position - 1074)`` below 2**60: its bits, shifted, are those of three cells."""
+    place, bits = p.let(position), p.let(magnitude)
+    shift, cell = p.let((place & 31).cast(u64)), p.let(place >> 5)
+    low, high = p.let((bits & 0xFFFF_FFFF) << shift), p.let((bits >> 32) << shift)
+    for n, digit in enumerate((low & 0xFFFF_FFFF, (low >> 32) + (high & 0xFFFF_FFFF), high >> 32)):
+        signed = p.let(digit.bitcast(i64))
+        cells.atomic_add(cell + n, select(is_negative, -signed, signed))

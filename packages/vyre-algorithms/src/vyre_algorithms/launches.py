@@ -118,6 +118,12 @@ def _uploaded(backend: VyreBackend, make: Callable[..., HostArray], parameters: 
     return array_on(backend, make(*parameters))
 
 
+@lru_cache(maxsize=1024)
+def words(*numbers: int) -> HostArray:
+    """Numbers for a uniform of u32: launches take arrays of the declared type without a conversion."""
+    return np.array(numbers, np.uint32)
+
+
 # ── arrays of either kind ────────────────────────────────────────────────────────────────────────────────────────────
 
 

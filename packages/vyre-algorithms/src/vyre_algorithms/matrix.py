@@ -13,12 +13,13 @@ from vyre_algorithms.arguments import (
     array_of,
     as_dtype,
     contiguous,
+    delivered,
     of_kind,
     starts_of,
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, broadcast, joined, launch, zeros_beside
+from vyre_algorithms.launches import beside, broadcast, joined, launch, words, zeros_beside
 from vyre_algorithms.move import gather, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
@@ -34,7 +35,9 @@ TILE = 16
 GROUP = 64
 
 
-def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = None) -> Array:
+def matmul(
+    a: object, b: object, /, *, dtype: object = None, out: Array | None = None, backend: Backend = None
+) -> Array:
     """Multiply matrices, or stacks of them.
 
     An element of the result begins as 0, and the products of its row and column are added in the order of the column:
@@ -44,6 +47,7 @@ def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = 
         a: An array of integers or floats with two axes or more, (…, m, k).
         b: An array of the same type, (…, k, n). The axes in front broadcast as in NumPy.
         dtype: The type of the result, in which products are added; by default that of the arrays. Integers wrap.
+        out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
@@ -71,7 +75,7 @@ def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = 
     state = f32 if result.is_float and result.bits == 16 else result
     size = math.prod(shape)
     if not size or not k:
-        return zeros_beside(left, shape, result)
+        return delivered(zeros_beside(left, shape, result), out)
     given = {
         "a": broadcast(left, (*stack, m, k)).reshape(-1),
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
@@ -79,8 +83,8 @@ def matmul(a: object, b: object, /, *, dtype: object = None, backend: Backend = 
         "slots": zeros_beside(left, (size,), bool_),
     }
     grid = (-(-n // WIDE), -(-m // (HIGH * ROWS)), size // (m * n))
-    out = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
-    return out.astype(result.numpy, copy=False)
+    found = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
+    return delivered(found.astype(result.numpy, copy=False), out)
 
 
 def transpose(x: object, /, *, backend: Backend = None) -> Array:
@@ -106,7 +110,7 @@ def transpose(x: object, /, *, backend: Backend = None) -> Array:
         return zeros_beside(array, shape, type_of(array))
     dtype = type_of(array)
     bits = bits_of(contiguous(array), dtype).reshape(-1)
-    given = {"x": bits, "shape": np.array([rows, columns], np.uint32)}
+    given = {"x": bits, "shape": words(rows, columns)}
     grid = (-(-columns // TILE), -(-rows // TILE), array.size // (rows * columns))
     return launch(_turn(bits_type(dtype)), given, grid, backend)["out"].view(dtype.numpy).reshape(shape)
 

@@ -96,13 +96,13 @@ def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bo
     of_kind(array, "iu", "integers", "indices")
     if isinstance(array, DeviceArray):
         return _places_on_device(array, length, is_from_end, backend)
-    found = np.ascontiguousarray(array).astype(np.int64)
-    low, high = (int(found.min()), int(found.max())) if found.size else (0, -1)
+    high = int(array.max()) if array.size else -1
+    low = int(array.min()) if array.size and array.dtype.kind == "i" else 0
     if low < (-length if is_from_end else 0) or high >= length:
         raise _out_of_bounds(length, str(high if high >= length else low))
     if low < 0:
-        found = np.where(found < 0, found + length, found)
-    return found.astype(np.uint32)
+        array = np.where(array < 0, array.astype(np.int64) + length, array)
+    return np.ascontiguousarray(array, np.uint32)
 
 
 def _out_of_bounds(length: int, got: str) -> InvalidInput:

@@ -31,9 +31,10 @@ from vyre_algorithms.launches import beside, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.move import scatter
 from vyre_algorithms.tree import reduce_segments, reduce_sequence
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Value
-from vyre_foundation.dtype import bool_, i64
+from vyre_foundation.dtype import bf16, bool_, f16, f32, f64, i64
 
 
 def sum(
@@ -64,6 +65,37 @@ def sum(
         InvalidInput: An argument is of another kind.
     """
     return _reduced("sum", x, axis, sum_type(x, dtype), keepdims, out, backend)
+
+
+def mean(
+    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Divide the sum of the elements by their number.
+
+    Args:
+        x: An array of any type.
+        axis: As for `sum`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        As `sum`, of the type of `x` if that is one of floats, else f64. Elements are converted to this type, f16 and
+        bf16 to f32, and added and divided in it; the quotient is rounded once. The mean of no elements is NaN.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    array = array_of(x)
+    own = type_of(array)
+    result = own if own.is_float else f64
+    state = f32 if result.bits == 16 else result
+    number = math.prod(array.shape[n] for n in axes_of(axis, array.ndim))
+    total = _reduced("sum", array, axis, state, keepdims, None, backend)
+    sums = total if isinstance(total, DeviceArray) else np.asarray(total)
+    divide = _quotient_f16 if result is f16 else _quotient_bf16 if result is bf16 else _quotient
+    found = mapped(divide, result, [sums.reshape(-1), beside(array, np.full(1, number, state.numpy))], backend)
+    return delivered(found.reshape(sums.shape), out)
 
 
 def prod(
@@ -331,6 +363,18 @@ def _of_nothing(operation: str, array: Array, result: DType | None, number: int)
         needed = f"at least one element for {operation}"
         raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
     return beside(array, np.full(number, operation in ("prod", "all"), _result_type(operation, array, result)))
+
+
+def _quotient(total: Value, number: Value) -> Value:
+    return total / number
+
+
+def _quotient_f16(total: Value, number: Value) -> Value:
+    return (total / number).cast(f16)
+
+
+def _quotient_bf16(total: Value, number: Value) -> Value:
+    return (total / number).cast(bf16)
 
 
 def _behind(index: Value, start: Value) -> Value:

@@ -22,6 +22,7 @@ from vyre_algorithms.arguments import (
     axis_back,
     axis_last,
     axis_of,
+    delivered,
     starts_of,
     type_of,
     vector,
@@ -46,6 +47,7 @@ def scan(
     axis: int = -1,
     exclusive: bool = False,
     dtype: object = None,
+    out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
     """Combine, for each element, all elements up to it.
@@ -57,6 +59,7 @@ def scan(
         exclusive: Whether an element itself is left out; the first one gets the identity: 0, 1, the greatest or the
             least value of the type, False or True.
         dtype: As for `sum`, for sums and products.
+        out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
@@ -70,11 +73,11 @@ def scan(
     result = _result_type(array, operation, dtype)
     rows = axis_last(array, which)
     if not array.size:
-        return zeros_beside(array, array.shape, result)
+        return delivered(zeros_beside(array, array.shape, result), out)
     reduction = reduction_of(operation, type_of(array), result)
     length = rows.shape[-1]
     (found,) = scan_rows(reduction, [rows.reshape(-1)], length, exclusive, backend)
-    return axis_back(found.astype(result.numpy, copy=False).reshape(rows.shape), which)
+    return delivered(axis_back(found.astype(result.numpy, copy=False).reshape(rows.shape), which), out)
 
 
 def segmented_scan(
@@ -117,13 +120,16 @@ def segmented_scan(
     return found.astype(result.numpy, copy=False)
 
 
-def cumsum(x: object, /, axis: int | None = None, *, dtype: object = None, backend: Backend = None) -> Array:
+def cumsum(
+    x: object, /, axis: int | None = None, *, dtype: object = None, out: Array | None = None, backend: Backend = None
+) -> Array:
     """Add, for each element, all elements up to it: `numpy.cumsum` with an order of additions that is fixed.
 
     Args:
         x: An array of any type.
         axis: The axis along which elements are added, or None for all elements in row-major order.
         dtype: As for `sum`.
+        out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
@@ -132,16 +138,19 @@ def cumsum(x: object, /, axis: int | None = None, *, dtype: object = None, backe
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _cumulative("sum", x, axis, dtype, backend)
+    return _cumulative("sum", x, axis, dtype, out, backend)
 
 
-def cumprod(x: object, /, axis: int | None = None, *, dtype: object = None, backend: Backend = None) -> Array:
+def cumprod(
+    x: object, /, axis: int | None = None, *, dtype: object = None, out: Array | None = None, backend: Backend = None
+) -> Array:
     """Multiply, for each element, all elements up to it, in the order of `scan`.
 
     Args:
         x: An array of any type.
         axis: As for `cumsum`.
         dtype: As for `sum`.
+        out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
@@ -150,14 +159,16 @@ def cumprod(x: object, /, axis: int | None = None, *, dtype: object = None, back
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _cumulative("prod", x, axis, dtype, backend)
+    return _cumulative("prod", x, axis, dtype, out, backend)
 
 
-def _cumulative(operation: str, x: object, axis: int | None, dtype: object, backend: Backend) -> Array:
+def _cumulative(
+    operation: str, x: object, axis: int | None, dtype: object, out: Array | None, backend: Backend
+) -> Array:
     array = array_of(x)
     if axis is None:
         array, axis = array.reshape(-1), 0
-    return scan(array, operation, axis=axis, dtype=dtype, backend=backend)
+    return scan(array, operation, axis=axis, dtype=dtype, out=out, backend=backend)
 
 
 def _result_type(array: Array, operation: str, dtype: object) -> DType:

@@ -8,16 +8,17 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, type_of, vector
-from vyre_algorithms.choose import Choice, Elements, choose
+from vyre_algorithms.choose import FEW, Choice, Elements, choose
 from vyre_algorithms.count import Binning, count_bins
-from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.move import gather
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.sorts import argsort
 from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, Program, Value, program, select, u32
+from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import i64
+from vyre_foundation.functions import min as least
 
 GROUP = 64
 LEADING = 11
@@ -49,7 +50,7 @@ def searchsorted(x: object, values: object, /, side: str = "left", *, backend: B
     if not array.size or not wanted.size:
         return zeros_beside(wanted, wanted.shape, i64)
     sought = contiguous(wanted).reshape(-1)
-    given = {"x": bits_of(array, dtype), "values": bits_of(sought, dtype), "steps": int(array.size).bit_length()}
+    given = {"x": bits_of(array, dtype), "values": bits_of(sought, dtype), "steps": words(int(array.size).bit_length())}
     search = _search(KeyOrder.of(dtype), bits_type(dtype), side == "right")
     found = launch(search, given, -(-sought.size // GROUP), backend)["places"]
     return found.astype(np.int64).reshape(wanted.shape)
@@ -74,7 +75,7 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
     number = count(k, "k", array.size)
     if not number:
         return array[:0], zeros_beside(array, (0,), i64)
-    if isinstance(array, DeviceArray):
+    if isinstance(array, DeviceArray) or array.size <= FEW:
         order = argsort(array, descending=largest, backend=backend)[:number]
         return gather(array, order, backend=backend), order
     dtype = type_of(array)
@@ -116,7 +117,7 @@ def _search(order: KeyOrder, bits: DType, is_right: bool) -> Program:
         places = p.write("places", u32, like=values)
         key = p.let(order.key(values[p.global_id(0)]))
         low, high = p.var(0, u32), p.var(x.length)
-        with p.range(steps[0]):
+        with p.range(least(steps[0], constant(u32, 32))):
             middle = p.let((low + high) >> 1)
             there = p.let(order.key(x[middle]))
             is_below = p.let((low < high) & ((there <= key) if is_right else (there < key)))

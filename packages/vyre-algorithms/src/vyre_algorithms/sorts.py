@@ -7,7 +7,18 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, axis_back, axis_last, axis_of, function, type_of, vector
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    array_of,
+    axis_back,
+    axis_last,
+    axis_of,
+    delivered,
+    function,
+    type_of,
+    vector,
+)
 from vyre_algorithms.launches import Range, Recorder, beside, launch, mapped, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import take
@@ -43,6 +54,7 @@ def sort(
     *,
     descending: bool = False,
     before: Comparison | None = None,
+    out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
     """Sort the elements along an axis.
@@ -54,6 +66,7 @@ def sort(
         descending: Whether the greatest element is first.
         before: A comparison that sorts in place of the order of the type: a function of two values of the language
             that gives a bool, whether the first is to be before the second. `x` has one axis then.
+        out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
@@ -65,16 +78,16 @@ def sort(
     array = array_of(x)
     which = axis_of(axis, array.ndim)
     if before is not None:
-        return _merged(vector(array), before, descending, backend)[0]
+        return delivered(_merged(vector(array), before, descending, backend)[0], out)
     rows = axis_last(array, which)
     if not array.size:
-        return rows.copy()
+        return delivered(rows.copy(), out)
     flat = rows.reshape(-1)
     if rows.shape[-1] == flat.size:
         found = _by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
     else:
         found = take(flat, _by_digits(flat, True, descending, rows.shape[-1], backend), backend)
-    return axis_back(found.reshape(rows.shape), which)
+    return delivered(axis_back(found.reshape(rows.shape), which), out)
 
 
 def argsort(
@@ -84,6 +97,7 @@ def argsort(
     *,
     descending: bool = False,
     before: Comparison | None = None,
+    out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
     """Find the indices that sort the elements along an axis; equal elements stay in their order.
@@ -93,6 +107,7 @@ def argsort(
         axis: As for `sort`.
         descending: As for `sort`.
         before: As for `sort`.
+        out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
@@ -104,17 +119,17 @@ def argsort(
     array = array_of(x)
     which = axis_of(axis, array.ndim)
     if before is not None:
-        return _merged(vector(array), before, descending, backend)[1].astype(np.int64)
+        return delivered(_merged(vector(array), before, descending, backend)[1].astype(np.int64), out)
     rows = axis_last(array, which)
     if not array.size:
-        return zeros_beside(array, array.shape, i64)
+        return delivered(zeros_beside(array, array.shape, i64), out)
     places = _by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
     if rows.ndim > 1:
         length = beside(places, np.array([rows.shape[-1]], np.uint32))
         found = mapped(_in_row, i64, [places, length], backend)
     else:
         found = places.astype(np.int64)
-    return axis_back(found.reshape(rows.shape), which)
+    return delivered(axis_back(found.reshape(rows.shape), which), out)
 
 
 def sort_pairs(

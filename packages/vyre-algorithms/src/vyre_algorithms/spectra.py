@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre_algorithms.arguments import MOST, Array, Backend, array_of, axis_back, axis_last, axis_of, type_of
-from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with_grid
+from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with_grid, words
 from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
@@ -132,12 +132,12 @@ def _record_transform(graph: Recorder, dtype: DType, length: int, rows: int, is_
     if length & (length - 1) == 0:
         found = _record_passes(graph, x, dtype, length, rows, is_inverse)
         if is_inverse:
-            found = _record(graph, _scaled(dtype), {"x": found, "shape": _words(length)}, length * rows)["y"]
+            found = _record(graph, _scaled(dtype), {"x": found, "shape": words(length, 0)}, length * rows)["y"]
         graph.output("y", found)
         return
     wide = 1 << (2 * length - 1).bit_length()
     chirp = constants(graph, chirp_table, length, dtype)
-    shape = _words(length, wide)
+    shape = words(length, wide)
     given = {"chirp": chirp, "shape": shape}
     slots = constants(graph, _slots, wide, rows)
     spread = _record(graph, _spread(dtype, is_inverse), {"x": x, "slots": slots, **given}, wide * rows)["y"]
@@ -150,10 +150,6 @@ def _record_transform(graph: Recorder, dtype: DType, length: int, rows: int, is_
     finish = _finish(dtype, is_inverse)
     out_slots = constants(graph, _slots, length, rows)
     graph.output("y", _record(graph, finish, {"x": found, "slots": out_slots, **given}, length * rows)["y"])
-
-
-def _words(*numbers: int) -> npt.NDArray[np.uint32]:
-    return np.array([*numbers, 0][:2] if len(numbers) == 1 else numbers, np.uint32)
 
 
 def _slots(length: int, rows: int) -> npt.NDArray[np.bool_]:
@@ -170,7 +166,7 @@ def _record_passes(graph: Recorder, x: Range, dtype: DType, length: int, rows: i
     bits, log_stride = length.bit_length() - 1, 0
     while log_stride < bits:
         radix = 4 if bits - log_stride > 1 else 2
-        given = {"x": x, "roots": roots, "shape": _words(bits, log_stride)}
+        given = {"x": x, "roots": roots, "shape": words(bits, log_stride)}
         made = _pass4(dtype, is_inverse) if radix == 4 else _pass2(dtype)
         x = _record(graph, made, given, length * rows // radix)["y"]
         log_stride += radix.bit_length() - 1

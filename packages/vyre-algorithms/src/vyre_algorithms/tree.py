@@ -6,7 +6,8 @@ with lane ``l + 32`` for all ``l < 32``, with lane ``l + 16`` for all ``l < 16``
 result of the block. A lane without elements has the identity, which changes no bit. The results of the blocks are a
 sequence that is combined in the same way, until one is left.
 
-So the order depends on the length of the sequence alone. A workgroup combines a block.
+So the order depends on the length of the sequence alone. A workgroup of 16 invocations combines a block, each of them
+four lanes: rows of a block are read one after another, and additions do not wait for each other.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from vyre_foundation import DType, LengthOf, Mutable, Program, ProgramBuilder, V
 
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
+WIDTH = 16
+"""Invocations of a workgroup."""
 
 State: TypeAlias = tuple[Value, ...]
 
@@ -43,6 +46,11 @@ class Reduction:
     identity: State
     leaf: Callable[[Sequence[Value], Value], State]
     combine: Callable[[State, State], State]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arrays in programs."""
+        return tuple(f"x{n}" for n in range(len(self.inputs)))
 
     @cached_property
     def of_states(self) -> Reduction:
@@ -65,9 +73,8 @@ def reduce_blocks(reduction: Reduction, arrays: Sequence[Array], backend: Backen
 
     The states of two sequences behind each other are those of the whole, if the first is whole blocks.
     """
-    given = {f"x{n}": array for n, array in enumerate(arrays)}
-    outputs = launch(block_program(reduction), given, -(-arrays[0].size // BLOCK), backend)
-    return [outputs[f"s{n}"] for n in range(len(reduction.state))]
+    given = dict(zip(reduction.names, arrays, strict=True))
+    return list(launch(block_program(reduction), given, -(-arrays[0].size // BLOCK), backend).values())
 
 
 def reduce_segments(
@@ -94,9 +101,9 @@ def reduce_segments(
 @lru_cache(maxsize=1024)
 def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Program:
     """The states ``s0``, ``s1``, … of blocks of ``x0``, ``x1``, …: of all, or of those from `first` to `last`."""
-    with program(f"reduce_{reduction.name}", LANES) as p:
+    with program(f"reduce_{reduction.name}", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
-        block, lane = p.workgroup_id(0), p.local_id(0)
+        block = p.workgroup_id(0)
         if is_segmented:
             firsts, lasts = p.read("first", u32), p.read("last", u32)
             results = [p.write(f"s{n}", dtype, like=firsts) for n, dtype in enumerate(reduction.state)]
@@ -109,27 +116,35 @@ def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Progra
         def leaf(index: Value) -> State:
             return reduction.leaf([source[index] for source in sources], index)
 
-        own = [p.var(value) for value in reduction.identity]
+        lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
         with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
-            combined = reduction.combine(values_of(own), leaf(first + step * LANES + lane))
-            assign(p, own, combined)
+            for lane, own in lanes:
+                assign(p, own, reduction.combine(values_of(own), leaf(first + step * LANES + lane)))
         with p.else_(), p.range(first, last, LANES) as row:
-            index = p.let(row + lane)
-            combined = reduction.combine(values_of(own), leaf(index))
-            assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
-        for result, value in zip(results, by_halves(p, reduction, values_of(own)), strict=True):
-            with p.if_(lane == 0):
+            for lane, own in lanes:
+                index = p.let(row + lane)
+                combined = reduction.combine(values_of(own), leaf(index))
+                assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
+        states = by_halves(p, reduction, [values_of(own) for _, own in lanes])
+        for result, value in zip(results, states, strict=True):
+            with p.if_(p.local_id(0) == 0):
                 result[block] = value
     return p.build()
 
 
-def by_halves(p: ProgramBuilder, reduction: Reduction, own: State) -> State:
-    """The states of all lanes of a workgroup, combined by halves; the result is that of lane 0."""
+def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], name: str = "lanes") -> State:
+    """The states of all lanes, combined by halves in memory of a name; the result is that of invocation 0.
+
+    An invocation of a workgroup of 16 has those of some lanes that are 16 apart.
+    """
+    while len(own) > 1:
+        half = len(own) // 2
+        own = [reduction.combine(*pair) for pair in zip(own[:half], own[half:], strict=True)]
     lane = p.local_id(0)
-    shared = [p.workgroup(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
-    for memory, value in zip(shared, own, strict=True):
+    shared = [p.workgroup(f"{name}{n}", dtype, WIDTH) for n, dtype in enumerate(reduction.state)]
+    for memory, value in zip(shared, own[0], strict=True):
         memory[lane] = value
-    half = LANES // 2
+    half = WIDTH // 2
     while half:
         p.barrier()
         with p.if_(lane < half):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from vyre_conform.address import ALL, Query
 from vyre_conform.case import Size, Spec
 from vyre_conform.cases import (
+    algorithms,
     atomics,
     barriers,
     calls,
@@ -70,6 +71,7 @@ GROUPS: dict[str, Group] = {
     "entries":    entries.specs,
     "sessions":   sessions.specs,
     "programs":   programs,
+    "algorithms": algorithms.specs,
     "corpus":     corpus.specs,
 }
 # fmt: on

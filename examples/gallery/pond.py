@@ -1,6 +1,6 @@
 """Two drops in a pond: the wave equation, which keeps its energy.
 
-python examples/gallery/wave.py --steps 120
+python examples/gallery/pond.py --steps 120
 """
 
 import click
@@ -25,7 +25,8 @@ def pond(n: int) -> np.ndarray:
     """Two drops in still water."""
     y, x = np.mgrid[:n, :n] / n
     drops = [(0.3, 0.35, 1.0), (0.6, 0.7, -0.8)]
-    return sum(height * np.exp(-((y - a) ** 2 + (x - b) ** 2) * 150) for a, b, height in drops)
+    water: np.ndarray = sum(height * np.exp(-((y - a) ** 2 + (x - b) ** 2) * 150) for a, b, height in drops)
+    return water
 
 
 def waves(start: np.ndarray, speed: float, steps: int, backend: str | None = None) -> tuple[np.ndarray, np.ndarray]:

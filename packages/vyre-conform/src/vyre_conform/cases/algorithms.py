@@ -1,0 +1,188 @@
+"""Algorithms: the programs of `vyre_algorithms`, with what they are given and with digests of what they give.
+
+An algorithm is one launch or several. It runs once on the reference, which records the launches; each program is a
+case. `algorithms.json` has the digest of what each gives: a change of one is a change of a definition, or an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import vyre_algorithms as va
+from vyre_conform.address import address
+from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
+from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.results import Inputs, Outputs
+from vyre_foundation.dtype import i32
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.program import Program
+from vyre_reference.backend import ReferenceBackend
+
+FILE = "algorithms.json"
+BLOCK = 4096
+SIZE = BLOCK + 300
+"""Elements: more than a block of a reduction or a scan has."""
+FEW = 300
+FIRST = ("sum", "dot", "exact_sum", "scan", "sort", "select", "matmul", "spmv", "fft", "sha256")
+"""The algorithms of every change; the others are those of releases, because compiling them takes minutes."""
+SEGMENTS = np.array([0, 1, 70, 70, FEW, SIZE])
+ROWS = np.arange(0, FEW + 1, 10)
+
+Array = npt.NDArray[Any]
+Call = Callable[[ReferenceBackend], object]
+
+
+class AnotherDigest(VyreError):
+    """A launch on the reference does not give what is on file."""
+
+    code = "E1214"
+
+
+def words(count: int = SIZE) -> Array:
+    """Words that are spread by a multiplication; nothing else has a part in them."""
+    return (np.arange(1, count + 1, dtype=np.uint64) * 0x9E37_79B9_7F4A_7C15 >> 32).astype(np.uint32)
+
+
+def floats(count: int = SIZE, dtype: str = "f4") -> Array:
+    """From −0.5 to 0.5, scaled by powers of 2, so that the order of additions shows."""
+    x = words(count)
+    fractions = (x >> 8).astype("f4") / np.float32(1 << 24) - np.float32(0.5)
+    found: Array = (fractions * np.exp2((x & 7).astype("f4"))).astype(dtype)
+    return found
+
+
+def is_positive(value: Any) -> Any:
+    """The predicate of `select`."""
+    return value > 0
+
+
+def is_greater(a: Any, b: Any) -> Any:
+    """The comparison of `sort`."""
+    return a > b
+
+
+def average(at: Any) -> Any:
+    """The function of `stencil`."""
+    return 0.5 * at(0, 0) + 0.125 * ((at(-1, 0) + at(1, 0)) + (at(0, -1) + at(0, 1)))
+
+
+def _table(*shape: int, dtype: str = "f4") -> Array:
+    return floats(int(np.prod(shape)), dtype).reshape(shape)
+
+
+# fmt: off
+CALLS: dict[str, Call] = {
+    "sum":              lambda b: va.sum(floats(), backend=b),
+    "sum_f64":          lambda b: va.sum(floats(dtype="f8"), backend=b),
+    "sum_f16":          lambda b: va.sum(floats(dtype="f2"), backend=b),
+    "sum_rows":         lambda b: va.sum(_table(20, 30), 1, backend=b),
+    "prod":             lambda b: va.prod(words(), dtype=np.uint32, backend=b),
+    "min":              lambda b: va.min(floats(), backend=b),
+    "argmax":           lambda b: va.argmax(floats(), backend=b),
+    "any":              lambda b: va.any(words() == 7, backend=b),
+    "dot":              lambda b: va.dot(floats(), floats()[::-1], backend=b),
+    "exact_sum":        lambda b: va.exact_sum(floats(), backend=b),
+    "exact_sum_f64":    lambda b: va.exact_sum(np.ldexp(floats(dtype="f8"), words() % 900), backend=b),
+    "exact_dot":        lambda b: va.exact_dot(floats(), floats()[::-1], backend=b),
+    "segmented_reduce": lambda b: va.segmented_reduce(floats(), SEGMENTS, backend=b),
+    "scan":             lambda b: va.scan(floats(), backend=b),
+    "scan_exclusive":   lambda b: va.scan(floats(FEW), exclusive=True, backend=b),
+    "scan_rows":        lambda b: va.cumsum(_table(3, 90), 1, backend=b),
+    "segmented_scan":   lambda b: va.segmented_scan(floats(), SEGMENTS, backend=b),
+    "sort":             lambda b: va.sort(floats(FEW), backend=b),
+    "sort_rows":        lambda b: va.sort(_table(5, 60), descending=True, backend=b),
+    "argsort":          lambda b: va.argsort(words(FEW) & 15, backend=b),
+    "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
+    "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),
+    "select":           lambda b: va.select(floats(), is_positive, backend=b),
+    "run_length":       lambda b: va.run_length(words(FEW) & 1, backend=b).lengths,
+    "top_k":            lambda b: va.top_k(floats(), 9, backend=b),
+    "searchsorted":     lambda b: va.searchsorted(np.sort(words(FEW)), words(FEW), backend=b),
+    "bincount":         lambda b: va.bincount(words(FEW) & 63, backend=b),
+    "histogram":        lambda b: va.histogram(floats(FEW), 30, (-8.0, 8.0), backend=b),
+    "gather":           lambda b: va.gather(floats(FEW), words(FEW) % FEW, backend=b),
+    "scatter":          lambda b: va.scatter(floats(FEW), words(FEW) % FEW, floats(FEW), backend=b),
+    "scatter_add":      lambda b: va.scatter(words(FEW), words(FEW) & 15, words(FEW), "add", backend=b),
+    "transpose":        lambda b: va.transpose(_table(40, 25), backend=b),
+    "matmul":           lambda b: va.matmul(_table(20, 30), _table(30, 10), backend=b),
+    "matmul_i8":        lambda b: va.matmul(_table(9, 9, dtype="i1"), _table(9, 9, dtype="i1"), dtype=i32, backend=b),
+    "spmv":             lambda b: va.spmv(floats(FEW), words(FEW) % 50, ROWS, floats(50), backend=b),
+    "correlate":        lambda b: va.correlate(_table(20, 15), _table(3, 3), backend=b),
+    "stencil":          lambda b: va.stencil(_table(20, 15), average, boundary="edge", backend=b),
+    "fft":              lambda b: va.fft(floats(64).astype("c8"), backend=b),
+    "fft_60":           lambda b: va.fft(floats(60).astype("c16"), backend=b),
+    "rfft":             lambda b: va.rfft(floats(128), backend=b),
+    "philox":           lambda b: va.philox(7, FEW, backend=b),
+    "threefry":         lambda b: va.threefry(7, FEW, backend=b),
+    "shuffle":          lambda b: va.shuffle(words(FEW), 3, backend=b),
+    "sha256":           lambda b: va.sha256([b"", b"abc", bytes(200)], backend=b),
+    "blake3":           lambda b: va.blake3([b"", b"abc", bytes(3000)], backend=b),
+    "crc32":            lambda b: va.crc32([b"", b"abc", bytes(200)], backend=b),
+    "find_all":         lambda b: va.find_all(b"ushers and hers", [b"he", b"she", b"hers"], backend=b),
+    "kmeans":           lambda b: va.kmeans(_table(60, 3), 4, 7, backend=b),
+    "pagerank":         lambda b: va.pagerank(words(80) % 20, words(80)[::-1] % 20, 20, iterations=2, backend=b),
+    "components":       lambda b: va.connected_components(words(30) % 40, words(30)[::-1] % 40, 40, backend=b),
+}
+# fmt: on
+
+
+def specs() -> Iterator[Spec]:
+    for name, digests in on_file().items():
+        size = Size.CI if name in FIRST else Size.FULL
+        for number in range(len(digests)):
+            yield fixed(address("algorithms", name, launch=number), _case, name, number, size=size)
+
+
+@cache
+def on_file() -> dict[str, list[str]]:
+    """The digests of the results of launches, by the name of the algorithm."""
+    found: dict[str, list[str]] = json.loads(files("vyre_conform.cases").joinpath(FILE).read_text("utf-8"))
+    return found
+
+
+def _case(name: str, number: int) -> tuple[Launch, Expected]:
+    launch, outputs = launches_of(name)[number]
+    found, wanted = digest_of(outputs), on_file()[name][number]
+    if found != wanted:
+        fix = "find what changed; `VYRE_ACCEPT=1 pytest packages/vyre-conform/tests/cases` accepts a new definition"
+        raise AnotherDigest(f"launch {number} of {name} gives {found[:12]}…, and {wanted[:12]}… is on file", fix=fix)
+    return launch, Exactly(outputs)
+
+
+def digest_of(outputs: Sequence[bytes]) -> str:
+    """One digest of the outputs of a launch."""
+    return hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in outputs)).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def launches_of(name: str) -> list[tuple[Launch, tuple[bytes, ...]]]:
+    """The launches of an algorithm, the first of each program, with their outputs."""
+    backend = _Recorder()
+    CALLS[name](backend)
+    return list(backend.launches.values())
+
+
+class _Recorder(ReferenceBackend, contract=1):
+    """The reference, which records the first launch of each program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: dict[object, tuple[Launch, tuple[bytes, ...]]] = {}
+
+    def _launch(
+        self, program: Program, inputs: Inputs, config: DispatchConfig, persistent: dict[str, bytearray] | None
+    ) -> Outputs:
+        given = {buffer.name: bytes(data) for buffer, data in zip(program.inputs, inputs, strict=True)}
+        outputs = super()._launch(program, inputs, config, persistent)
+        grid, workgroup = config.grid_override, config.workgroup_override
+        launch = Launch(program=program, inputs=given, grid=grid, workgroup=workgroup)
+        self.launches.setdefault(program.fingerprint(), (launch, tuple(map(bytes, outputs))))
+        return outputs

@@ -1,0 +1,38 @@
+"""Algorithms: what the reference gives is on file, and a change of it is an error."""
+
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from vyre_conform.case import Exactly
+from vyre_conform.cases import algorithms
+
+
+def test_the_file_has_all_algorithms_and_no_others() -> None:
+    if os.environ.get("VYRE_ACCEPT"):
+        found = {
+            name: [algorithms.digest_of(outputs) for _, outputs in algorithms.launches_of(name)]
+            for name in algorithms.CALLS
+        }
+        path = Path(str(files("vyre_conform.cases").joinpath(algorithms.FILE)))
+        path.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+        algorithms.on_file.cache_clear()
+    assert list(algorithms.on_file()) == list(algorithms.CALLS)
+
+
+def test_a_case_has_what_the_reference_gives() -> None:
+    for spec in algorithms.specs():
+        if spec.address.name in ("sum", "exact_sum", "fft", "find_all"):
+            case = spec.case()
+            assert isinstance(case.expected, Exactly)
+            assert any(map(any, case.expected.outputs))
+
+
+def test_another_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms, "on_file", lambda: {"sum": ["0" * 64]})
+    (spec,) = algorithms.specs()
+    with pytest.raises(algorithms.AnotherDigest, match="launch 0 of sum gives"):
+        spec.case()
