@@ -4,9 +4,10 @@
 
 1. the time of a task: an empty one of Dask, one that doubles a chunk in NumPy, one that launches a program over it;
 2. the efficiency of two workers, for tasks of about 100 ms;
-3. weak scaling by a model with two measured costs: a scheduler that takes `s` seconds for each task, one after another,
-   and workers that take `t`. `W` workers with `k` tasks each end after ``max(W * k * s, k * t) + s``. The model is
-   shown beside what one and two workers take.
+3. weak scaling by a model with three measured costs: a scheduler that takes `s` seconds for each task, one after
+   another, workers that take `t`, and transfers of `MOVED` bytes from another worker for each task, which take `m`. `W`
+   workers with `k` tasks each end after ``max(W * k * s, k * (t + m)) + s``. Without transfers it is shown beside what
+   one and two workers take.
 
 All are medians of interleaved rounds.
 """
@@ -31,6 +32,7 @@ SALT = itertools.count(1)
 """Numbers that make each graph another one: Dask does not repeat tasks of one name."""
 TASKS = 400
 CHUNK = 1024
+MOVED = 1 << 20
 
 
 def doubled() -> Program:
@@ -107,13 +109,28 @@ def main() -> None:
         task, scheduler = taken["one"] / 16, found["empty"]
         print(f"16 tasks of {task * 1e3:.0f} ms: one worker {taken['one']:.2f} s, two {taken['two']:.2f} s, "
               f"efficiency {taken['one'] / 2 / taken['two']:.2f}")  # fmt: skip
-        print(f"weak scaling, 8 tasks of {task * 1e3:.0f} ms a worker, {scheduler * 1e6:.0f} µs of scheduler a task")
+        move = moved(client, two, rounds)
+        print(f"weak scaling, 8 tasks of {task * 1e3:.0f} ms a worker, {scheduler * 1e6:.0f} µs of scheduler a task, "
+              f"{move * 1e3:.2f} ms for {MOVED} bytes from another worker")  # fmt: skip
         for workers in (1, 2, 10, 100, 1000, 10_000):
-            model = max(workers * 8 * scheduler, 8 * task) + scheduler
+            moves = move if workers > 2 else 0.0
+            model = max(workers * 8 * scheduler, 8 * (task + moves)) + scheduler
             measured = {1: taken["one"] / 2, 2: taken["two"]}.get(workers)
             beside = "" if measured is None else f"   measured {measured:.2f} s, error {model / measured - 1:+.0%}"
             print(f"  {workers:6} workers: {model:6.2f} s, efficiency {8 * task / model:.2f}{beside}")
-        print(f"the scheduler is the limit from {task / scheduler:.0f} workers on")
+        print(f"the scheduler is the limit from {(task + move) / scheduler:.0f} workers on")
+
+
+def moved(client: Client, workers: list[str], rounds: int) -> float:
+    """Seconds by which a task takes longer where its input is on the other worker."""
+    data = client.submit(np.ones, MOVED, np.uint8, workers=workers[:1], key=f"moved-{next(SALT)}")
+    fresh = lambda: client.submit(np.copy, data, workers=workers[:1], pure=False)
+    trials = {
+        name: lambda where=where: [client.submit(len, fresh(), workers=where, pure=False).result() for _ in range(20)]
+        for name, where in (("there", workers[:1]), ("moved", workers[1:]))
+    }
+    taken = medians(trials, rounds)
+    return max(0.0, taken["moved"] - taken["there"]) / 20
 
 
 def on(client: Client, workers: list[str], chunks: da.Array, work: Program) -> object:

@@ -1,7 +1,7 @@
 """Programs and algorithms over chunked arrays: against NumPy, exact sums of Python, and the same without chunks."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dask
@@ -12,6 +12,7 @@ import pytest
 import vyre_algorithms
 import vyre_distributed as vd
 from vyre_algorithms.tree import BLOCK
+from vyre_distributed import chunked
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u32
@@ -58,6 +59,27 @@ def test_a_halo_comes_from_the_neighbours() -> None:
         assert found.compute().tobytes() == expected.tobytes()
 
 
+def test_chunks_of_several_axes_have_the_declared_shapes() -> None:
+    with program("turned", (8, 8)) as p:
+        x, scale = p.read("x", f32, shape=("h", "w")), p.scalar("scale", f32)
+        out = p.write("out", f32, shape=("w", "h"))
+        i, j = p.index()
+        out[i, j] = x[j, i] * scale + x[j, i - 1]
+    x = RANDOM.standard_normal((40, 30), dtype=np.float32)
+    found = vd.map_blocks(p.build(), da.from_array(x, chunks=(40, 30)), 2.0, chunks=(30, 40)).compute()
+    left = np.pad(x, ((0, 0), (1, 0)))[:, :-1]
+    assert np.array_equal(found, (x * 2 + left).T)
+    with program("blurred", (8, 8)) as p:
+        x_ = p.read("x", f32, shape=("h", "w"))
+        out = p.write("out", f32, shape=("h", "w"))
+        i, j = p.index()
+        out[i, j] = x_[i - 1, j] + x_[i, j] + x_[i, j + 1]
+    above, right = np.pad(x, ((1, 0), (0, 0)))[:-1], np.pad(x, ((0, 0), (0, 1)))[:, 1:]
+    for chunks in ((40, 30), (7, 30), (16, 9)):
+        found = vd.map_overlap(p.build(), da.from_array(x, chunks=chunks), depth=1)
+        assert np.array_equal(found.compute(), above + x + right)
+
+
 def test_without_its_halo_a_chunk_is_wrong() -> None:
     x = RANDOM.standard_normal((40, 6), dtype=np.float32)
     whole, chunked = (vd.map_blocks(smoothed(), da.from_array(x, chunks=(rows, 6))).compute() for rows in (40, 16))
@@ -78,6 +100,27 @@ def test_sums_of_chunks_in_another_order_are_others() -> None:
     x = (RANDOM.standard_normal(30_000) * 100).astype(np.float32)
     parts = [vyre_algorithms.sum(x[n : n + 1000].copy(), backend="cpu") for n in range(0, 30_000, 1000)]
     assert np.array(parts).sum(dtype=np.float32) != vyre_algorithms.sum(x, backend="cpu")
+
+
+def in_order_of_arrival(parts: da.Array) -> da.Array:
+    """A random one: to turn the fixed tree around, or by some places, would change no byte."""
+    return parts[np.random.default_rng(1).permutation(parts.size)]
+
+
+def with_one_twice(parts: da.Array) -> da.Array:
+    return da.concatenate([parts, parts[:1]])
+
+
+@pytest.mark.parametrize("damage", [in_order_of_arrival, with_one_twice])
+def test_combination_in_another_order_and_a_block_twice_are_seen(
+    monkeypatch: pytest.MonkeyPatch, damage: Callable[[da.Array], da.Array]
+) -> None:
+    x = np.random.default_rng(1).standard_normal(300_000, dtype=np.float32)
+    expected, inner = vyre_algorithms.sum(x, backend="cpu"), chunked.in_one_task
+    assert vd.sum(da.from_array(x, chunks=50_000)).compute() == expected
+    damaged = lambda parts, *given, **more: inner(damage(parts), *given, **more)
+    monkeypatch.setattr(chunked, "in_one_task", damaged)
+    assert vd.sum(da.from_array(x, chunks=50_000)).compute() != expected
 
 
 def test_sums_of_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:

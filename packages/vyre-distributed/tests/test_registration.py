@@ -80,3 +80,24 @@ def test_a_script_that_workers_would_run_again_is_told_so(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "a local cluster did not start" in done.stderr
     assert 'Fix: put what the script runs under `if __name__ == "__main__":`' in done.stderr
+
+
+def test_a_client_that_is_not_closed_loses_nothing(tmp_path: Path) -> None:
+    """Dask logs an error where data that no task makes is lost with a worker; programs are kept after their launch."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from distributed import Client\n"
+        "from vyre_distributed import DaskBackend\n"
+        "from vyre_foundation import program, u32\n"
+        "if __name__ == '__main__':\n"
+        "    with program('one', 64) as p:\n"
+        "        x = p.read('x', u32)\n"
+        "        p.write('out', u32, like=x)[p.global_id(0)] = x[p.global_id(0)] + 1\n"
+        "    client = Client(n_workers=2, threads_per_worker=1, dashboard_address=':0')\n"
+        "    backend = DaskBackend(client)\n"
+        "    print(backend.dispatch_arrays(p.build(), {'x': np.arange(99, dtype=np.uint32)})['out'].sum())\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "4950\n")
+    assert "lose scattered data" not in done.stderr

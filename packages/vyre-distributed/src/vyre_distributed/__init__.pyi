@@ -13,7 +13,18 @@ from .chunked import (
     prod as prod,
     sum as sum,
 )
+from .files import from_npy as from_npy
+from .ordered import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    matmul as matmul,
+    scan as scan,
+    sort as sort,
+    top_k as top_k,
+    unique as unique,
+)
 from .registrations import registration as registration
+from .seen import ClusterActivity as ClusterActivity, TaskCost as TaskCost, trace_workers as trace_workers
 from .shards import (
     Shard as Shard,
     Sharding as Sharding,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -17,7 +18,7 @@ from vyre_distributed.dispatch import Tasks, dispatch_shards, dispatch_whole
 from vyre_distributed.pipeline import PersistentPipeline
 from vyre_distributed.shard_program import ShardProgram, shard_program
 from vyre_distributed.shards import Sharding, SplitRefusal, find_sharding
-from vyre_distributed.worker import profile
+from vyre_distributed.worker import carried, profile
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.results import Inputs, Outputs
@@ -88,7 +89,12 @@ class DaskBackend(HostMemoryBackend, contract=1):
 
     def _connected(self) -> Connection:
         with self._state:
+            if self._connection is not None and self._connection.is_closed:
+                self._wires.clear()
+                self._connection.close()
+                self._connection = None
             if self._connection is None:
+                atexit.register(self._wires.clear)  # before Dask closes clients, so that it misses nothing
                 given = self._given
                 self._connection = Connection(given, is_own=False) if isinstance(given, Client) else connect(given)
             return self._connection
@@ -100,6 +106,7 @@ class DaskBackend(HostMemoryBackend, contract=1):
         with self._state:
             self._forget_resources()
             self._wires.clear()
+            atexit.unregister(self._wires.clear)
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
@@ -176,8 +183,7 @@ class DaskBackend(HostMemoryBackend, contract=1):
     def _run(
         self, plan: LaunchPlan, how: _Plan, views: Sequence[memoryview], config: DispatchConfig, started: float
     ) -> Outputs:
-        left = None if config.timeout is None else max(1e-3, config.timeout - (time.monotonic() - started))
-        with Tasks(self.client, config, left) as tasks:
+        with Tasks(self.client, config, started) as tasks:
             if how.sharding is None or how.program is None:
                 self._count(whole=1)
                 return dispatch_whole(tasks, plan, self._wire(plan.program), views, config)
@@ -190,11 +196,15 @@ class DaskBackend(HostMemoryBackend, contract=1):
             self._counts.update(counts)
 
     def _wire(self, program: Program) -> Future[bytes]:
-        """The wire form of a program on all workers that there are; others get it from these."""
+        """The wire form of a program on a worker, from which others get it once.
+
+        It is the result of a task, which the cluster repeats where that worker ends.
+        """
         name = program.fingerprint()
         with self._state:
             if name not in self._wires:
-                self._wires[name] = self.client.scatter(program.encode(), broadcast=True, hash=False)
+                key = f"wire-of-{program.name}-{name}"
+                self._wires[name] = self.client.submit(carried, program.encode(), key=key)
                 while len(self._wires) > CACHED:
                     del self._wires[next(iter(self._wires))]
             return self._wires[name]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from copy import copy
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -22,25 +23,20 @@ from vyre_algorithms.exact import CELLS, long_accumulator, rounded
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
 from vyre_distributed.worker import decoded, local_backend
+from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import validated
+from vyre_driver.plan.programs import HasProgram
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Shapes
 
 Array = npt.NDArray[Any]
 
 LAST = 1 << 20
 """States of blocks that one task combines: whole blocks of them."""
-
-
-class HasProgram(Protocol):
-    """A kernel."""
-
-    @property
-    def program(self) -> Program:
-        """What a launch of it runs."""
-        ...
 
 
 def map_blocks(
@@ -51,7 +47,8 @@ def map_blocks(
     Args:
         program: A program or a kernel with one output.
         *arrays: One for each input, in binding order. Of a `dask.array` each launch gets one chunk; arrays of one shape
-            get the chunks of the first. A NumPy array, or a number, goes whole to every launch.
+            get the chunks of the first. A NumPy array, or a number, goes whole to every launch. If buffers are declared
+            with shapes, chunks have these shapes, and give the grid of their launch.
         chunks: The chunks of the result, where they are not those of the first chunked array.
         drop_axis: Axes that the result does not have, as for `dask.array.map_blocks`.
         new_axis: Axes that it has beside, likewise.
@@ -67,7 +64,7 @@ def map_blocks(
     chunked, constants = _given(runnable, arrays)
     found: da.Array = da.map_blocks(
         _run, *chunked.values(), chunks=chunks, drop_axis=list(drop_axis), new_axis=new_axis,
-        wire=runnable.encode(), names=tuple(chunked), constants=constants, **_typed(runnable),
+        wire=runnable.encode(), shapes=runnable.shapes, names=tuple(chunked), constants=constants, **_typed(runnable),
     )  # fmt: skip
     return found
 
@@ -96,7 +93,7 @@ def map_overlap(
     chunked, constants = _given(runnable, arrays)
     found: da.Array = da.map_overlap(
         _run, *chunked.values(), depth=depth, boundary=boundary, align_arrays=False,
-        wire=runnable.encode(), names=tuple(chunked), constants=constants, **_typed(runnable),
+        wire=runnable.encode(), shapes=runnable.shapes, names=tuple(chunked), constants=constants, **_typed(runnable),
     )  # fmt: skip
     return found
 
@@ -155,13 +152,13 @@ def exact_sum(x: da.Array, /) -> da.Array:
     Raises:
         InvalidInput: The array is of another type, or the sizes of its chunks are not known.
     """
-    dtype = type_of(_empty(x))
+    dtype = type_of(empty(x))
     if not dtype.is_float:
         raise InvalidInput("x", needed="floats", got=str(dtype), fix="use sum: sums of integers are exact")
-    flat = _sequence(x)
+    flat = sequence(x)
     sizes = (CELLS + 3,) * flat.numblocks[0]
-    cells = da.map_blocks(_cells, flat, chunks=(sizes,), dtype=np.int64, meta=np.empty(0, np.int64))
-    return _last(cells, _rounded, x.dtype)
+    cells = da.map_blocks(_cells, flat, token="exact-sum", chunks=(sizes,), dtype=np.int64, meta=np.empty(0, np.int64))
+    return in_one_task(cells, _rounded, x.dtype, token="exact-sum-of-cells")
 
 
 def histogram(x: da.Array, /, bins: int | Sequence[float], range: tuple[float, float] | None = None) -> da.Array:
@@ -212,19 +209,21 @@ def _program_of(given: Program | HasProgram) -> Program:
 
 def _given(program: Program, arrays: Sequence[Any]) -> tuple[dict[str, da.Array], dict[str, Array]]:
     """The chunked inputs, in the chunks of the first, and the others; by name."""
-    if len(arrays) != len(program.inputs):
-        names = ", ".join(buffer.name for buffer in program.inputs)
-        raise InvalidInput(names, needed=f"{len(program.inputs)} arrays in binding order", got=f"{len(arrays)}")
+    added = () if program.shapes is None else (LAUNCH_SHAPE, *program.shapes.zeros)
+    inputs = [buffer for buffer in program.inputs if buffer.name not in added]
+    if len(arrays) != len(inputs):
+        names = ", ".join(buffer.name for buffer in inputs)
+        raise InvalidInput(names, needed=f"{len(inputs)} arrays in binding order", got=f"{len(arrays)}")
     chunked: dict[str, da.Array] = {}
     constants: dict[str, Array] = {}
-    for buffer, array in zip(program.inputs, arrays, strict=True):
+    for buffer, array in zip(inputs, arrays, strict=True):
         if isinstance(array, da.Array):
             chunked[buffer.name] = _chunk_like(buffer, array, next(iter(chunked.values()), array))
         else:
             constants[buffer.name] = _constant(buffer, array)
     if not chunked:
         raise InvalidInput(
-            program.inputs[0].name if program.inputs else "arrays",
+            inputs[0].name if inputs else "arrays",
             needed="a dask.array",
             got="none among the arrays",
             fix="make one with dask.array.from_array, or run the program as it is",
@@ -253,10 +252,11 @@ def _constant(buffer: Buffer, value: object) -> Array:
 
 def _typed(program: Program) -> dict[str, Any]:
     dtype = program.outputs[0].dtype.numpy
-    return {"dtype": dtype, "meta": np.empty(0, dtype), "name": None, "token": None}
+    return {"dtype": dtype, "meta": np.empty(0, dtype), "token": program.name}
 
 
-def _empty(x: object) -> Array:
+def empty(x: object) -> Array:
+    """No elements, of the type of a chunked array."""
     if not isinstance(x, da.Array):
         fix = "make one with dask.array.from_array, or use vyre_algorithms"
         raise InvalidInput("x", needed="a dask.array", got=type(x).__name__, fix=fix)
@@ -264,10 +264,10 @@ def _empty(x: object) -> Array:
 
 
 def _sum_type(x: da.Array, dtype: object) -> DType:
-    return sum_type(_empty(x), dtype)
+    return sum_type(empty(x), dtype)
 
 
-def _sequence(x: da.Array) -> da.Array:
+def sequence(x: da.Array) -> da.Array:
     """All elements in row-major order, in chunks of whole blocks."""
     if math.isnan(x.size):
         raise InvalidInput("x", needed="chunks of known sizes", got="others", fix="call x.compute_chunk_sizes()")
@@ -278,31 +278,38 @@ def _sequence(x: da.Array) -> da.Array:
 
 
 def _reduced(operation: str, x: da.Array, axis: int | None, result: DType | None) -> da.Array:
-    dtype = type_of(_empty(x))
+    dtype = type_of(empty(x))
     final = (dtype if result is None else result).numpy
     if axis is not None:
         rows = x.rechunk({axis: -1})
         reduced: da.Array = da.map_blocks(
-            _row, rows, drop_axis=axis, dtype=final, meta=np.empty(0, final),
+            _row, rows, token=operation, drop_axis=axis, dtype=final, meta=np.empty(0, final),
             operation=operation, axis=axis, result=final,
         )  # fmt: skip
         return reduced
     if not x.size:
-        nothing: da.Array = da.from_array(np.asarray(getattr(vyre_algorithms, operation)(_empty(x))))
+        nothing: da.Array = da.from_array(np.asarray(getattr(vyre_algorithms, operation)(empty(x))))
         return nothing
     kind = {"operation": operation, "given": dtype.numpy, "result": None if result is None else final}
     state = reduction_of(operation, dtype, result).state[0].numpy
-    states, is_states = _sequence(x), False
+    states, is_states = sequence(x), False
     while states.size > LAST or not is_states:
         sizes = tuple([-(-size // BLOCK) for size in states.chunks[0]])
         states = da.map_blocks(
-            _blocks, states, chunks=(sizes,), dtype=state, meta=np.empty(0, state), of_states=is_states, **kind
+            _blocks,
+            states,
+            token=operation,
+            chunks=(sizes,),
+            dtype=state,
+            meta=np.empty(0, state),
+            of_states=is_states,
+            **kind,
         )
         states, is_states = states.rechunk(LAST), True
-    return _last(states, _state, final, **kind)
+    return in_one_task(states, _state, final, token=f"{operation}-of-blocks", **kind)
 
 
-def _last(parts: da.Array, task: Any, dtype: np.dtype[Any], **options: Any) -> da.Array:
+def in_one_task(parts: da.Array, task: Any, dtype: np.dtype[Any], **options: Any) -> da.Array:
     """One task over all parts, which gives a scalar."""
     found: da.Array = da.map_blocks(
         task, parts.rechunk(-1), drop_axis=0, dtype=dtype, meta=np.empty((), dtype), final=dtype, **options
@@ -311,11 +318,11 @@ def _last(parts: da.Array, task: Any, dtype: np.dtype[Any], **options: Any) -> d
 
 
 def _counts(x: da.Array, task: Any, bins: int, **options: Any) -> da.Array:
-    _empty(x)
-    flat = _sequence(x)
+    empty(x)
+    flat = sequence(x)
     parts = da.map_blocks(
         task, flat, chunks=((1,) * flat.numblocks[0], (bins,)), new_axis=1, dtype=np.int64,
-        meta=np.empty((0, 0), np.int64), **options,
+        meta=np.empty((0, 0), np.int64), token=task.__name__.strip("_"), **options,
     )  # fmt: skip
     counts: da.Array = parts.sum(axis=0)
     return counts
@@ -324,23 +331,30 @@ def _counts(x: da.Array, task: Any, bins: int, **options: Any) -> da.Array:
 # ── what runs on workers ──
 
 
-def _run(*chunks: Array, wire: bytes, names: Sequence[str], constants: Mapping[str, Array]) -> Array:
+def _run(
+    *chunks: Array, wire: bytes, shapes: Shapes | None, names: Sequence[str], constants: Mapping[str, Array]
+) -> Array:
     """Launch a program over one chunk of each array."""
-    given = {name: np.ascontiguousarray(chunk) for name, chunk in zip(names, chunks, strict=True)}
-    outputs = local_backend().dispatch_arrays(decoded(wire), {**given, **constants})
-    return next(iter(outputs.values()))
+    given = {name: np.ascontiguousarray(chunk) for name, chunk in zip(names, chunks, strict=True)} | dict(constants)
+    if shapes is None:
+        return next(iter(local_backend().dispatch_arrays(decoded(wire), given).values()))
+    program = copy(decoded(wire)).with_shapes(shapes)
+    shaped = shaped_launch(program, given_shapes(shapes, given), DEFAULT_CONFIG, given)
+    given |= {**shaped.constants, **{name: np.zeros(shape, dtype) for name, shape, dtype in shaped.zeros}}
+    ((name, output),) = local_backend().dispatch_arrays(program, given, shaped.config).items()
+    return output.reshape(shaped.results.get(name, output.shape))
 
 
 def _blocks(chunk: Array, *, operation: str, given: Any, result: Any, of_states: bool) -> Array:
     reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
-    (states,) = reduce_blocks(reduction.of_states if of_states else reduction, [_vector(chunk)], local_backend())
+    (states,) = reduce_blocks(reduction.of_states if of_states else reduction, [vector(chunk)], local_backend())
     merged: Array = states
     return merged
 
 
 def _state(states: Array, *, operation: str, given: Any, result: Any, final: Any) -> Array:
     reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
-    (found,) = reduce_sequence(reduction.of_states, [_vector(states)], local_backend())
+    (found,) = reduce_sequence(reduction.of_states, [vector(states)], local_backend())
     whole: Array = found.astype(final).reshape(())
     return whole
 
@@ -351,7 +365,7 @@ def _row(chunk: Array, *, operation: str, axis: int, result: Any) -> Array:
 
 
 def _cells(chunk: Array) -> Array:
-    result: Array = long_accumulator([_vector(chunk)], type_of(chunk), local_backend())
+    result: Array = long_accumulator([vector(chunk)], type_of(chunk), local_backend())
     return result
 
 
@@ -373,5 +387,6 @@ def _bincount(chunk: Array, *, length: int) -> Array:
     return result
 
 
-def _vector(chunk: Array) -> Array:
+def vector(chunk: Array) -> Array:
+    """A chunk as one sequence."""
     return np.ascontiguousarray(chunk).reshape(-1)

@@ -32,7 +32,16 @@ class Connection:
 
     def workers(self) -> int:
         """How many workers there are now."""
-        return len(self.client.nthreads())
+        try:
+            return len(self.client.nthreads())
+        except (OSError, RuntimeError) as error:  # a RuntimeError, where the client gave up while it was asked
+            address = self.client.scheduler.address if self.client.scheduler else "of the client"
+            raise BackendUnavailable("dask", f"the scheduler {address} has ended: {error}", fix=_FIX) from error
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the client has given up to connect again to its scheduler, or was closed."""
+        return self.client.status in ("closed", "closing")
 
     def close(self) -> None:
         """Close what was opened here. The client of a caller stays open."""

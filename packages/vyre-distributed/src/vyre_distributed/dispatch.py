@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
@@ -87,11 +90,18 @@ def dispatch_shards(
 
 
 class Tasks:
-    """The tasks of one dispatch, which are cancelled if it fails. `left` are the seconds until its deadline."""
+    """The tasks of one dispatch, which are cancelled if it fails. Its deadline counts from `started`."""
 
-    def __init__(self, client: Client, config: DispatchConfig, left: float | None) -> None:
-        self._client, self._config, self.left = client, config, left
+    def __init__(self, client: Client, config: DispatchConfig, started: float) -> None:
+        self._client, self._config, self._started = client, config, started
         self._futures: list[Future[Any]] = []
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the deadline."""
+        if self._config.timeout is None:
+            return None
+        return max(1e-3, self._config.timeout - (time.monotonic() - self._started))
 
     def __enter__(self) -> Self:
         return self
@@ -116,21 +126,29 @@ class Tasks:
         large = [n for n, array in enumerate(arrays) if array.nbytes > INLINE]
         found: list[Bytes | Future[Bytes]] = list(arrays)
         if large:
-            futures = self._client.scatter([arrays[n] for n in large], hash=False)
+            # `scatter` on its own waits for a worker that has stopped however long that takes.
+            send = partial(self._client.scatter, [arrays[n] for n in large], hash=False, asynchronous=True)
+            with self._deadline("the upload"):
+                futures = self._client.sync(send, callback_timeout=self.left)
             for n, future in zip(large, futures, strict=True):
                 found[n] = future
         return found
 
     def gather(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """The results, in order. `DispatchTimeout` at the deadline, also at that of a worker."""
-        try:
+        with self._deadline("the shards"):
             with self._client.as_current():
                 wait(futures, timeout=self.left)
             return list(self._client.gather(futures))
+
+    @contextmanager
+    def _deadline(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except (TimeoutError, DispatchTimeout):
             if self._config.timeout is None:
                 raise
-            raise DispatchTimeout(self._config.timeout, "the shards", backend="dask") from None
+            raise DispatchTimeout(self._config.timeout, what, backend="dask") from None
 
 
 class _Launch:

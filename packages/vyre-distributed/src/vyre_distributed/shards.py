@@ -80,19 +80,16 @@ NO_ELEMENTS = Span(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """A range of workgroups on the axis that is split.
-
-    Attributes:
-        first: The first workgroup.
-        groups: The number of workgroups on the axis.
-        needs: By name, the elements of each buffer of the host that the shard's memory has to hold.
-        writes: By name, the elements of each output that the shard may change.
-    """
+    """A range of workgroups on the axis that is split."""
 
     first: int
+    """The first workgroup."""
     groups: int
+    """The number of workgroups on the axis."""
     needs: Mapping[str, Span]
+    """By name, the elements of each buffer of the host that the shard's memory has to hold."""
     writes: Mapping[str, Span]
+    """By name, the elements of each output that the shard may change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ Tasks are pure: they read their arguments and give values, so that a scheduler m
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,17 +14,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from distributed import get_worker
+from distributed import Worker, get_worker
 
 from vyre_distributed._version import __version__
 from vyre_distributed.combine import Change, changed, combined
 from vyre_distributed.shards import Combination
-from vyre_driver import backend_for
+from vyre_driver import Trace, backend_for, traced
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.errors import ContractMismatch, InvalidSetting, Trapped
+from vyre_driver.observe.trace import TraceSpan
 from vyre_driver.registry.backends import device_names, split_device
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import decode
@@ -89,6 +91,11 @@ class TaskResult:
     trap: Trapped | None = None
 
 
+def carried(wire: bytes) -> bytes:
+    """The wire form of a program, as data of the cluster that a task makes."""
+    return wire
+
+
 def run_shard(wire: bytes, request: TaskRequest, *given: Bytes) -> TaskResult:
     """Dispatch the program of a shard."""
     program = _program(wire, request.version)
@@ -146,11 +153,42 @@ def local_backend() -> VyreBackend:
     Where that has several devices, the worker with the name n has device n, as the workers of a `LocalCluster` are
     named 0, 1, …
     """
+    if _TRACED and (address := _worker_address()) in _TRACED:
+        return _TRACED[address][1]
     name = os.environ.get(BACKEND) or "auto"
     if split_device(name)[0] == "dask":
         fix = "name a backend of the worker's machine"
         raise InvalidSetting(BACKEND, needed="a local backend", got=name, fix=fix)
     return backend_for(_device(name, _worker_name()))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpans:
+    """What a worker did: its name, its spans, and what to add to their times for those of the machine's clock."""
+
+    name: str
+    spans: tuple[TraceSpan, ...]
+    to_wall_ns: int
+
+
+_TRACED: dict[str | None, tuple[Trace, VyreBackend]] = {}
+"""The traces of the workers of this process, by address, and the backends whose work goes there."""
+
+
+def begin_trace(dask_worker: Worker) -> None:
+    """Trace the backend of this worker from now on."""
+    trace = Trace()
+    backend = traced(backend_for(_device(os.environ.get(BACKEND) or "auto", dask_worker.name)), trace)
+    _TRACED[dask_worker.address] = trace, backend
+
+
+def end_trace(dask_worker: Worker) -> WorkerSpans:
+    """The spans since `begin_trace`; without them, none."""
+    trace, backend = _TRACED.pop(dask_worker.address, (Trace(), None))
+    if backend is not None:
+        backend.shutdown()
+    spans = tuple(replace(span, facts={name: str(fact) for name, fact in span.facts.items()}) for span in trace.spans())
+    return WorkerSpans(str(dask_worker.name), spans, time.time_ns() - time.perf_counter_ns())
 
 
 @lru_cache
@@ -166,6 +204,13 @@ def _worker_name() -> Any:
     try:
         return get_worker().name
     except ValueError:  # in a test that calls a task
+        return None
+
+
+def _worker_address() -> str | None:
+    try:
+        return str(get_worker().address)
+    except ValueError:
         return None
 
 
