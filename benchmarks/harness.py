@@ -37,7 +37,19 @@ SETTLE = 0.04
 LEAST_ROUNDS = 2
 """Turns of a trial however long they take."""
 
-SUITES = ("ir", "evaluators", "races", "dispatch", "resident", "kernels", "algorithms", "elementary", "startup")
+SUITES = (
+    "ir",
+    "evaluators",
+    "races",
+    "dispatch",
+    "resident",
+    "graphs",
+    "kernels",
+    "core",
+    "algorithms",
+    "elementary",
+    "startup",
+)
 
 
 class Scale(Enum):

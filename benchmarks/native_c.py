@@ -6,6 +6,7 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
+from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ def library(domain: str) -> ctypes.CDLL:
         source, compiler = NATIVE / f"{domain}.cpp", shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise NotHere("no C compiler")
+    parallel = ["-ltbb"] if source.suffix == ".cpp" and find_library("tbb") else []  # which parallel policies need
     with tempfile.TemporaryDirectory(prefix="bench-c-") as folder:
         path = Path(folder) / f"{domain}.so"
-        command = [compiler, *FLAGS, "-o", path, source, "-lm"]
+        command = [compiler, *FLAGS, "-o", path, source, "-lm", *parallel]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotHere(f"the C compiler failed: {done.stderr.strip().splitlines()[-1]}")

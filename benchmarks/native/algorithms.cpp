@@ -1,6 +1,10 @@
 // The algorithms of the standard library, and those of its parallel mode. Compiled for this machine.
 #include <algorithm>
 #include <cstdint>
+#if __has_include(<tbb/tbb.h>)
+#include <execution>
+#define POLICY 1
+#endif
 #include <functional>
 #include <numeric>
 #include <parallel/algorithm>
@@ -21,6 +25,15 @@ void sort(const word *x, word *out, long n) {
     std::copy(x, x + n, out);
     std::sort(out, out + n);
 }
+#ifdef POLICY  // needs -ltbb
+void sum_policy(const float *x, float *out, long n) { *out = std::reduce(std::execution::par_unseq, x, x + n, 0.0f); }
+void scan_policy(const word *x, word *out, long n) { std::inclusive_scan(std::execution::par_unseq, x, x + n, out); }
+void sort_policy(const word *x, word *out, long n) {
+    std::copy(x, x + n, out);
+    std::sort(std::execution::par_unseq, out, out + n);
+}
+#endif
+
 void sort_parallel(const word *x, word *out, long n) {
     std::copy(x, x + n, out);
     __gnu_parallel::sort(out, out + n);

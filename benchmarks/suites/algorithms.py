@@ -7,6 +7,7 @@ floats are compared within a tolerance, because every peer has another order; al
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -27,19 +28,22 @@ PEERS = {
     "SciPy": Peer(modules=("scipy",)),
     "Numba": Peer(modules=("numba",), environment=CALM),
     "JAX": Peer(modules=("jax",)),
+    "Polars": Peer(modules=("polars",)),
     "g++ -O3": Peer(modules=("numpy",), environment=CALM),
 }
 SIZES = (2**10, 2**20, 2**24)
 NAMES = (
     *("sum", "exact sum", "scan", "histogram", "bincount", "compact", "sort", "unique", "top k", "searchsorted"),
-    "spmv",
+    *("spmv", "pairs", "matmul", "fft"),
 )
 BINS, TOP, ROW = 256, 100, 16
 Way = Callable[[], Any]
 
 
 def cases(scale: Scale) -> list[Case]:
-    return [Case(name, size) for name in NAMES for size in (SIZES if scale is Scale.FULL else (4096,))]
+    """At 16 Mi a product of matrices would take minutes."""
+    sizes = SIZES if scale is Scale.FULL else (4096,)
+    return [Case(name, size) for name in NAMES for size in sizes if name != "matmul" or size <= 2**20]
 
 
 def takes_part(peer: str, case: Case) -> bool:
@@ -51,6 +55,13 @@ def inputs(name: str, size: int) -> list[Array]:
     match name:
         case "sum" | "exact sum" | "histogram" | "top k":
             return [random.random(size, dtype=np.float32)]
+        case "matmul":
+            side = math.isqrt(size)
+            return [random.random((side, side), dtype=np.float32) for _ in range(2)]
+        case "fft":
+            return [random.random(size, dtype=np.float32).astype(np.complex64)]
+        case "pairs":
+            return [_words(random, size), np.arange(size, dtype=np.uint32)]
         case "bincount" | "unique":
             return [random.integers(0, BINS, size, dtype=np.uint32)]
         case "searchsorted":
@@ -77,6 +88,12 @@ def expected(name: str, given: Sequence[Array]) -> Array:
     match name:
         case "sum" | "exact sum":
             return np.asarray(x.sum(dtype=np.float64))
+        case "matmul":
+            return given[0] @ given[1]
+        case "fft":
+            return np.fft.fft(x)
+        case "pairs":
+            return np.argsort(x, stable=True)
         case "spmv":
             return np.add.reduceat(x * given[3][given[1]], given[2][:-1].astype(np.int64))
         case _:
@@ -97,6 +114,8 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
             ways = {"": _scipy(case.name, given)}
         case "Numba":
             ways = {"": _numba(case.name, given)}
+        case "Polars":
+            ways = {"": _polars(case.name, given)}
         case "JAX":
             ways = {"": _jax(case.name, given)}
         case _:
@@ -113,6 +132,8 @@ def _run(way: Way) -> None:
 
 
 def _is_met(found: Array, wanted: Array) -> bool:
+    if wanted.dtype.kind == "c":
+        return np.allclose(found, wanted, rtol=0, atol=1e-3 * float(np.abs(wanted).max()))
     if wanted.dtype.kind == "f":
         return np.allclose(np.sort(found, None), np.sort(wanted, None), rtol=1e-3)
     return np.array_equal(found, wanted)
@@ -139,6 +160,9 @@ def _vyre(name: str, given: Sequence[Array], backend: str) -> Way:
         "top k": lambda: va.top_k(x, TOP, **on)[0],
         "searchsorted": lambda: va.searchsorted(*given, **on),
         "spmv": lambda: va.spmv(*given, **on),
+        "pairs": lambda: va.sort_pairs(*given, **on)[1],
+        "matmul": lambda: va.matmul(*given, **on),
+        "fft": lambda: va.fft(x, **on),
     }
     return ways[name]
 
@@ -159,6 +183,9 @@ def _numpy(name: str, given: Sequence[Array]) -> Way:
         "unique": lambda: np.unique(x),
         "top k": lambda: np.sort(np.partition(x, x.size - TOP)[x.size - TOP :])[::-1],
         "searchsorted": lambda: np.searchsorted(*given),
+        "pairs": lambda: given[1][np.argsort(x, stable=True)],
+        "matmul": lambda: x @ given[1],
+        "fft": lambda: np.fft.fft(x),
     }
     if name == "exact sum":
         from math import fsum
@@ -170,6 +197,10 @@ def _numpy(name: str, given: Sequence[Array]) -> Way:
 def _scipy(name: str, given: Sequence[Array]) -> Way:
     from scipy.sparse import csr_matrix
 
+    if name == "fft":
+        from scipy.fft import fft
+
+        return lambda: fft(given[0])
     if name != "spmv":
         return _missing(name)
     values, columns, starts, x = given
@@ -259,11 +290,30 @@ def _jax(name: str, given: Sequence[Array]) -> Way:
         "sort": jnp.sort,
         "top k": lambda x: jax.lax.top_k(x, TOP)[0],
         "searchsorted": jnp.searchsorted,
+        "pairs": lambda x, values: jax.lax.sort_key_val(x, values)[1],
+        "matmul": jnp.matmul,
+        "fft": jnp.fft.fft,
     }
     if name not in functions:
         return _missing(name)
     function = jax.jit(functions[name])
     return lambda: np.asarray(function(*given))
+
+
+def _polars(name: str, given: Sequence[Array]) -> Way:
+    import polars as pl
+
+    series = pl.Series(given[0].ravel())
+    ways: dict[str, Way] = {
+        "sum": lambda: series.sum(),
+        "scan": lambda: series.cum_sum().to_numpy(),
+        "compact": lambda: series.filter((series & 1) != 0).to_numpy(),
+        "sort": lambda: series.sort().to_numpy(),
+        "unique": lambda: series.unique().sort().to_numpy(),
+        "top k": lambda: series.top_k(TOP).to_numpy(),
+        "pairs": lambda: series.arg_sort().to_numpy(),
+    }
+    return ways.get(name) or _missing(name)
 
 
 def _cpp(name: str, given: Sequence[Array], wanted: Array) -> dict[str, Way]:
@@ -283,7 +333,7 @@ def _cpp(name: str, given: Sequence[Array], wanted: Array) -> dict[str, Way]:
         function(*(native_c.pointer(array) for array in (*given, out)), size)
         return out[: wanted.size] if out.ndim else out
 
-    variants = {"": entry, "parallel": f"{entry}_parallel"}
+    variants = {"": entry, "parallel": f"{entry}_parallel", "policy": f"{entry}_policy"}
     return {key: partial(run, getattr(library, name)) for key, name in variants.items() if hasattr(library, name)}
 
 

@@ -157,6 +157,12 @@ def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
     def arrays() -> U32:
         return backend.dispatch_arrays(program, {"x": x})["out"]
 
+    @vyre.kernel(workgroup_size=programs.GROUP)
+    def xor(x: vyre.Array[vyre.u32, "n"]) -> vyre.Array[vyre.u32, "n"]:  # noqa: F821, UP037
+        return x[vyre.index()] ^ KEY
+
+    called = xor.on(backend)
+
     def in_turn() -> U32:
         for _ in range(TOGETHER):
             result = backend.dispatch_arrays(program, {"x": x})["out"]
@@ -174,6 +180,8 @@ def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
         f"dispatch_arrays, {TOGETHER} in turn": _one_of(TOGETHER, in_turn, in_turn, x),
         "run": lambda: vyre.run(program, x=x, backend="opencl")["out"],
         "dispatch_arrays": arrays,
+        "kernel": lambda: called(x),
+        "kernel's program, dispatch_arrays": lambda: backend.dispatch_arrays(xor.program, {"x": x})["out"],
         "dispatch": lambda: backend.dispatch(program, [x]),
         "compiled pipeline": lambda: pipeline.dispatch([x]),
     }

@@ -53,7 +53,7 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
     backend = "opencl-intel" if peer.endswith("Intel") else "cpu" if peer.endswith("CPU") else "opencl"
     match peer.partition(",")[0]:
         case "vyre":
-            return _vyre(work, backend)
+            return vyre_trials(work, backend)
         case "OpenCL C":
             return _opencl(case.name, work, backend)
         case "gcc -O3":
@@ -69,7 +69,8 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
 # ── OpenCL ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _vyre(work: Work, backend: str) -> dict[str, Trial]:
+def vyre_trials(work: Work, backend: str, repeated: int = REPEATED) -> dict[str, Trial]:
+    """`kernel` runs the program up to `repeated` times in a dispatch, and gives the seconds of one."""
     from vyre_driver import DispatchConfig, acquire, compile
 
     config, device = DispatchConfig(grid_override=work.grid), acquire(backend)
@@ -96,7 +97,7 @@ def _vyre(work: Work, backend: str) -> dict[str, Trial]:
         return all(work.is_met_by(np.frombuffer(found, work.wanted.dtype)) for found in (result, out))
 
     upload()
-    times = max(1, min(REPEATED, int(SECONDS / kernel(1))))
+    times = max(1, min(repeated, int(SECONDS / kernel(1))))
     before = upload if work.in_place else lambda: None
     runs = {"kernel": (before, lambda: kernel(times)), "call": (lambda: None, lambda: pipeline.dispatch(inputs))}
     shared = partial(Trial, is_right=is_right, amount=work.amount, facts=work.facts())

@@ -1,0 +1,86 @@
+"""Kernels on one core: CPU time of one thread, which what else the machine does hardly changes.
+
+Every process is bound to the same core and counts its own CPU time. The data are where the kernel wants them, as for
+`kernel` in the suite `kernels`; what a launch costs is part of the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness import Case, Peer, Scale, Trial
+from records import Record
+from report import Table, figure, ratio
+from workloads import WORKLOADS, Work
+
+from suites import kernels
+
+TITLE = "Kernels on one core"
+CALLS = 20
+OURS, BASE = "vyre", "gcc -O3"
+_ONE = {
+    "VYRE_CPU_THREADS": "1",
+    "POCL_MAX_PTHREAD_COUNT": "1",
+    "OMP_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+_KERNELS = {
+    OURS: "vyre, CPU",
+    "vyre, PoCL": "vyre",
+    BASE: "gcc -O3, OpenMP",
+    "Numba": "Numba",
+    "JAX": "JAX",
+    "NumPy": "NumPy",
+}
+"""What a peer is called in the suite `kernels`."""
+PEERS = {
+    name: Peer(modules=kernels.PEERS[other].modules, environment={**kernels.PEERS[other].environment, **_ONE})
+    for name, other in _KERNELS.items()
+}
+
+
+def cases(scale: Scale) -> list[Case]:
+    return kernels.cases(scale)
+
+
+def takes_part(peer: str, case: Case) -> bool:
+    return True
+
+
+def prepare(peer: str, case: Case) -> dict[str, Trial]:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if peer.startswith("vyre"):
+        work = WORKLOADS[case.name].make(case.size)
+        return {"": _by_processor_time(work, "cpu" if peer == OURS else "opencl")}
+    found = kernels.prepare(_KERNELS[peer], case)
+    return {variant: replace(trial, clock=time.process_time) for variant, trial in found.items()}
+
+
+def _by_processor_time(work: Work, backend: str) -> Trial:
+    """A resident dispatch, timed by the clock of this process in place of the device's."""
+    trial = kernels.vyre_trials(work, backend, repeated=1)["kernel"]
+
+    def run() -> None:
+        trial.run()
+
+    return replace(trial, run=run, clock=time.process_time)
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    table = Table(("case",), ["vyre, ms", f"{BASE}, ms", *(f"{peer} ÷ vyre" for peer in PEERS if peer != OURS)])
+    named = {(row["case"], row["peer"]): row for row in records if not row.get("variant")}
+    for case in dict.fromkeys(row["case"] for row in records):
+        cells = {
+            f"{peer}, ms": figure(row["median"] * 1e3)
+            for peer in (OURS, BASE)
+            if "median" in (row := named.get((case, peer), {}))
+        }
+        ratios = {f"{peer} ÷ vyre": ratio(named.get((case, peer)), named.get((case, OURS))) for peer in PEERS}
+        table.rows[case,] = cells | {name: value for name, value in ratios.items() if name in table.columns}
+    return [table.titled("CPU time of one thread, median; above 1 vyre is ahead")]
