@@ -104,7 +104,7 @@ def test_no_modules_import_each_other_in_a_circle(root: Path, monkeypatch: pytes
     TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
-OPTIONAL = {"PIL", "cryptography", "cuda", "cupy", "gmpy2", "grp", "ml_dtypes", "pwd"}
+OPTIONAL = {"PIL", "cryptography", "cuda", "cupy", "gmpy2", "grp", "ml_dtypes", "pwd", "pyarrow"}
 """What an installation may lack: extras, libraries of devices, modules of one system."""
 FACTORIES = {
     "vyre_distributed/registrations.py",

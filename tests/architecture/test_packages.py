@@ -25,7 +25,7 @@ SIBLINGS = {
     "vyre-driver-opencl": {"vyre-foundation", "vyre-driver"},
     "vyre-driver-cuda":   {"vyre-foundation", "vyre-driver"},
     "vyre-distributed":   {"vyre-foundation", "vyre-driver", "vyre-algorithms"},
-    "vyre-conform":       {"vyre-foundation", "vyre-driver", "vyre-reference"},
+    "vyre-conform":       {"vyre-foundation", "vyre-driver", "vyre-algorithms", "vyre-reference"},
     "vyre":               {
         "vyre-foundation", "vyre-math", "vyre-driver", "vyre-algorithms", "vyre-driver-cpu", "vyre-reference",
     },

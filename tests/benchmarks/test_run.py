@@ -16,11 +16,12 @@ ROWS = {  # suite: a row that nobody may lose
     "races": ("histogram", "vyre, the program itself", ""),
     "dispatch": ("xor", "vyre", "compiled pipeline"),
     "kernels": ("matmul", "vyre", "kernel"),
+    "core": ("xor", "vyre", ""),
     "algorithms": ("sort", "vyre, CPU", ""),
     "elementary": ("hypot", "vyre", ""),
     "startup": ("empty cache", "vyre, reference", "first"),
 }
-SOME = {"kernels": "matmul,prefix sum", "algorithms": "sort,sum", "elementary": "exp,hypot"}
+SOME = {"kernels": "matmul,prefix sum", "core": "xor", "algorithms": "sort,sum", "elementary": "exp,hypot"}
 """Cases of suites that have many; `test_every_case_of_a_suite` has the others."""
 
 OPTIONAL = {"vyre, Intel"}

@@ -10,33 +10,33 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("page", "blocks", "printed"),
+    ("page", "printed"),
     [
-        ("algorithms", 14, ""),
-        ("continuous-integration", 1, ""),
-        ("debugging", 6, "a divisor is zero"),
-        ("distributed", 3, "a grid barrier makes all workgroups wait"),
-        ("driver", 12, "reference"),
-        ("gpu", 1, "[2. 2. 2. 2.]"),
-        ("graphs", 9, "nothing has written element 0 of the temporary 'temporary'. Fix: "),
-        ("arrays", 6, "one of 'reference'"),
-        ("index", 1, ""),
-        ("kernels", 11, "expected u32\n    return x[vy.index()] * 0.5\n"),
-        ("profiling", 4, "'accesses': 4"),
-        ("tuning", 5, "as the engine launches it"),
-        ("programs", 13, "trapped with 'not a digit', code 12"),
-        ("pytorch", 2, ""),
-        ("tutorial", 9, "[0.   0.   0.25 0.5  0.25 0.   0.   0.  ]\n"),
+        ("algorithms", ""),
+        ("continuous-integration", ""),
+        ("debugging", "a divisor is zero"),
+        ("distributed", "a grid barrier makes all workgroups wait"),
+        ("driver", "reference"),
+        ("gpu", "[2. 2. 2. 2.]"),
+        ("graphs", "nothing has written element 0 of the temporary 'temporary'. Fix: "),
+        ("arrays", "one of 'reference'"),
+        ("index", ""),
+        ("kernels", "beside a value of u32\n    return x[vy.index()] * 0.5\n"),
+        ("profiling", "'accesses': 4"),
+        ("tuning", "as the engine launches it"),
+        ("programs", "trapped with 'not a digit', code 12"),
+        ("pytorch", ""),
+        ("tutorial", "[0.   0.   0.25 0.5  0.25 0.   0.   0.  ]\n"),
     ],
 )
-def test_the_examples_of_a_page_run_from_top_to_bottom(page, blocks, printed, capsys, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_run_from_top_to_bottom(page, printed, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     if page == "pytorch":
         pytest.importorskip("torch", reason="`tox -e pytorch` has it")
     path = ROOT / f"docs/{page}.md"
     text = path.read_text("utf-8")
     examples = list(BLOCK.finditer(text))
-    assert len(examples) == blocks
+    assert examples
     scope: dict[str, object] = {}
     for example in examples:
         line = text.count("\n", 0, example.start(1))

@@ -37,6 +37,11 @@ def test_a_program_is_on_the_page_with_its_command(name: str) -> None:
     assert len(text.splitlines()) <= 120
 
 
+def test_no_program_hides_a_module_of_python_from_the_others() -> None:
+    """Python looks in the folder of a program first."""
+    assert not sys.stdlib_module_names & set(PROGRAMS)
+
+
 def test_life() -> None:
     program = load("life")
     glider = np.zeros((8, 8), np.uint8)
@@ -55,7 +60,7 @@ def test_heat() -> None:
 
 
 def test_wave() -> None:
-    program = load("wave")
+    program = load("pond")
     start = program.pond(20)
     now, before = program.waves(start, 0.25, 40, "cpu")
     assert math.isclose(program.energy(now, before, 0.25), program.energy(start, start, 0.25), rel_tol=1e-12)
@@ -202,7 +207,7 @@ def test_torch_op() -> None:
     [
         (["life", "--generations", "1"], "▀"),
         (["heat", "--steps", "5", "--size", "12"], "of 1 is left"),
-        (["wave", "--steps", "2", "--size", "20"], "energy at the start"),
+        (["pond", "--steps", "2", "--size", "20"], "energy at the start"),
         (["nbody", "--steps", "1", "--bodies", "8"], "energy at the start"),
         (["reproducible_sums", "--size", "800", "--backend", "cpu"], "vyre, cpu"),
         (["monte_carlo", "--points", "1000"], "standard deviations off"),
