@@ -55,7 +55,7 @@ def test_the_meaning_of_an_error_is_what_its_class_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "code"), [("V0021", "V021"), ("v021", "V021"), ("e131", "E131"), ("texterror", "E131"), ("nothing", None)]
+    ("word", "code"), [("V0021", "V021"), ("v021", "V021"), ("e131", "E131"), ("texterror", "E131"), ("?", None)]
 )
 def test_the_nearest_code(word: str, code: str | None) -> None:
     found = nearest(word, ALL.values())

@@ -623,8 +623,8 @@ def test_help_imports_neither_commands_nor_backends() -> None:
     *listing, modules = done.stdout.splitlines()
     assert any(line.split()[:1] == ["doctor"] for line in listing)
     imported = {name for name in modules.split() if not name.startswith(("vyre_foundation", "vyre_math"))}
-    light = {"vyre_driver", "vyre_driver.observe", "vyre_driver.observe.printable"}
-    assert imported == {"vyre", "vyre.cli", "vyre.cli.exit", *light}
+    light = {"vyre_algorithms", "vyre_driver", "vyre_driver.observe", "vyre_driver.observe.printable"}
+    assert imported == {"vyre", "vyre.cli", "vyre.cli.exit", "vyre.overloads", *light}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

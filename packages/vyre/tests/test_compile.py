@@ -22,6 +22,11 @@ program xor workgroup(64, 1, 1) {
 """
 
 
+OPENCL = pytest.mark.backend("opencl")
+BINARIES = pytest.mark.parametrize("target", ["cpu:host", pytest.param("opencl-binary", marks=OPENCL)])
+SOURCES = [("cpu-ir", ".ll", "define"), pytest.param("opencl-c", ".cl", "__kernel", marks=OPENCL)]
+
+
 def invoke(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
@@ -41,15 +46,17 @@ def test_targets_are_listed() -> None:
     assert "opencl-binary" in invoke("compile").stdout
 
 
-def test_source_is_written_beside_the_program(xor: Path) -> None:
-    document = json.loads(invoke("compile", xor, "--target", "opencl-c", "--json").stdout)
-    assert document["file"] == str(xor.with_suffix(".cl"))
-    assert "__kernel" in xor.with_suffix(".cl").read_text()
+@pytest.mark.parametrize(("target", "suffix", "word"), SOURCES)
+def test_source_is_written_beside_the_program(target: str, suffix: str, word: str, xor: Path) -> None:
+    document = json.loads(invoke("compile", xor, "--target", target, "--json").stdout)
+    assert document["file"] == str(xor.with_suffix(suffix))
+    assert word in xor.with_suffix(suffix).read_text()
 
 
-def test_what_is_compiled_runs(xor: Path) -> None:
+@BINARIES
+def test_what_is_compiled_runs(target: str, xor: Path) -> None:
     made, out, file = xor.with_name("made"), xor.with_name("out.npy"), xor.with_name("evidence.json")
-    result = invoke("compile", xor, "--target", "opencl-binary", "-o", made, "--workgroup", 32, 1, 1)
+    result = invoke("compile", xor, "--target", target, "-o", made, "--workgroup", 32, 1, 1)
     assert (result.exit_code, made.exists()) == (0, True)
     inputs = ("--input", f"a={xor.with_name('a.npy')}", "--input", f"b={xor.with_name('b.npy')}")
     result = invoke("run", made, *inputs, "--output", f"out={out}", "--evidence", file)
@@ -59,9 +66,10 @@ def test_what_is_compiled_runs(xor: Path) -> None:
     assert invoke("run", made, *inputs, "--backend", "reference").exit_code == 4
 
 
-def test_a_file_that_was_changed_is_refused(xor: Path) -> None:
+@BINARIES
+def test_a_file_that_was_changed_is_refused(target: str, xor: Path) -> None:
     made = xor.with_name("made.vyrec")
-    assert invoke("compile", xor, "--target", "opencl-binary").exit_code == 0
+    assert invoke("compile", xor, "--target", target).exit_code == 0
     data = bytearray(xor.with_suffix(".vyrec").read_bytes())
     data[-1] ^= 1
     made.write_bytes(data)
@@ -107,7 +115,8 @@ def test_validate_for_a_target(xor: Path) -> None:
     assert invoke("validate", xor, "--target", "abacus-in-brass").exit_code == 3
 
 
-def test_a_parameter_is_baked_in(tmp_path: Path) -> None:
+@BINARIES
+def test_a_parameter_is_baked_in(target: str, tmp_path: Path) -> None:
     scale, out = tmp_path / "scale.vyre", tmp_path / "out.npy"
     scale.write_text("""\
 program scale workgroup(64, 1, 1) {
@@ -123,7 +132,7 @@ program scale workgroup(64, 1, 1) {
     assert invoke("run", scale, *x, "--spec", "by=2.5", "--output", out, "--backend", "reference").exit_code == 0
     assert (np.load(out) == np.arange(10, dtype=np.float32) * 2.5).all()
     assert "x[global_id.x] * 4.0;" in invoke("show", scale, "--spec", "by=0x4").stdout
-    assert invoke("compile", scale, "--target", "opencl-binary", "--spec", "by=3").exit_code == 0
+    assert invoke("compile", scale, "--target", target, "--spec", "by=3").exit_code == 0
     assert invoke("run", scale.with_suffix(".vyrec"), *x, "--output", out).exit_code == 0
     assert (np.load(out) == np.arange(10, dtype=np.float32) * 3).all()
     assert invoke("run", scale, *x, "--spec", "by").exit_code == 2

@@ -299,12 +299,13 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_random_graphs_over_several_devices(seed: int) -> None:
+@pytest.mark.parametrize("backend", ["opencl", "reference-scalar"])
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs_over_several_devices(seed: int, backend: str) -> None:
     """With fusion in each segment, over backends of different kinds."""
     made, choices = random_graph(5000 + seed, steps=16), random.Random(seed)
     names = [node.name for node in flatten(made.graph).graph.nodes]
-    placement = {name: vy.backend_for(choices.choice(["opencl", "cpu"])) for name in names if choices.random() < 0.6}
+    placement = {name: vy.backend_for(choices.choice([backend, "cpu"])) for name in names if choices.random() < 0.6}
     with compile_graph(made.graph, vy.backend_for("reference"), placement=placement) as run:
         outputs = run.run(made.inputs)
         assert outputs.keys() == made.outputs.keys()

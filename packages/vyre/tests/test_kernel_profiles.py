@@ -121,11 +121,8 @@ def test_the_command_profiles_and_explains_graphs(tmp_path: Path) -> None:
     path = tmp_path / "once.graph"
     path.write_bytes(g.build().encode())
     assert "affine" in invoke("profile", path, "--backend", "cpu", "--seconds", "0").stdout
-    assert json.loads(invoke("explain", path, "--backend", "cpu", "--json").stdout)["verdicts"][1] == {
-        "subject": "executor",
-        "choice": "queue",
-        "reason": "the backend keeps memory on its device",
-    }
+    verdicts = json.loads(invoke("explain", path, "--backend", "cpu", "--json").stdout)["verdicts"]
+    assert ("executor", "queue") in [(verdict["subject"], verdict["choice"]) for verdict in verdicts]
     assert "its lengths are fixed. Fix: " in invoke("profile", path, "--length", "x=3").stderr
 
 

@@ -165,9 +165,9 @@ def _accumulate(dtype: DType, factors: int) -> Program:
         each(compare)
         for row in range(0, OWN, WIDTH):
             own[row + lane] = 0
-        (found,) = by_halves(p, _greatest(kind.unsigned), [(most.get(),)], "most")
+        (greatest_of_lanes,) = by_halves(p, _greatest(kind.unsigned), [(most.get(),)], "most")
         p.barrier()
-        top = p.let(_as_f64(found.bitcast(kind)))
+        top = p.let(_as_f64(greatest_of_lanes[0].bitcast(kind)))
         is_usual = p.let(top < 2.0**TOP)
         units = [p.let(greatest(_exponent(top) - (FIRST + NEXT * n), constant(i32, LEAST))) for n in range(MANY)]
         starts = [p.let(_power(unit + 52) | (1 << 51)).bitcast(f64) for unit in units]
@@ -183,7 +183,7 @@ def _accumulate(dtype: DType, factors: int) -> Program:
             return [p.let(select(is_all, whole, constant(i64, 0))) for whole in wholes], is_all
 
         few, is_few = held_by(FEW, is_usual)
-        group_total = by_halves(p, _WHOLES, [tuple(few)])
+        group_totals = by_halves(p, _WHOLES, [tuple(few)])
         many, is_many = held_by(MANY, is_usual & not_(is_few))
         p.barrier()  # which keeps atomics out of the loops before it: they are vectors on CPUs
         with p.if_(is_many):
@@ -192,8 +192,8 @@ def _accumulate(dtype: DType, factors: int) -> Program:
         with p.if_(not_(is_few | is_many)):
             each(lambda element: _add_float(p, own, _as_f64(element)))
         with p.if_(lane == 0):
-            for unit, whole in zip(units, group_total, strict=False):
-                _add_whole(p, own, unit, whole)
+            for unit, memory in zip(units, group_totals, strict=False):
+                _add_whole(p, own, unit, memory[0])
         p.barrier()
         for row in range(0, OWN, WIDTH):
             number = p.let(own[row + lane])

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
-from vyre_foundation import DType, LengthOf, Mutable, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation import Buffer, DType, LengthOf, Mutable, Program, ProgramBuilder, Value, program, select, u32
 
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
@@ -125,17 +125,18 @@ def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Progra
                 index = p.let(row + lane)
                 combined = reduction.combine(values_of(own), leaf(index))
                 assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
-        states = by_halves(p, reduction, [values_of(own) for _, own in lanes])
-        for result, value in zip(results, states, strict=True):
-            with p.if_(p.local_id(0) == 0):
-                result[block] = value
+        memories = by_halves(p, reduction, [values_of(own) for _, own in lanes])
+        with p.if_(p.local_id(0) == 0):
+            for result, memory in zip(results, memories, strict=True):
+                result[block] = memory[0]
     return p.build()
 
 
-def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], name: str = "lanes") -> State:
-    """The states of all lanes, combined by halves in memory of a name; the result is that of invocation 0.
+def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], name: str = "lanes") -> list[Buffer]:
+    """The states of all lanes, combined by halves in memory of a name; the result is in the elements 0.
 
-    An invocation of a workgroup of 16 has those of some lanes that are 16 apart.
+    An invocation of a workgroup of 16 has those of some lanes that are 16 apart. Invocation 0 may load the result at
+    once, the others after a barrier.
     """
     while len(own) > 1:
         half = len(own) // 2
@@ -152,7 +153,7 @@ def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], nam
             for memory, value in zip(shared, reduction.combine(*pairs), strict=True):
                 memory[lane] = value
         half //= 2
-    return tuple(memory[0] for memory in shared)
+    return shared
 
 
 def values_of(variables: Sequence[Mutable]) -> State:

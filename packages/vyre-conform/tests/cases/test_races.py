@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vyre_conform.case import Spec
-from vyre_conform.cases import specs
+from vyre_conform.case import Size, Spec
+from vyre_conform.cases import algorithms, specs
 from vyre_driver import VyreBackend, acquire
 from vyre_driver.observe.races import find_race
 
@@ -17,6 +17,7 @@ ELEMENTWISE = {"ops", "casts", "laws", "literals", "calls"}
 """Every invocation has an element of its own: thousands of programs alike."""
 
 SPECS = [spec for spec in specs() if str(spec).partition(":")[0] not in NOT_RUN | ELEMENTWISE]
+SPECS += [spec for spec in algorithms.specs() if spec.size is Size.FULL]
 
 
 @pytest.fixture(scope="module")
