@@ -22,7 +22,18 @@ import numpy.typing as npt
 
 from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
-from vyre_foundation import Buffer, DType, LengthOf, Mutable, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Mutable,
+    Program,
+    ProgramBuilder,
+    Value,
+    program,
+    select,
+    u32,
+)
 
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
