@@ -26,6 +26,7 @@ TITLE = "Start"
 CALLS = 1
 PEERS = {
     "vyre": Peer(modules=("vyre", "vyre_driver_opencl")),
+    "vyre, CPU": Peer(modules=("vyre", "vyre_driver_cpu")),
     "vyre, reference": Peer(modules=("vyre", "vyre_reference")),
     "PyOpenCL": Peer(modules=("vyre_driver_opencl", "pyopencl")),
     "Numba": Peer(modules=("numba",)),
@@ -33,7 +34,7 @@ PEERS = {
     "Warp": Peer(modules=("warp",)),
     "Taichi": Peer(modules=("taichi",)),
 }
-IMPORTS = ("numpy", "vyre_foundation", "vyre_driver", "vyre_reference", "vyre_driver_opencl", "vyre")
+IMPORTS = ("numpy", "vyre_foundation", "vyre_driver", "vyre_reference", "vyre_driver_cpu", "vyre_driver_opencl", "vyre")
 CACHES = (
     "POCL_CACHE_DIR",
     "XDG_CACHE_HOME",
@@ -135,6 +136,7 @@ def go():
     return out
 """,
 }
+DISPATCH["vyre, CPU"] = DISPATCH["vyre"].replace('"opencl"', '"cpu"')
 DISPATCH["vyre, reference"] = DISPATCH["vyre"].replace('"opencl"', '"reference"')
 END = """
 ready = time.perf_counter()
