@@ -24,7 +24,7 @@ from vyre_foundation.testing import EVERYTHING, STRUCTURED, generate
 from vyre_foundation.text import parse, print_program
 from vyre_foundation.wire import encode
 
-looping = replace(generous_target(), name="looping", groups=Groups.LOOPS, versions=True, wide_indices=True)
+looping = replace(generous_target(), name="looping", groups=Groups.LOOPS, wide_indices=True)
 dialect = dialect_of(Architecture.parse("sm_90"))
 for number in range(int(sys.argv[1])):
     program = generate(number, (EVERYTHING, STRUCTURED)[number % 2]).program

@@ -102,7 +102,7 @@ for n in range(int(sys.argv[3])):
         out[i] = vy.exp(x[i]) * (n + 2) + vy.sin(x[i])
     source = p.build()
     given = [np.ones(100, np.float32)]
-    attack(lambda: backend.dispatch(source, given), 0.4)
+    attack(lambda: backend.dispatch(source, given), 0.05)
     (out,) = backend.dispatch(source, given)
     assert abs(np.frombuffer(out, np.float32)[0] - (np.exp(1.0) * (n + 2) + np.sin(1.0))) < 1e-4
 check()
@@ -151,7 +151,7 @@ def test_while_dispatches_run(bounded, attacks, backend: str) -> None:
 def test_while_the_compiler_runs(bounded, attacks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VYRE_CACHE", "off")
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
-    count = attacks.count(6)
+    count = attacks.count(12)
     times, longest = attacked(bounded, COMPILES, "cpu", attacks.seed, count, seconds=30 + 10 * count)
     assert times > 0
     assert longest < SOON

@@ -113,9 +113,7 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         assert isinstance(unit, OpenClSource)
-        if not self._is_compiler_right:
-            proof.require_recurrences(self._backend, self._opened.bench())
-            self._is_compiler_right = True
+        self._require_right_compiler()
         try:
             device = self._opened.queues[queue]
             with translated(self._backend):
@@ -125,6 +123,16 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
             raise KernelCompileFailed(self._backend, failure.log, source=unit.text, where=place) from failure
         with translated(self._backend):
             return Module(program, unit.kernels, self._queues[queue], is_flat=unit.is_flat, is_new=True)
+
+    def _require_right_compiler(self) -> None:
+        if self._is_compiler_right:
+            return
+        try:
+            with translated(self._backend):
+                proof.require_recurrences(self._backend, self._opened.bench())
+        except BuildFailed as failure:
+            raise KernelCompileFailed(self._backend, failure.log) from failure
+        self._is_compiler_right = True
 
     def binary(self, module: Module) -> bytes | None:
         with translated(self._backend):
