@@ -25,6 +25,7 @@ def case(expected: str, **options):
 
 
 CASES: list = []
+WEIGHTS = (0.5, 2.0)
 
 
 @case("""
@@ -117,7 +118,7 @@ def loop_without_limit(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 9: 'total' is known while the kernel is compiled, and line LINE changes it in a loop
         total += x[k]
         ^^^^^
-Fix: make it a variable of the program, with a type, as in total = vy.u32(0)
+Fix: make it a variable of the program before, with a type, as in total = vy.f32(0)
 """)
 def number_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     total = 0
@@ -130,12 +131,25 @@ def number_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"
 9: 'total' is known while the kernel is compiled, and line LINE changes it in a loop
         total += x[k]
         ^^^^^
-Fix: make it a variable of the program, with a type, as in total = vy.f32(0)
+Fix: make it a variable of the program before, with a type, as in total = vy.f32(0)
 """)
 def float_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     total = 0.0
     for k in range(4):
         total += x[k]
+    return total
+
+
+@case("""
+18: got a value of the program as an index of a tuple
+        total += WEIGHTS[k] * x[k]
+                 ^^^^^^^^^^
+Fix: loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside
+""")
+def tuple_indexed_by_a_counter(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    total = vy.f32(0)
+    for k in range(2):
+        total += WEIGHTS[k] * x[k]
     return total
 
 

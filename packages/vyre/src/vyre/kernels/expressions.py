@@ -394,7 +394,7 @@ class ExpressionReader(ABC):
         parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (None, getattr(node, "value", None))
         part = parts[0] if narrow is left else parts[1]
         written = "…" if part is None else ast.unparse(part)
-        fix = f"convert one of them, as in vy.{_public(wide.dtype)}({written})"
+        fix = f"convert one of them, as in vy.{public_name(wide.dtype)}({written})"
         self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
 
     def _vectors(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Vector:
@@ -683,7 +683,9 @@ class ExpressionReader(ABC):
         if not is_runtime(index):
             return self.current(container[index])
         if not isinstance(container, np.ndarray):
-            fix = "make it a NumPy array outside of the kernel, which becomes a table of the program"
+            fix = (
+                "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside"
+            )
             self.refuse(node, f"got a value of the program as an index of {_kind(container)}", fix)
         table = self.table(container, node.value)
         return self.load(table, self.indices(table, node, index), node)
@@ -962,7 +964,7 @@ def _kind(x: object) -> str:
     return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
 
 
-def _public(dtype: DType) -> str:
+def public_name(dtype: DType) -> str:
     """The name of a type in `vyre`."""
     return "bool_" if dtype is bool_ else dtype.name
 

@@ -22,7 +22,7 @@ from vyre.kernels.aggregates import (
 )
 from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
-from vyre.kernels.expressions import ExpressionReader, IterationLeft
+from vyre.kernels.expressions import ExpressionReader, IterationLeft, public_name
 from vyre.kernels.frame import Frame, OpenLoop
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration
 from vyre.kernels.values import ElementPart, KernelArray, Merged, NumberChoice, Unbound, is_runtime
@@ -105,7 +105,15 @@ class KernelReader(ExpressionReader):
                 old = self.load(container, indices, target)
                 self.store(container, indices, self.binary(node.op, old, self.eval(node.value), node), target)
                 return False
-            self.refuse(target, "an element of an object of Python is changed", "use a private array")
+            self.refuse(
+                target,
+                "an element of an object of Python is changed",
+                "use a private array, as in vy.private(vy.f32, 3)",
+            )
+        before = self.frame.names.get(target.id) if isinstance(target, ast.Name) else None
+        if isinstance(before, Unbound) and isinstance(operand := self.eval(node.value), Value):
+            typed = f"{ast.unparse(target)} = vy.{public_name(operand.dtype)}(0)"
+            self.refuse(target, before.message, f"make it a variable of the program before, with a type, as in {typed}")
         old = self.eval(_loaded(target))
         self.assign(target, self.binary(node.op, old, self.eval(node.value), node))
         return False
@@ -169,7 +177,11 @@ class KernelReader(ExpressionReader):
         elif isinstance(target, ast.Subscript):
             container = self.eval(target.value)
             if not isinstance(container, KernelArray):
-                self.refuse(target, "an element of an object of Python is changed", "use a private array")
+                self.refuse(
+                    target,
+                    "an element of an object of Python is changed",
+                    "use a private array, as in vy.private(vy.f32, 3)",
+                )
             self.store(container, self.indices(container, target), x, target)
         elif isinstance(target, ast.Attribute):
             self._assign_field(target, x)
