@@ -178,7 +178,7 @@ def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
             lambda: backend.dispatch_arrays(program, {"x": x})["out"], x
         ),
         f"dispatch_arrays, {TOGETHER} in turn": _one_of(TOGETHER, in_turn, in_turn, x),
-        "run": lambda: vyre.run(program, x=x, backend="opencl")["out"],
+        "run": lambda: vyre.run(program, x=x, backend=backend_id)["out"],
         "dispatch_arrays": arrays,
         "kernel": lambda: called(x),
         "kernel's program, dispatch_arrays": lambda: backend.dispatch_arrays(xor.program, {"x": x})["out"],
