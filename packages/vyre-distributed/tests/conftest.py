@@ -22,7 +22,7 @@ Agree = Callable[..., Outcome]
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
     environment = {"VYRE_CPU_THREADS": "1"}
-    options: dict[str, Any] = {"dashboard_address": ":0", "env": environment, "silence_logs": 50}
+    options: dict[str, Any] = {"dashboard_address": ":0", "env": environment, "silence_logs": False}
     with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
         yield client
 

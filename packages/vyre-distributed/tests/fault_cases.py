@@ -69,7 +69,7 @@ def outcome(backend: DaskBackend) -> str:
 
 def options(**more: Any) -> dict[str, Any]:
     """Those of a cluster of two workers."""
-    base = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
+    base = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": False}
     return {**base, "env": {"VYRE_CPU_THREADS": "1"}, **more}
 
 
@@ -113,7 +113,7 @@ def delayed() -> list[str]:
     }
     server = {"cls": Scheduler, "options": {"port": ports[0], "host": "127.0.0.1", "contact_address": scheduler,
                                             "dashboard_address": ":0"}}  # fmt: skip
-    with SpecCluster(workers=given, scheduler=server, silence_logs=60), Client(scheduler) as client:
+    with SpecCluster(workers=given, scheduler=server, silence_logs=False), Client(scheduler) as client:
         client.wait_for_workers(2, timeout=60)
         outcomes = [outcome(DaskBackend(client)) for _ in range(3)]
         x = da.arange(1_000_000, chunks=100_000, dtype=np.int64)

@@ -167,10 +167,10 @@ def test_a_worker_that_stops_for_a_while(mortal: Client, journal: Callable[..., 
 
 def preloaded(*texts: str) -> SpecCluster:
     """A cluster with a worker for each text of Python, which that runs before anything else."""
-    common = {"nthreads": 1, "dashboard_address": ":0", "env": {"VYRE_CPU_THREADS": "1"}, "silence_logs": 60}
+    common = {"nthreads": 1, "dashboard_address": ":0", "env": {"VYRE_CPU_THREADS": "1"}, "silence_logs": False}
     workers = {n: {"cls": Nanny, "options": {**common, "preload": [text]}} for n, text in enumerate(texts)}
     return SpecCluster(
-        workers=workers, scheduler={"cls": Scheduler, "options": {"dashboard_address": ":0"}}, silence_logs=60
+        workers=workers, scheduler={"cls": Scheduler, "options": {"dashboard_address": ":0"}}, silence_logs=False
     )
 
 

@@ -32,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     security = credentials(tmp_path_factory.mktemp("own"), "own")
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, protocol="tls", host="127.0.0.1",
-        security=security, dashboard_address=":0", silence_logs=60,
+        security=security, dashboard_address=":0", silence_logs=False,
     ) as cluster:  # fmt: skip
         yield cluster
 

@@ -85,7 +85,7 @@ def test_arrays_larger_than_memory(tmp_path: Path) -> None:
             file.write(part.tobytes())
             total += int(part.sum(dtype=np.uint64))
     folder = str(tmp_path / "spill")
-    options: dict[str, Any] = {"env": {"VYRE_CPU_THREADS": "1"}, "dashboard_address": ":0", "silence_logs": 50}
+    options: dict[str, Any] = {"env": {"VYRE_CPU_THREADS": "1"}, "dashboard_address": ":0", "silence_logs": False}
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=limit, local_directory=folder, **options

@@ -133,11 +133,13 @@ def test_a_chain_of_kernels_moves_no_bytes(name: str) -> None:
     before = moved(backend)
     x, y = (vy.array(np.full((50, 60), 2**31 - 7, np.uint32), backend=backend) for _ in range(2))
     assert moved(backend) == (before[0] + 2, before[1])
-    # Each of the two launches uploads its parameters, and the lengths of the axes.
-    small, uploaded = 4, backend.backend_metric_snapshot()["bytes_in"]
+    uploaded = backend.backend_metric_snapshot()["bytes_in"]
     z = add(add(x, y), y)
     assert isinstance(z, vy.DeviceArray)
-    assert moved(backend) == (before[0] + 2 + small, before[1])
+    # Each of the two launches uploads its parameters, and the lengths of the axes, where the device shares no memory.
+    small = moved(backend)[0] - before[0] - 2
+    assert small <= 4
+    assert moved(backend)[1] == before[1]
     assert backend.backend_metric_snapshot()["bytes_in"] - uploaded <= small * PARAMETERS
     assert (z.numpy() == 3 * (2**31 - 7) % 2**32).all()
     assert moved(backend) == (before[0] + 2 + small, before[1] + 1)

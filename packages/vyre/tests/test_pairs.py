@@ -117,8 +117,23 @@ def transpose() -> vy.ProgramBuilder:
     return p
 
 
+def step() -> vy.ProgramBuilder:
+    with vy.program("step", shape="n") as p:
+        particles = p.read_write("particles", vy.f32, shape=("n", 7))
+        pull, dt = p.read("pull", vy.f32, shape=("n", 3)), p.scalar("dt", vy.f32)
+        i = p.index()
+        place, speed, mass = ([particles[i, k] for k in part] for part in (range(3), range(3, 6), (6,)))
+        by = dt / mass[0]
+        speed = [old + pull[i, k] * by for k, old in enumerate(speed)]
+        for k, new in enumerate(speed):
+            particles[i, 3 + k] = new
+        for k, old in enumerate(place):
+            particles[i, k] = old + speed[k] * dt
+    return p
+
+
 PAIRS: dict[str, Callable[[], vy.ProgramBuilder]] = {
-    function.__name__: function for function in (saxpy, life, histogram, collatz, fade, bounce, scaled, transpose)
+    function.__name__: function for function in (saxpy, life, histogram, collatz, fade, bounce, step, scaled, transpose)
 }
 
 
