@@ -50,6 +50,17 @@ def test_the_greatest_of_equal_elements():
     same(va.top_k(np.zeros(20_000, "u4"), 3, backend="cpu")[1], np.arange(3))
 
 
+@pytest.mark.parametrize("k", [50, 20_000])
+def test_top_k_where_the_sample_misleads(k: int) -> None:
+    """Every 256th element is greater than all others, so that far fewer are candidates than the sample promises."""
+    x = np.random.default_rng(5).integers(0, 1 << 20, 50_000, dtype=np.uint32)
+    x[::256] += 1 << 24
+    values, places = va.top_k(x, k, backend="cpu")
+    expected = np.argsort(~x, kind="stable")[:k]
+    same(places, expected)
+    same(values, x[expected])
+
+
 @pytest.mark.parametrize("bins", [1, 10, 256, 300, 5000])
 @pytest.mark.parametrize("size", [0, 1, 100, 30_000])
 def test_numbers(backend, bins, size):

@@ -247,7 +247,7 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
     if sizes[0] <= FEW:
         found = launch(_choose_few(choice, dtypes, has_places), given, 1, backend)
     else:
-        found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend)
+        found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend, is_short=True)
     chosen = found["chosen"][: int(found["number"].item())]
     return chosen if has_places else chosen.view(dtypes[0].numpy)
 
@@ -307,8 +307,11 @@ def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> Progr
         sources, first, last = _chunk(p, dtypes)
         starts = p.read("starts", u32)
         chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
-        place = p.var(starts[p.global_id(0)])
-        with p.range(first, last) as k, p.if_(choice(sources, k)):
+        place, end = p.var(starts[p.global_id(0)]), p.let(starts[p.global_id(0) + 1])
+        with p.range(first, last) as k:
+            with p.if_(place >= end):
+                p.break_()
+            # The next chosen element takes the place of one that is not: without a branch that CPUs cannot predict.
             chosen[place] = k if has_places else sources[0].buffer[k]
-            place += 1
+            place += choice(sources, k).cast(u32)
     return p.build()

@@ -21,6 +21,8 @@ from vyre_foundation import DType, Program, Value, program
 
 PLANS = 32
 """Compiled graphs that are cached. Each has memory on its device."""
+LARGE = 1 << 18
+"""Bytes of inputs from which copying them takes longer than a few launches one by one."""
 GROUP = 64
 
 Elementwise = Callable[..., Value]
@@ -46,17 +48,30 @@ def with_grid(workgroups: int | Extent) -> DispatchConfig:
 
 
 def run_graph(
-    record: Callable[..., None], parameters: tuple[Hashable, ...], arrays: Mapping[str, object], backend: Backend
+    record: Callable[..., None],
+    parameters: tuple[Hashable, ...],
+    arrays: Mapping[str, object],
+    backend: Backend,
+    *,
+    is_short: bool = False,
 ) -> dict[str, Array]:
     """The outputs of the graph that ``record(graph, *parameters)`` records, which is compiled once for a backend.
 
-    Over arrays of a device its dispatches run one after another as they are recorded, and the outputs stay there.
+    Over arrays of a device its dispatches run one after another as they are recorded, and the outputs stay there. A
+    graph that `is_short`, a few dispatches, runs so too over large arrays of the host, on a device that shares its
+    memory: a compiled graph has memory of its own, to which it copies its inputs.
     """
-    if DeviceArray in map(type, arrays.values()):
-        immediate = ImmediateGraph(_where(arrays, backend), arrays)
+    is_on_device = DeviceArray in map(type, arrays.values())
+    where = _where(arrays, backend)
+    if is_on_device or (is_short and _size(arrays) >= LARGE and where.device_profile().shares_host_memory):
+        immediate = ImmediateGraph(where, arrays, is_on_device=is_on_device)
         record(immediate, *parameters)
         return immediate.outputs
-    return _compiled(record, parameters, backend_for(backend)).run(arrays)
+    return _compiled(record, parameters, where).run(arrays)
+
+
+def _size(arrays: Mapping[str, object]) -> int:
+    return sum(getattr(array, "nbytes", 0) for array in arrays.values())
 
 
 @lru_cache(maxsize=PLANS)
@@ -72,10 +87,10 @@ def _where(arrays: Mapping[str, object], backend: Backend) -> VyreBackend:
 
 
 class ImmediateGraph:
-    """Runs what algorithms record, at once: a range is an array in the memory of `backend`."""
+    """Runs what algorithms record, at once: a range is an array, in the memory of `backend` if `is_on_device`."""
 
-    def __init__(self, backend: VyreBackend, arrays: Mapping[str, object]) -> None:
-        self.backend, self._arrays = backend, arrays
+    def __init__(self, backend: VyreBackend, arrays: Mapping[str, object], *, is_on_device: bool) -> None:
+        self.backend, self.is_on_device, self._arrays = backend, is_on_device, arrays
         self.outputs: dict[str, Array] = {}
 
     def input(self, name: str, dtype: DType, count: int) -> Array:
@@ -94,7 +109,9 @@ class ImmediateGraph:
         """The outputs of a program by name."""
         if invocations is not None:
             config = config.replace(grid_override=grid_of_invocations(program, invocations, config))
-        return dict(dispatch_device_arrays(self.backend, program, arrays, config))
+        if self.is_on_device:
+            return dict(dispatch_device_arrays(self.backend, program, arrays, config))
+        return self.backend.dispatch_arrays(program, arrays, config)
 
     def output(self, name: str, source: Array) -> None:
         """Make an array an output."""
@@ -108,7 +125,7 @@ Range: TypeAlias = Any
 
 def constants(graph: Recorder, make: Callable[..., HostArray], *parameters: Hashable) -> Array:
     """The array of the host that a function makes, as a part of a graph; uploaded once where a graph runs at once."""
-    if isinstance(graph, ImmediateGraph):
+    if isinstance(graph, ImmediateGraph) and graph.is_on_device:
         return _uploaded(graph.backend, make, parameters)
     return make(*parameters)
 

@@ -189,7 +189,7 @@ def scan_rows(
     if size == length <= BLOCK:
         found = launch(block_scan(reduction, exclusive=exclusive), given, 1, backend)
     else:
-        found = run_graph(_record_scan, (reduction, size, length, exclusive), given, backend)
+        found = run_graph(_record_scan, (reduction, size, length, exclusive), given, backend, is_short=True)
     return [found[f"s{n}"] for n in range(len(reduction.state))]
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import isqrt
 
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, type_of, vector
 from vyre_algorithms.choose import FEW, Choice, Elements, choose
-from vyre_algorithms.count import Binning, count_bins
 from vyre_algorithms.launches import launch, words, zeros_beside
-from vyre_algorithms.move import gather
+from vyre_algorithms.move import gather, take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
-from vyre_algorithms.sorts import argsort
-from vyre_driver import DeviceArray
+from vyre_algorithms.sorts import argsort, sort
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import i64
 from vyre_foundation.functions import min as least
 
 GROUP = 64
-LEADING = 11
-"""Leading bits of the keys by which `top_k` finds candidates."""
+SAMPLE = 256
+"""Elements for each one of the sample by which `top_k` finds candidates."""
 
 
 def searchsorted(x: object, values: object, /, side: str = "left", *, backend: Backend = None) -> Array:
@@ -75,35 +74,43 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
     number = count(k, "k", array.size)
     if not number:
         return array[:0], zeros_beside(array, (0,), i64)
-    if isinstance(array, DeviceArray) or array.size <= FEW:
-        order = argsort(array, descending=largest, backend=backend)[:number]
-        return gather(array, order, backend=backend), order
-    dtype = type_of(array)
-    shape = (KeyOrder.of(dtype), bits_type(dtype), largest)
-    bits = bits_of(array, dtype)
-    counts = count_bins(_leading(*shape), bits, np.zeros(1, np.uint32), 1 << LEADING, backend)
-    # Keys are smaller the earlier an element comes: the bins up to this one have `k` elements or more.
-    bound = np.searchsorted(np.cumsum(counts, dtype=np.int64), number).astype(np.uint32).reshape(1)
-    places = choose(_among(*shape), [bits, bound], backend, has_places=True)
-    candidates = array[places]
+    places = _candidates(array, number, largest, backend)
+    candidates = array if places is None else take(array, places, backend)
     order = argsort(candidates, descending=largest, backend=backend)[:number]
-    return candidates[order], places[order].astype(np.int64)
+    found = order if places is None else gather(places, order, backend=backend).astype(np.int64)
+    return gather(candidates, order, backend=backend), found
 
 
-def _leading_bits(order: KeyOrder, bits: Value, is_falling: bool) -> Value:
-    key = order.key(bits, descending=is_falling)
-    return (key >> max(0, key.dtype.bits - LEADING)).cast(u32)
+def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> Array | None:
+    """The places of some elements among which are the first `number`; none if these are too many to look for.
+
+    The elements that are not after one of a sample are counted: about `SAMPLE` for each of the sample that is not.
+    """
+    if array.size <= FEW:
+        return None
+    dtype = type_of(array)
+    sample = sort(array[::SAMPLE], descending=largest, backend=backend)
+    share = number // SAMPLE
+    rank = share + 4 * isqrt(share) + 4
+    is_candidate = _not_after(KeyOrder.of(dtype), largest)
+    while rank < sample.size // 4:
+        places = choose(
+            is_candidate,
+            [bits_of(array, dtype), bits_of(sample[rank : rank + 1], dtype)],
+            backend,
+            has_places=True,
+        )
+        if places.size >= number:
+            return places
+        rank *= 4
+    return None
 
 
-@lru_cache(maxsize=64)
-def _leading(order: KeyOrder, bits: DType, is_falling: bool) -> Binning:
-    return lambda p, element, table: _leading_bits(order, element, is_falling)
-
-
-@lru_cache(maxsize=64)
-def _among(order: KeyOrder, bits: DType, is_falling: bool) -> Choice:
+@lru_cache(maxsize=16)
+def _not_after(order: KeyOrder, is_falling: bool) -> Choice:
     def is_candidate(sources: Sequence[Elements], index: Value) -> Value:
-        return _leading_bits(order, sources[0][index], is_falling) <= sources[1][0]
+        key = partial(order.key, descending=is_falling)
+        return key(sources[0][index]) <= key(sources[1][0])
 
     return is_candidate
 
