@@ -55,6 +55,14 @@ def test_products_of_small_types():
     same(found, fused(*(half.astype("f4") for half in halves)).astype("f2"))
 
 
+@pytest.mark.parametrize(
+    ("left", "right"), [((7,), (7, 5)), ((6, 7), (7,)), ((7,), (7,)), ((2, 6, 7), (7,)), ((0,), (0,))]
+)
+def test_products_with_vectors(left, right):
+    a, b = (np.arange(np.prod(shape), dtype=np.int32).reshape(shape) for shape in (left, right))
+    same(va.matmul(a, b, backend="cpu"), np.asarray(a @ b))
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (17, 40), (3, 33, 16), (0, 4)])
 def test_transposes(backend, shape):
     x = data("f4", shape)
@@ -141,6 +149,7 @@ def test_digests(backend):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda x: va.matmul(np.float32(1), x), r"got f32 \(\) and f32"),
         (lambda x: va.matmul(x, x[:2]), r"expected \(…, m, k\) and \(…, k, n\) of one type"),
         (lambda x: va.matmul(np.stack([x] * 2), np.stack([x] * 3)), "expected axes that broadcast"),
         (lambda x: va.transpose(x[0]), "expected two axes or more"),

@@ -47,7 +47,8 @@ def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Ar
         lowest, highest = _ends(array, backend)
         if highest > 1 << 28 or lowest < 0:
             needed = f"elements from 0 to {1 << 28}"
-            raise InvalidInput("x", needed=needed, got="others", fix="number the elements with unique_all")
+            got = f"elements from {lowest} to {highest}"
+            raise InvalidInput("x", needed=needed, got=got, fix="number the elements with unique_all")
         bins = max(bins, highest + 1)
     return count_bins(_of_number, array, np.zeros(1, np.uint32), bins, backend).astype(np.int64)
 

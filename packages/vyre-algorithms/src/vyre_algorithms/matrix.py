@@ -44,25 +44,26 @@ def matmul(
     for floats each by a fused multiply-add, which rounds once. f16 and bf16 are added in f32 and rounded at the end.
 
     Args:
-        a: An array of integers or floats with two axes or more, (…, m, k).
-        b: An array of the same type, (…, k, n). The axes in front broadcast as in NumPy.
+        a: An array of integers or floats, (…, m, k), or a vector (k,), which is one row.
+        b: An array of the same type, (…, k, n), or a vector (k,), which is one column. The axes in front broadcast as
+            in NumPy.
         dtype: The type of the result, in which products are added; by default that of the arrays. Integers wrap.
         out: Where the result goes.
         backend: As for `vyre.run`.
 
     Returns:
-        An array (…, m, n).
+        An array (…, m, n), without the axis m or n that a vector does not have.
 
     Raises:
         InvalidInput: The shapes or types do not fit each other, or an argument is of another kind.
     """
     left, right = array_of(a, "a"), array_of(b, "b")
     kind = of_kind(left, "iuf", "integers or floats", "a")
-    if left.ndim < 2 or right.ndim < 2 or left.shape[-1] != right.shape[-2] or type_of(right) is not kind:
-        needed, got = (
-            "(…, m, k) and (…, k, n) of one type",
-            f"{kind} {left.shape} and {type_of(right)} {right.shape}",
-        )
+    needed, got = "(…, m, k) and (…, k, n) of one type", f"{kind} {left.shape} and {type_of(right)} {right.shape}"
+    is_row, is_column = left.ndim == 1, right.ndim == 1
+    left = left.reshape(1, -1) if is_row else left
+    right = right.reshape(-1, 1) if is_column else right
+    if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2] or type_of(right) is not kind:
         raise InvalidInput("b", needed=needed, got=got, fix="reshape or convert one of the arrays")
     result = kind if dtype is None else as_dtype(dtype)
     try:
@@ -71,9 +72,9 @@ def matmul(
         got = f"{left.shape} and {right.shape}"
         raise InvalidInput("b", needed="axes that broadcast", got=got, fix="reshape one of the arrays") from None
     (m, k), n = left.shape[-2:], right.shape[-1]
-    shape = (*stack, m, n)
+    shape = (*stack, *(() if is_row else (m,)), *(() if is_column else (n,)))
     state = f32 if result.is_float and result.bits == 16 else result
-    size = math.prod(shape)
+    size = math.prod(stack) * m * n
     if not size or not k:
         return delivered(zeros_beside(left, shape, result), out)
     given = {
