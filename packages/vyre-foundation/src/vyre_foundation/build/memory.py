@@ -192,15 +192,14 @@ class Array:
 
         There is no condition for a single axis: the language checks the index of a buffer.
         """
-        axes = self.shape
         parts = index if isinstance(index, tuple) else (index,)
-        if len(parts) != len(axes) and not (len(parts) == 1 and self._takes_linear):
+        if len(parts) != self.ndim and not (len(parts) == 1 and self._takes_linear):
             raise self._refuse_indices(len(parts))
         if len(parts) == 1:
             return index_of(parts[0], self.decl.name), None
         inside: Value | None = None
         linear: Value | None = None
-        for length, part in zip(axes, parts, strict=True):
+        for length, part in zip(self.shape, parts, strict=True):
             place, is_inside = _on_axis(Value(index_of(part, self.decl.name)), length)
             linear = place if linear is None else linear * length + place
             if is_inside is not None:
