@@ -68,10 +68,15 @@ def assembly(text: str, cpu: Cpu) -> str:
 
 @cache
 def target_machine(cpu: Cpu, level: int) -> llvm.TargetMachine:
-    """LLVM's code generator for a CPU."""
+    """LLVM's code generator for a CPU.
+
+    Code and its constants are side by side in memory, and instructions reach them by offsets of 32 bits; the linker
+    adds tables and stubs for what is further away. Whether it does for Windows is not measured: addresses are whole.
+    """
     target = llvm.Target.from_triple(cpu.triple)
+    model = "jitdefault" if "windows" in cpu.triple else "small"
     return target.create_target_machine(
-        cpu=cpu.model, features=cpu.features, opt=level, reloc="pic", codemodel="jitdefault", jit=True
+        cpu=cpu.model, features=cpu.features, opt=level, reloc="pic", codemodel=model, jit=True
     )
 
 
