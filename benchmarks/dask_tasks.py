@@ -33,6 +33,7 @@ SALT = itertools.count(1)
 TASKS = 400
 CHUNK = 1024
 MOVED = 1 << 20
+LASTS = 0.1
 
 
 def doubled() -> Program:
@@ -43,7 +44,6 @@ def doubled() -> Program:
 
 
 def long(iterations: int) -> Program:
-    """About 100 ms for a chunk."""
     with program("long", 64) as p:
         x, salt = p.read("x", u32), p.uniform("salt", u32, 1)
         out = p.write("out", u32, like=x)
@@ -97,14 +97,9 @@ def main() -> None:
         for name, seconds in found.items():
             print(f"  {name:6} {seconds * 1e6:8.0f} µs   {seconds / found['empty']:5.2f} × empty")
 
-        iterations = 600_000
-        chunks = da.arange(16 * CHUNK, chunks=CHUNK, dtype=np.uint32).persist()
         two = list(client.nthreads())
-        work = long(iterations)
-        trials = {
-            "one": lambda: on(client, two[:1], chunks, work),
-            "two": lambda: on(client, two, chunks, work),
-        }
+        work = long(lasting(client, two[:1]))
+        trials = {"one": lambda: on(client, two[:1], work), "two": lambda: on(client, two, work)}
         taken = medians(trials, max(3, rounds // 2))
         task, scheduler = taken["one"] / 16, found["empty"]
         print(f"16 tasks of {task * 1e3:.0f} ms: one worker {taken['one']:.2f} s, two {taken['two']:.2f} s, "
@@ -133,8 +128,16 @@ def moved(client: Client, workers: list[str], rounds: int) -> float:
     return max(0.0, taken["moved"] - taken["there"]) / 20
 
 
-def on(client: Client, workers: list[str], chunks: da.Array, work: Program) -> object:
-    """Compute on some workers alone."""
+def lasting(client: Client, workers: list[str]) -> int:
+    """The iterations with which a task takes `LASTS` seconds."""
+    few = 600_000
+    took = medians({"": lambda: on(client, workers, long(few))}, 3)[""] / 16
+    return int(few * LASTS / took)
+
+
+def on(client: Client, workers: list[str], work: Program) -> object:
+    """Compute on some workers alone, over chunks that no worker has: tasks go where their chunks are."""
+    chunks = da.arange(16 * CHUNK, chunks=CHUNK, dtype=np.uint32)
     return client.gather(
         client.compute(vd.map_blocks(work, chunks, next(SALT)).to_delayed().ravel().tolist(), workers=workers)
     )
