@@ -14,6 +14,7 @@ from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.move import gather, take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.sorts import argsort, sort
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import i64
@@ -77,8 +78,12 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
     places = _candidates(array, number, largest, backend)
     candidates = array if places is None else take(array, places, backend)
     order = argsort(candidates, descending=largest, backend=backend)[:number]
-    found = order if places is None else gather(places, order, backend=backend).astype(np.int64)
-    return gather(candidates, order, backend=backend), found
+    indices = order if places is None else _indexed(places, order, backend).astype(np.int64)
+    return _indexed(candidates, order, backend), indices
+
+
+def _indexed(array: Array, indices: Array, backend: Backend) -> Array:
+    return gather(array, indices, backend=backend) if isinstance(array, DeviceArray) else array[indices]
 
 
 def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> Array | None:
