@@ -7,11 +7,10 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import Client
-from fault_cases import dispatch
+from fault_cases import dispatch, is_traced
 
 import vyre_distributed as vd
 from vyre_distributed import DaskBackend
-from vyre_distributed.worker import local_backend
 from vyre_driver import Trace, traced
 from vyre_driver.testing.traces import require_trace_events
 
@@ -46,9 +45,3 @@ def test_tracing_ends_with_its_context(client: Client) -> None:
     with vd.trace_workers(Trace(), client):
         assert client.submit(is_traced, pure=False).result()
     assert not client.submit(is_traced, pure=False).result()
-
-
-def is_traced() -> bool:
-    from vyre_distributed import worker
-
-    return any(local_backend() is backend for _, backend in worker._TRACED.values())

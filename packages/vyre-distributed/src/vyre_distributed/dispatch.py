@@ -14,6 +14,7 @@ from uuid import uuid4
 import numpy as np
 from distributed import Client, Future, wait
 
+from vyre_distributed import cluster
 from vyre_distributed.combine import applied, tree
 from vyre_distributed.shard_program import ShardProgram
 from vyre_distributed.shards import Combination, Sharding, Span
@@ -31,13 +32,15 @@ from vyre_distributed.worker import (
 )
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Outputs
-from vyre_driver.errors import DispatchTimeout, Trapped
+from vyre_driver.errors import BackendUnavailable, DispatchTimeout, Trapped
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Trap
 
 T = TypeVar("T")
 
+LOOK = 2.0
+"""Seconds between two looks at whether the cluster has workers, while a launch runs."""
 INLINE = 2**16
 """Bytes up to which an input is a part of its task; larger ones go to the workers directly."""
 
@@ -129,6 +132,7 @@ class Tasks:
             # `scatter` on its own waits for a worker that has stopped however long that takes.
             send = partial(self._client.scatter, [arrays[n] for n in large], hash=False, asynchronous=True)
             with self._deadline("the upload"):
+                self._require_worker()
                 futures = self._client.sync(send, callback_timeout=self.left)
             for n, future in zip(large, futures, strict=True):
                 found[n] = future
@@ -138,8 +142,33 @@ class Tasks:
         """The results, in order. `DispatchTimeout` at the deadline, also at that of a worker."""
         with self._deadline("the shards"):
             with self._client.as_current():
-                wait(futures, timeout=self.left)
+                self._wait(futures)
             return list(self._client.gather(futures))
+
+    def _wait(self, futures: Sequence[Future[Any]]) -> None:
+        """Until all have ended. Dask waits for ever where all workers have, as those do that cannot import a task."""
+        while True:
+            left = self.left
+            try:
+                wait(futures, timeout=LOOK if left is None else min(LOOK, left))
+                return
+            except TimeoutError:
+                if left is not None and left <= LOOK:
+                    raise
+            self._require_worker()
+
+    def _require_worker(self) -> None:
+        """Wait for a worker where there is none."""
+        if self._client.nthreads():
+            return
+        most, left = cluster.CONNECT_TIMEOUT, self.left
+        try:
+            self._client.wait_for_workers(1, timeout=most if left is None else min(most, left))
+        except TimeoutError:
+            if left is not None and left <= most:
+                raise
+            fix = "look into the logs of the workers; each needs the distributions that the client has"
+            raise BackendUnavailable("dask", f"the cluster has had no worker for {most} s", fix=fix) from None
 
     @contextmanager
     def _deadline(self, what: str) -> Iterator[None]:
