@@ -30,7 +30,7 @@ OPTIONAL = {"vyre, Intel"}
 """Its runtime is a large download."""
 
 if not availability("opencl").is_available:
-    OPTIONAL |= {"vyre", "vyre, PoCL", "vyre lowering"}
+    OPTIONAL |= {"vyre", "vyre, PoCL", "vyre, PoCL basic", "vyre lowering"}
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
