@@ -584,3 +584,11 @@ def test_findings_of_validation_name_the_line_of_the_kernel() -> None:
 
     with pytest.raises(vy.InvalidProgram, match=r"test_kernel_errors\.py:\d+.*Fix: "):
         uneven.program
+
+
+def test_the_traceback_ends_at_the_call() -> None:
+    """The frames of the compiler would hide the line that the message shows."""
+    with pytest.raises(vy.KernelError) as error:
+        vy.kernel(mixed_types)(np.zeros(1, np.uint8), np.zeros(1, np.float32))
+    assert "statements.py" not in "".join(map(str, error.traceback))
+    assert len(error.traceback) < 8

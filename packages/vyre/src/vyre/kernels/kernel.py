@@ -16,6 +16,7 @@ import vyre_driver
 from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
+from vyre.kernels.errors import KernelError
 from vyre.kernels.recording import record_call
 from vyre.kernels.source import FunctionSource, source_of
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
@@ -407,7 +408,10 @@ class KernelFunction:
             with self._lock:
                 if self._compiled is None:
                     assert self._source is not None
-                    self._compiled = compile_kernel(self._source, self._signature, self._options)
+                    try:
+                        self._compiled = compile_kernel(self._source, self._signature, self._options)
+                    except KernelError as error:  # its message shows the line; frames of the compiler would hide it
+                        raise error.with_traceback(None) from error.__cause__
         return self._compiled
 
     @property
