@@ -3,6 +3,7 @@
 `VYRE_ACCEPT=1` does the same where several packages are tested at once.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -50,7 +51,11 @@ def seal() -> Seal:
 
 @pytest.fixture(scope="session")
 def instructions() -> Callable[[Callable[[], Any]], int]:
-    """How many bytecode instructions a function runs: a measure of time that does not depend on the machine."""
+    """How many bytecode instructions a function runs: a measure of time that does not depend on the machine.
+
+    The garbage of tests before it is collected first: the callbacks of weak references are Python too, and the
+    100,000 nodes of another test's program would be counted here.
+    """
 
     def count(function: Callable[[], Any]) -> int:
         total = 0
@@ -62,11 +67,14 @@ def instructions() -> Callable[[Callable[[], Any]], int]:
             return trace
 
         before = sys.gettrace()
+        gc.collect()
+        gc.disable()
         sys.settrace(trace)
         try:
             function()
         finally:
             sys.settrace(before)
+            gc.enable()
         return total
 
     return count
