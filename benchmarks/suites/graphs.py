@@ -113,7 +113,7 @@ class Stepwise:
 
     def _body(self, nodes: Any, outputs: dict[str, npt.NDArray[Any]]) -> None:
         from vyre_driver.graph import nodes as kinds
-        from vyre_driver.schedule.moves import copy_all
+        from vyre_driver.plan.moves import copy_all
 
         for node in nodes:
             match node:

@@ -15,7 +15,7 @@ from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.validate import RULES
 from vyre_driver.testing.graphs import programs
 from vyre_foundation.build import program
-from vyre_foundation.dtype import f32, u32
+from vyre_foundation.dtype import f16, f32, u32
 from vyre_foundation.ir.program import Program
 
 AFFINE, ADD, MIX = (programs()[name] for name in ("affine", "add", "mix"))
@@ -59,8 +59,8 @@ def another_type(g: GraphRecorder) -> None:
     g.dispatch(AFFINE, x=g.input("x", f32, 4), out=g.temporary(u32, 4))
 
 
-def copy_of_another_type(g: GraphRecorder) -> None:
-    g.copy(g.input("x", f32, 4), g.temporary(u32, 4))
+def copy_of_fewer_bytes(g: GraphRecorder) -> None:
+    g.copy(g.input("x", f16, 4), g.temporary(u32, 4))
 
 
 def output_of_another_length(g: GraphRecorder) -> None:
@@ -152,10 +152,10 @@ def call_onto_its_input(g: GraphRecorder) -> None:
         (unknown, "G003", "program 'affine' has no 'z', it has x, out"),
         (call_unbound, "G003", "graph 'callee' got no range for 'x'"),
         (another_type, "G004", "'x' got a range of f32, expected u32"),
-        (copy_of_another_type, "G004", "got f32 for u32"),
         (output_of_another_length, "G005", "'out' got 5 elements, expected 4 by the program's rules"),
         (input_of_another_length, "G005", "buffer 'x': got 12 bytes, expected 16 bytes"),
-        (copy_of_another_length, "G005", "got 4 elements for 5"),
+        (copy_of_another_length, "G005", "got 4 elements of u32 for 5 of u32"),
+        (copy_of_fewer_bytes, "G005", "got 4 elements of f16 for 4 of u32"),
         (call_of_another_length, "G005", "'x' got 5 elements, expected 4"),
         (overlap, "G006", "'x' is x[0:5] and 'out' is x[4:9]: they overlap, and one is written"),
         (copy_onto_itself, "G006", "'source' is x[0:5] and 'target' is x[3:8]"),

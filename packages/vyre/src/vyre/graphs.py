@@ -10,8 +10,6 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import CompiledGraph, compile_graph
 from vyre_driver.tune.graphs import GraphTuningReport, tune_graph
-from vyre_foundation.build.caller import caller
-from vyre_foundation.ir.origin import Origin
 
 
 class GraphBuilder(GraphRecorder):
@@ -84,4 +82,4 @@ def graph(name: str) -> GraphBuilder:
     Returns:
         A recorder. In a ``with`` block, it validates the graph at the end of the block.
     """
-    return GraphBuilder(name, Origin(*caller()))
+    return GraphBuilder(name)

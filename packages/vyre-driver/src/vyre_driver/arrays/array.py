@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import numpy as np
 
 from vyre_driver.arrays.arrow import arrow
-from vyre_driver.arrays.gather import convert, gather, layout_of, scatter
 from vyre_driver.arrays.memory import ArrayMemory, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
-from vyre_driver.schedule.moves import copy_all, grid_of
+from vyre_driver.plan.gather import convert, gather, layout_of, scatter
+from vyre_driver.plan.moves import copy_all, grid_of
+from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, reordered, reshaped
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, table_of
 from vyre_foundation.dtype import DType
 
@@ -261,15 +262,7 @@ class DeviceArray(ResidentArray):
         Raises:
             InvalidInput: The shape has another number of elements.
         """
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        lengths: tuple[int, ...] = tuple(operator.index(length) for length in given)  # type: ignore[arg-type]
-        if lengths.count(-1) == 1:
-            known = -math.prod(lengths)
-            if known and self.size % known == 0:
-                lengths = tuple(self.size // known if length == -1 else length for length in lengths)
-        if math.prod(lengths) != self.size or any(length < 0 for length in lengths):
-            needed = f"a shape of {self.size} elements"
-            raise InvalidInput("shape", needed=needed, got=f"{lengths}", fix="pass lengths whose product is that")
+        lengths = reshaped(self.size, shape)
         if not self.is_contiguous:
             return self.copy().reshape(lengths)
         return DeviceArray(self.backend, self._memory, self.dtype, lengths, self._offset)
@@ -286,10 +279,7 @@ class DeviceArray(ResidentArray):
         Raises:
             InvalidInput: An axis is missing or named twice.
         """
-        order = axes or tuple(range(self.ndim))[::-1]
-        if sorted(order) != list(range(self.ndim)):
-            needed = f"the numbers of all {self.ndim} axes"
-            raise InvalidInput("axes", needed=needed, got=f"{order}", fix="name each axis once, counted from 0")
+        order = reordered(self.ndim, axes)
         shape, strides = tuple([self.shape[n] for n in order]), tuple([self._strides[n] for n in order])
         return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
 
@@ -299,13 +289,7 @@ class DeviceArray(ResidentArray):
         Raises:
             InvalidInput: The array does not broadcast to the shape.
         """
-        new = len(shape) - self.ndim
-        pairs = list(zip(self.shape, tuple(shape)[max(new, 0) :], strict=new >= 0))
-        if new < 0 or any(own not in (1, length) for own, length in pairs):
-            fix = "reshape it first"
-            raise InvalidInput("shape", needed=f"one that {self.shape} broadcasts to", got=f"{tuple(shape)}", fix=fix)
-        own = [step if old == length else 0 for step, (old, length) in zip(self._strides, pairs, strict=True)]
-        strides = (*(0 for _ in range(new)), *own)
+        strides = broadcast_strides(self.shape, self._strides, shape)
         return DeviceArray(self.backend, self._memory, self.dtype, tuple(shape), self._offset, strides)
 
     def view(self, dtype: DTypeLike) -> DeviceArray:
@@ -418,15 +402,6 @@ class DeviceArray(ResidentArray):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is memory of a device. Fix: pickle array.numpy()")
-
-
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in elements, of an array whose last axis is contiguous."""
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(1, length)
-    return tuple(reversed(strides))
 
 
 def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_zero: bool = True) -> DeviceArray:

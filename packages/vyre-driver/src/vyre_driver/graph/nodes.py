@@ -114,7 +114,7 @@ class DownloadNode:
 
 @dataclass(frozen=True, slots=True)
 class CopyNode:
-    """Copy a range to another of equal size and type that does not overlap it."""
+    """Copy the bits of a range to another of as many bytes that does not overlap it."""
 
     name: str
     source: BufferRange

@@ -28,81 +28,20 @@ from vyre_driver.graph.nodes import (
     UploadNode,
 )
 from vyre_driver.graph.ranges import declaration, plan_dispatch
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_driver.plan.programs import HasProgram, program_of
-from vyre_foundation.build.caller import caller
+from vyre_foundation.build.caller import caller_outside
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError, VyreError
 from vyre_foundation.ir.expr import literal
-from vyre_foundation.ir.origin import Line, Origin
+from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
-
-class RecordedRange:
-    """Some elements of a buffer of a graph that is being recorded, in a shape. Slices of it are ranges too."""
-
-    __slots__ = ("dtype", "range", "recorder", "shape")
-
-    def __init__(
-        self, recorder: GraphRecorder, dtype: DType, part: BufferRange, shape: tuple[int, ...] | None = None
-    ) -> None:
-        self.recorder, self.dtype, self.range = recorder, dtype, part
-        self.shape = (part.count,) if shape is None else shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.range.count
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a range without axes has no length. Fix: use `.size`")
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        return f"<{self.dtype} range {self.range} of graph {self.recorder.name!r}>"
-
-    def reshape(self, *shape: int) -> RecordedRange:
-        """The same elements in another shape.
-
-        Raises:
-            InvalidInput: The shape has another number of elements.
-        """
-        if math.prod(shape) != self.size or any(length < 0 for length in shape):
-            needed = f"a shape of {self.size} elements"
-            raise InvalidInput("shape", needed=needed, got=f"{shape}", fix="pass lengths whose product is that")
-        return RecordedRange(self.recorder, self.dtype, self.range, shape)
-
-    def __getitem__(self, chosen: slice) -> RecordedRange:
-        """A part of it on the first axis, with a step of 1: ``x[16:32]``."""
-        given: object = chosen
-        if not isinstance(given, slice) or given.step not in (None, 1):
-            fix = "write x[start:stop]; for one element x[i:i + 1]"
-            raise BuildError(f"got the index {chosen!r}, expected a slice with a step of 1", fix=fix, where=repr(self))
-        start, stop, _ = chosen.indices(len(self))
-        for end in (chosen.start, chosen.stop):
-            if end is not None and not -len(self) <= index(end) <= len(self):
-                what = "elements" if self.ndim == 1 else "rows"
-                message = f"got the slice [{chosen.start}:{chosen.stop}], expected one within {len(self)} {what}"
-                raise BuildError(message, fix="slice within the range, or declare a longer buffer", where=repr(self))
-        rows, row = max(0, stop - start), math.prod(self.shape[1:])
-        part = BufferRange(self.range.buffer, self.range.start + start * row, rows * row)
-        return RecordedRange(self.recorder, self.dtype, part, (rows, *self.shape[1:]))
-
-    def of(self, recorder: GraphRecorder, where: str) -> BufferRange:
-        """The range, for the recorder that made it; `BuildError` for another."""
-        if recorder is not self.recorder:
-            message = f"got a range of graph {self.recorder.name!r}, expected one of graph {recorder.name!r}"
-            fix = "declare the buffer in this graph, or call the other graph with `call`"
-            raise BuildError(message, fix=fix, where=where)
-        return self.range
+RECORDERS = frozenset({"vyre", "vyre_algorithms", "vyre_driver", "vyre_foundation"})
+"""The packages that record nodes for a user."""
 
 
 class RepeatBlock:
@@ -128,15 +67,13 @@ class GraphRecorder:
     Arguments of wrong types are refused by the call; `build` refuses what only the whole graph shows, all at once.
     """
 
-    def __init__(self, name: str, origin: Origin | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = _text(name, "the name of a graph")
-        self._origin = Origin(*caller()) if origin is None else origin
+        self._origin = _origin()
         self._buffers: dict[str, GraphBuffer] = {}
         self._bodies: list[list[Node]] = [[]]
         self._names: dict[str, int] = {}
         self._doubled: list[GraphBuffer] = []
-        self.line: Line | None = None
-        """The line of the caller, where another part of vyre records for one."""
         self._input_shapes: dict[str, tuple[int, ...]] = {}
         self._output_shapes: dict[str, tuple[int, ...]] = {}
 
@@ -165,7 +102,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        made = self._declare(name, BufferKind.INPUT, dtype, shape, Origin(*(self.line or caller())))
+        made = self._declare(name, BufferKind.INPUT, dtype, shape, _origin())
         if made.ndim != 1:
             self._input_shapes[name] = made.shape
         return made
@@ -181,9 +118,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(
-            self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, shape, Origin(*(self.line or caller()))
-        )
+        return self._declare(self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, shape, _origin())
 
     def resident(self, name: str, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
         """Declare device memory of the caller, whose handle each launch passes by this name.
@@ -196,7 +131,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(name, BufferKind.RESIDENT, dtype, shape, Origin(*(self.line or caller())))
+        return self._declare(name, BufferKind.RESIDENT, dtype, shape, _origin())
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -235,7 +170,7 @@ class GraphRecorder:
             BuildError: A range belongs to another graph, or an argument is of another kind.
             InvalidInput: An array does not fit the program's declaration.
         """
-        origin = Origin(*(self.line or caller()))
+        origin = _origin()
         found = program_of(program)
         if found is None:
             raise _unexpected("the program", program, "what build() of a program returned, or a kernel")
@@ -275,20 +210,20 @@ class GraphRecorder:
             data: An array of the type of the range, with as many elements.
             name: What messages call the node.
         """
-        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "upload")
+        origin, where = _origin(), self._fresh_node(name or "upload")
         part = self._range(target, where)
         contents = array_bytes(declaration(GraphBuffer(part.buffer, BufferKind.INPUT, target.dtype, part.count)), data)
         self._append(UploadNode(where, contents.tobytes(), part, origin))
 
     def copy(self, source: RecordedRange, target: RecordedRange, name: str | None = None) -> None:
-        """Record a copy of one range to another of equal size and type.
+        """Record a copy of the bits of one range to another of as many bytes.
 
         Args:
             source: Where it is read.
             target: Where it is written; it may not overlap the source.
             name: What messages call the node.
         """
-        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "copy")
+        origin, where = _origin(), self._fresh_node(name or "copy")
         self._append(CopyNode(where, self._range(source, where), self._range(target, where), origin))
 
     def fill(self, target: RecordedRange, value: bool | int | float = 0, name: str | None = None) -> None:
@@ -299,7 +234,7 @@ class GraphRecorder:
             value: A number of its type.
             name: What messages call the node.
         """
-        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "fill")
+        origin, where = _origin(), self._fresh_node(name or "fill")
         part = self._range(target, where)
         try:
             element = literal(target.dtype, value).bits.to_bytes(target.dtype.size, "little")
@@ -315,7 +250,7 @@ class GraphRecorder:
             name: The key in the result of a launch.
             source: The range.
         """
-        origin = Origin(*(self.line or caller()))
+        origin = _origin()
         text = _text(name, "the name of an output")
         where = self._fresh_node(f"output {text}")
         self._append(DownloadNode(where, text, self._range(source, where), origin))
@@ -333,7 +268,7 @@ class GraphRecorder:
         Returns:
             A context manager for the block.
         """
-        origin, where = Origin(*(self.line or caller())), self._fresh_node(name or "repeat")
+        origin, where = _origin(), self._fresh_node(name or "repeat")
         given: object = limit
         if not isinstance(given, SupportsIndex) or isinstance(given, bool):
             raise _unexpected("limit", limit, "an integer of at least 1")
@@ -360,7 +295,7 @@ class GraphRecorder:
         Returns:
             The range of each output by name: the one that was passed, or a new temporary.
         """
-        origin = Origin(*(self.line or caller()))
+        origin = _origin()
         if not isinstance(graph, Graph):
             raise _unexpected("the graph", graph, "what build() of a graph returned")
         where = self._fresh_node(name or graph.name)
@@ -462,6 +397,11 @@ class GraphRecorder:
         """A name that no node has."""
         number = self._names[stem] = self._names.get(stem, 0) + 1
         return stem if number == 1 else f"{stem}#{number}"
+
+
+def _origin() -> Origin:
+    """The line of the user that records a node, also where vyre records one for it."""
+    return Origin(*caller_outside(RECORDERS))
 
 
 def _text(given: object, what: str) -> str:

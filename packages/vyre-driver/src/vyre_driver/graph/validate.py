@@ -194,11 +194,9 @@ class _Validation:
         self, source: BufferRange, target: BufferRange, where: str, origin: Origin | None
     ) -> Iterator[Finding]:
         first, second = self._buffers[source.buffer].dtype, self._buffers[target.buffer].dtype
-        if first is not second:
-            yield Finding("G004", where, f"got {first} for {second}", "copy between ranges of one type", origin)
-        elif source.count != target.count:
-            message = f"got {source.count} elements for {target.count}"
-            yield Finding("G005", where, message, "copy between ranges of equal length", origin)
+        if source.count * first.size != target.count * second.size:
+            message = f"got {source.count} elements of {first} for {target.count} of {second}"
+            yield Finding("G005", where, message, "copy between ranges of as many bytes", origin)
 
     def _of_loop(self, node: RepeatNode, where: str) -> Iterator[Finding]:
         if node.limit < 1:

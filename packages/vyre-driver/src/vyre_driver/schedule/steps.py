@@ -27,10 +27,10 @@ from vyre_driver.graph.nodes import (
     walk,
 )
 from vyre_driver.graph.ranges import accesses, plan_dispatch
+from vyre_driver.plan import moves
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.policy.loop import LoopVerdict, choose_batches
-from vyre_driver.schedule import moves
 from vyre_foundation.ir.buffer import Access, Buffer
 from vyre_foundation.ir.program import Program
 
@@ -229,14 +229,17 @@ class StepBuilder:
         return tuple([self._resources[ranges[buffer.name].buffer] for buffer in visible_buffers(node.program)])
 
     def _copy(self, source: BufferRange, target: BufferRange) -> ResidentDispatchStep:
-        size = self._graph.buffer(source.buffer).dtype.size
+        sizes = [self._graph.buffer(part.buffer).dtype.size for part in (source, target)]
+        size = min(sizes)
+        first, second = (part.start * own // size for part, own in zip((source, target), sizes, strict=True))
+        count = self._graph.byte_len(source) // size
         given, made = self._resources[source.buffer], self._resources[target.buffer]
         if self._graph.is_whole(source) and self._graph.is_whole(target):
-            return self._step(moves.copy_all(size), (given, made), source.count)
-        at = self._words(source.start, target.start, source.count)
+            return self._step(moves.copy_all(size), (given, made), count)
+        at = self._words(first, second, count)
         if source.buffer == target.buffer:
-            return self._step(moves.copy_within(size), (at, made), source.count)
-        return self._step(moves.copy_range(size), (given, at, made), source.count)
+            return self._step(moves.copy_within(size), (at, made), count)
+        return self._step(moves.copy_range(size), (given, at, made), count)
 
     def _fill(self, element: bytes, target: BufferRange) -> ResidentDispatchStep:
         at = self._words(target.start, target.count)

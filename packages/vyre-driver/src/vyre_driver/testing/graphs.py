@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vyre_driver.graph.nodes import BufferRange, Graph
-from vyre_driver.graph.record import GraphRecorder, RecordedRange
+from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation.build import program
-from vyre_foundation.dtype import u32
+from vyre_foundation.dtype import f32, u8, u32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -201,7 +202,8 @@ class _Generator:
             targets = [self._recorder.temporary(u32, len(source))]
             self._ready += targets
         target = self._random.choice(targets)
-        self._recorder.copy(source, target)
+        bits = source.view(self._random.choice((u8, f32))) if self._random.random() < 0.3 else source
+        self._recorder.copy(bits, target)
         self._bodies[-1].append(lambda memory: _write(memory, target.range, _read(memory, source.range)))
 
     def _fill(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Container
 from types import FrameType
 
 from vyre_foundation.ir.origin import Line
@@ -25,10 +26,10 @@ def caller() -> Line:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def caller_outside(folder: str) -> Line:
-    """The file and line of the innermost frame whose file is not in a folder, given with a separator at its end."""
+def caller_outside(packages: Container[str]) -> Line:
+    """The file and line of the innermost frame whose module is in none of some packages."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(folder) and frame.f_back is not None:
+    while frame.f_globals.get("__name__", "").partition(".")[0] in packages and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 

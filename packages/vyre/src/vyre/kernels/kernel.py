@@ -27,7 +27,7 @@ from vyre_driver.arrays.structs import StructArray, given_units, layout_of
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_driver.graph.record import RecordedRange
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, length_from, shaped_launch
 from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_driver.tune.routing import backend_for_launch, shared_routes

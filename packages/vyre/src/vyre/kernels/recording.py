@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from vyre.kernels.annotations import ArrayType, Role
 from vyre.kernels.compile import CompiledKernel
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import InvalidInput
-from vyre_driver.graph.record import GraphRecorder, RecordedRange
+from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation.build.arguments import shown
-from vyre_foundation.build.caller import caller_outside
-
-_FOLDER = str(Path(__file__).parent) + os.sep
 
 
 def record_call(
@@ -42,19 +38,15 @@ def record_call(
     Raises:
         InvalidInput: A range or an array has another type or shape, or a target is no range.
     """
-    graph.line = caller_outside(_FOLDER)
-    try:
-        ranges = {**inputs, **_copies(kernel, graph, inputs)}
-        for name, target in targets.items():
-            if not isinstance(target, RecordedRange):
-                fix = "pass a range of the graph, or leave it out"
-                raise InvalidInput(name, needed="a range of the graph", got=shown(target), fix=fix)
-            if kernel.program.buffer(name).is_input:  # and else a dispatch begins with zeros
-                graph.fill(target)
-            ranges[name] = target
-        outputs = graph.dispatch(kernel.program, ranges, config=config, invocations=invocations)
-    finally:
-        graph.line = None
+    ranges = {**inputs, **_copies(kernel, graph, inputs)}
+    for name, target in targets.items():
+        if not isinstance(target, RecordedRange):
+            fix = "pass a range of the graph, or leave it out"
+            raise InvalidInput(name, needed="a range of the graph", got=shown(target), fix=fix)
+        if kernel.program.buffer(name).is_input:  # and else a dispatch begins with zeros
+            graph.fill(target)
+        ranges[name] = target
+    outputs = graph.dispatch(kernel.program, ranges, config=config, invocations=invocations)
     found = tuple([outputs[result.name] for result in kernel.results])
     return found if kernel.returns_tuple else found[0] if found else None
 

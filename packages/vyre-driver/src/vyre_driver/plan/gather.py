@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from vyre_driver.schedule.moves import WORDS, WORKGROUP
+from vyre_driver.plan.moves import WORDS, WORKGROUP
 from vyre_foundation.build import Array, Value, program
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.program import Program

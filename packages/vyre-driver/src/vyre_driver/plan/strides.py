@@ -1,0 +1,64 @@
+"""Shapes and strides, the latter in elements, of arrays of a device and of ranges of a graph."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+
+from vyre_driver.errors import InvalidInput
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of an array whose last axis is contiguous."""
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(1, length)
+    return tuple(reversed(strides))
+
+
+def reshaped(size: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    """The lengths that a caller of ``reshape`` passes, as numbers or as one sequence; one of them may be -1.
+
+    Raises:
+        InvalidInput: Their product is not `size`.
+    """
+    wanted = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
+    lengths: tuple[int, ...] = tuple(operator.index(length) for length in wanted)  # type: ignore[arg-type]
+    if lengths.count(-1) == 1:
+        known = -math.prod(lengths)
+        if known and size % known == 0:
+            lengths = tuple(size // known if length == -1 else length for length in lengths)
+    if math.prod(lengths) != size or any(length < 0 for length in lengths):
+        needed = f"a shape of {size} elements"
+        raise InvalidInput("shape", needed=needed, got=f"{lengths}", fix="pass lengths whose product is that")
+    return lengths
+
+
+def reordered(ndim: int, axes: Sequence[int]) -> tuple[int, ...]:
+    """The order of axes that a caller of ``transpose`` names; the reverse one for none.
+
+    Raises:
+        InvalidInput: An axis is missing or named twice.
+    """
+    order = tuple(axes) or tuple(range(ndim))[::-1]
+    if sorted(order) != list(range(ndim)):
+        needed = f"the numbers of all {ndim} axes"
+        raise InvalidInput("axes", needed=needed, got=f"{order}", fix="name each axis once, counted from 0")
+    return order
+
+
+def broadcast_strides(own: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides that repeat the elements of the shape `own` along the axes of another, as in NumPy.
+
+    Raises:
+        InvalidInput: The shape is not one that `own` broadcasts to.
+    """
+    new = len(shape) - len(own)
+    pairs = list(zip(own, tuple(shape)[max(new, 0) :], strict=new >= 0))
+    if new < 0 or any(old not in (1, length) for old, length in pairs):
+        fix = "reshape it first"
+        raise InvalidInput("shape", needed=f"one that {tuple(own)} broadcasts to", got=f"{tuple(shape)}", fix=fix)
+    repeated = [step if old == length else 0 for step, (old, length) in zip(strides, pairs, strict=True)]
+    return (*(0 for _ in range(new)), *repeated)
