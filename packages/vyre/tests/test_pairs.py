@@ -205,6 +205,14 @@ def turned() -> vy.ProgramBuilder:
     return p
 
 
+def divided() -> vy.ProgramBuilder:
+    with vy.program("divided", 64) as p:
+        x, by = p.read("x", vy.f32, shape="n"), p.read("by", vy.f32, shape=1)
+        out = p.write("out", vy.f32, shape="n")
+        out[p.index()] = x[p.index()] / by[0]
+    return p
+
+
 def careful() -> vy.ProgramBuilder:
     with vy.program("careful", shape="n") as p:
         x, out = p.read("x", vy.f32, shape="n"), p.write("out", vy.f32, shape="n")
@@ -242,7 +250,7 @@ PAIRS: dict[str, Recorded] = {
         "smoothed": of_elements("smoothed", vy.f32, "x", lambda x, i: (x[i - 1] + x[i] + x[i + 1]) * 0.5),
     },
     "gpu": {"double": of_elements("double", vy.f32, "x", lambda x, i: 2 * x[i])},
-    "graphs": {"blurred": blurred, "turned": turned},
+    "graphs": {"blurred": blurred, "turned": turned, "divided": divided},
     "index": {"xor": of_elements("xor", vy.u32, "a b", lambda a, b, i: a[i] ^ b[i])},
     "kernels": {
         function.__name__: function

@@ -12,14 +12,17 @@ import numpy.typing as npt
 
 from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType
 from vyre_foundation.build.arguments import dtype_of
 
 HostArray: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = Any
-"""An array of NumPy, or a `DeviceArray`: functions give the kind that they are given."""
+"""An array of NumPy, a `DeviceArray`, or a range of a graph: functions give the kind that they are given."""
 Backend: TypeAlias = str | VyreBackend | None
 Axes: TypeAlias = int | Sequence[int] | None
+
+_ARRAYS = (np.ndarray, DeviceArray, RecordedRange)
 
 MOST = 1 << 31
 """Elements of an array: indices, and their sums with the size of a block, fit u32."""
@@ -28,7 +31,7 @@ MOST = 1 << 31
 def array_of(value: object, name: str = "x") -> Array:
     """An array of a device as it is, or one of the host from what a caller passes, without a copy if possible."""
     array: Array
-    if type(value) is np.ndarray or type(value) is DeviceArray:
+    if type(value) in _ARRAYS:
         array = value
     elif isinstance(value, np.ma.MaskedArray) or not (
         isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
@@ -43,11 +46,18 @@ def array_of(value: object, name: str = "x") -> Array:
     return array
 
 
+def known(array: Array, name: str = "x") -> Array:
+    """The array, if its elements are known: a result whose shape depends on them cannot be recorded."""
+    if isinstance(array, RecordedRange):
+        fix = "make it an output of the graph, and call the function with that"
+        raise InvalidInput(name, needed="elements that are known now", got=f"{array!r}", fix=fix)
+    return array
+
+
 def type_of(array: Array, name: str = "x") -> DType:
     """The type of the language that an array has."""
-    if type(array) is DeviceArray:
-        return array.dtype
-    return as_dtype(array.dtype, name)
+    dtype = array.dtype
+    return dtype if type(dtype) is DType else as_dtype(dtype, name)
 
 
 def as_dtype(given: object, name: str = "dtype") -> DType:
@@ -83,9 +93,9 @@ def vector(value: object, name: str = "x") -> Array:
 
 def contiguous(array: Array) -> Array:
     """The array with its elements one after another; a copy only if they are not."""
-    if type(array) is DeviceArray:
-        return array if array.is_contiguous else array.copy()
-    return np.ascontiguousarray(array)
+    if type(array) is np.ndarray:
+        return np.ascontiguousarray(array)
+    return array if array.is_contiguous else array.copy()
 
 
 def axis_of(given: object, ndim: int, name: str = "axis") -> int:
@@ -156,14 +166,14 @@ def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[n
 def delivered(result: Array, out: object) -> Array:
     """The result, or `out` with the result in it: an array of the host or of a device."""
     if out is None:
-        return result if result.ndim or type(result) is DeviceArray else result[()]
-    if not isinstance(out, (np.ndarray, DeviceArray)) or out.shape != result.shape or type_of(out) != type_of(result):
-        is_array = isinstance(out, (np.ndarray, DeviceArray))
+        return result if result.ndim or type(result) is not np.ndarray else result[()]
+    if not isinstance(out, _ARRAYS) or out.shape != result.shape or type_of(out) != type_of(result):
+        is_array = isinstance(out, _ARRAYS)
         got = f"{type_of(out, 'out')} {out.shape}" if is_array else f"a {type(out).__name__}"  # type: ignore[attr-defined]
         fix = "pass an array of that type and shape"
         raise InvalidInput("out", needed=f"an array of {type_of(result)} {result.shape}", got=got, fix=fix)
-    if isinstance(out, DeviceArray):
-        out.assign(result)
-    else:
+    if isinstance(out, np.ndarray):
         np.copyto(out, np.asarray(result))
+    else:
+        out.assign(result)
     return out

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, function, of_kind, type_of, vector
+from vyre_algorithms.arguments import Array, Backend, array_of, function, known, of_kind, type_of, vector
 from vyre_algorithms.launches import Recorder, joined, launch, mapped, run_graph, zeros_beside
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.scans import record_scan, scan
 from vyre_algorithms.sorts import argsort, sort
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.build import Operand
@@ -177,7 +176,7 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
     array = array_of(x)
     order = argsort(array.reshape(-1), backend=backend)
     runs = run_length(gather(array.reshape(-1), order, backend=backend), backend=backend)
-    if isinstance(order, DeviceArray):
+    if not isinstance(order, np.ndarray):
         begins = scatter(zeros_beside(order, order.shape, i64), runs.starts, _ones_like(runs.starts), backend=backend)
         number = mapped(_less_one, i64, [scan(begins, backend=backend)], backend)
         inverse = scatter(number, order, number, backend=backend)
@@ -239,7 +238,7 @@ def _where_new(sources: Sequence[Elements], index: Value) -> Value:
 
 def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
     """The chosen elements of the first array, or their indices, in order."""
-    sizes = tuple(array.size for array in arrays)
+    sizes = tuple(known(array).size for array in arrays)
     dtypes = tuple(type_of(array) for array in arrays)
     given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
     if not sizes[0]:

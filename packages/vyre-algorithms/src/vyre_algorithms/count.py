@@ -8,11 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, HostArray, array_of, contiguous, count, of_kind, type_of, vector
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    HostArray,
+    array_of,
+    contiguous,
+    count,
+    known,
+    of_kind,
+    type_of,
+    vector,
+)
 from vyre_algorithms.launches import launch, words, zeros_beside
+from vyre_algorithms.move import places_of
 from vyre_algorithms.reduce import max as greatest, min as least_of
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.dtype import f64
 from vyre_foundation.functions import min as least
@@ -31,7 +43,8 @@ def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Ar
 
     Args:
         x: An array with one axis, of integers that are not negative.
-        minlength: The result has at least so many elements.
+        minlength: The result has at least so many elements. For a range of a graph, it has so many, and a greater
+            number is a trap of the launch.
         backend: As for `vyre.run`.
 
     Returns:
@@ -43,7 +56,9 @@ def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Ar
     array = vector(x)
     of_kind(array, "iu", "integers")
     bins = count(minlength, "minlength", 1 << 28)
-    if array.size:
+    if isinstance(array, RecordedRange):
+        array = places_of(array, bins, backend, is_from_end=False) if bins else known(array)
+    elif array.size:
         lowest, highest = _ends(array, backend)
         if highest > 1 << 28 or lowest < 0:
             needed = f"elements from 0 to {1 << 28}"
@@ -100,7 +115,8 @@ def _equal_bins(bins: int, range: tuple[float, float] | None) -> HostArray:
 
 def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
     """The least and the greatest element, for the host."""
-    if isinstance(array, DeviceArray):
+    known(array)
+    if not isinstance(array, np.ndarray):
         return least_of(array, backend=backend).item(), greatest(array, backend=backend).item()
     return array.min().item(), array.max().item()
 

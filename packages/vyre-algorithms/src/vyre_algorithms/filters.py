@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, of_kind, type_of
-from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.launches import flipped, launch, zeros_beside
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, ProgramBuilder, Value, apply, constant, program, select
 from vyre_foundation.dtype import bool_, f32, i32, u32
@@ -105,7 +105,7 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
     if mode not in ("valid", "same", "full"):
         raise InvalidInput("mode", needed="'valid', 'same' or 'full'", got=repr(mode), fix="pass one of them")
     if is_reversed:
-        kernel = kernel[(slice(None, None, -1),) * kernel.ndim]
+        kernel = flipped(kernel)
     pairs = list(zip(array.shape, kernel.shape, strict=True))
     match mode:
         case "valid":

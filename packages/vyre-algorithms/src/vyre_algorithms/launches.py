@@ -1,4 +1,7 @@
-"""Running programs and graphs over arrays, where they are: on the host, or in the memory of a backend."""
+"""Running programs and graphs over arrays, where they are: on the host, or in the memory of a backend.
+
+Over ranges of a graph that is being recorded, they become nodes of it.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, HostArray, type_of
+from vyre_algorithms.arguments import Array, Backend, HostArray, contiguous, type_of
 from vyre_driver import CompiledGraph, DeviceArray, DispatchConfig, VyreBackend, backend_for, compile_graph
 from vyre_driver.arrays.array import allocate
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import array as array_on
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.device.profile import Extent
+from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_foundation import DType, Program, Value, program
 
@@ -34,9 +39,12 @@ def launch(
 ) -> dict[str, Array]:
     """The outputs of a program by name; `workgroups` run on x, or on (x, y, z).
 
-    If an array is one of a device, so are the outputs.
+    If an array is one of a device, or a range of a graph, so are the outputs.
     """
-    if DeviceArray in map(type, arrays.values()):
+    kinds = set(map(type, arrays.values()))
+    if RecordedRange in kinds:
+        return record(_recorder(arrays, backend), program, arrays, with_grid(workgroups))
+    if DeviceArray in kinds:
         return dict(dispatch_device_arrays(_where(arrays, backend), program, arrays, with_grid(workgroups)))
     return backend_for(backend).dispatch_arrays(program, arrays, with_grid(workgroups))
 
@@ -48,26 +56,32 @@ def with_grid(workgroups: int | Extent) -> DispatchConfig:
 
 
 def run_graph(
-    record: Callable[..., None],
+    make: Callable[..., None],
     parameters: tuple[Hashable, ...],
     arrays: Mapping[str, object],
     backend: Backend,
     *,
     is_short: bool = False,
 ) -> dict[str, Array]:
-    """The outputs of the graph that ``record(graph, *parameters)`` records, which is compiled once for a backend.
+    """The outputs of the graph that ``make(graph, *parameters)`` records, which is compiled once for a backend.
 
     Over arrays of a device its dispatches run one after another as they are recorded, and the outputs stay there. A
     graph that `is_short`, a few dispatches, runs so too over large arrays of the host, on a device that shares its
     memory: a compiled graph has memory of its own, to which it copies its inputs.
+
+    Over ranges of a graph that is being recorded the nodes become nodes of that graph.
     """
-    is_on_device = DeviceArray in map(type, arrays.values())
-    where = _where(arrays, backend)
+    kinds = set(map(type, arrays.values()))
+    if RecordedRange in kinds:
+        inlined = InlinedGraph(_recorder(arrays, backend), arrays)
+        make(inlined, *parameters)
+        return inlined.outputs
+    is_on_device, where = DeviceArray in kinds, _where(arrays, backend)
     if is_on_device or (is_short and _size(arrays) >= LARGE and where.device_profile().shares_host_memory):
         immediate = ImmediateGraph(where, arrays, is_on_device=is_on_device)
-        record(immediate, *parameters)
+        make(immediate, *parameters)
         return immediate.outputs
-    return _compiled(record, parameters, where).run(arrays)
+    return _compiled(make, parameters, where).run(arrays)
 
 
 def _size(arrays: Mapping[str, object]) -> int:
@@ -75,15 +89,71 @@ def _size(arrays: Mapping[str, object]) -> int:
 
 
 @lru_cache(maxsize=PLANS)
-def _compiled(record: Callable[..., None], parameters: tuple[Hashable, ...], backend: VyreBackend) -> CompiledGraph:
-    with GraphRecorder(record.__name__) as graph:
-        record(graph, *parameters)
+def _compiled(make: Callable[..., None], parameters: tuple[Hashable, ...], backend: VyreBackend) -> CompiledGraph:
+    with GraphRecorder(make.__name__) as graph:
+        make(graph, *parameters)
     return compile_graph(graph.build(), backend)
 
 
 def _where(arrays: Mapping[str, object], backend: Backend) -> VyreBackend:
     held = backend_of(arrays.values()) if backend is None else None
     return backend_for(backend) if held is None else held
+
+
+def _recorder(arrays: Mapping[str, object], backend: Backend) -> GraphRecorder:
+    """The graph of the first range."""
+    if backend is not None:
+        fix = "pass the backend to the graph's compile"
+        raise InvalidInput("backend", needed="none for ranges of a graph", got=f"{backend!r}", fix=fix)
+    return next(array.recorder for array in arrays.values() if isinstance(array, RecordedRange))
+
+
+def record(
+    graph: GraphRecorder, program: Program, arrays: Mapping[str, object], config: DispatchConfig
+) -> dict[str, Array]:
+    """Record a dispatch. As everywhere in algorithms, arrays are not changed: what a program changes is copied."""
+    changed = {b.name: arrays[b.name] for b in program.inputs if b.is_output}
+    copies = {name: _in_graph(graph, array) for name, array in changed.items()}
+    return dict(graph.dispatch(program, {**arrays, **copies}, config=config))
+
+
+def _in_graph(graph: GraphRecorder, array: Array) -> RecordedRange:
+    """A temporary with the elements of a range or of an array of the host."""
+    if isinstance(array, RecordedRange):
+        return array.copy()
+    made = graph.temporary(type_of(array), array.shape)
+    graph.upload(made, array)
+    return made
+
+
+class InlinedGraph:
+    """Records into a graph of the caller what algorithms record: an input is the range or the array that is passed."""
+
+    def __init__(self, recorder: GraphRecorder, arrays: Mapping[str, object]) -> None:
+        self.recorder, self._arrays = recorder, arrays
+        self.outputs: dict[str, Array] = {}
+
+    def input(self, name: str, dtype: DType, count: int) -> Array:
+        """The range that the caller passes by this name."""
+        return self._arrays[name]
+
+    def dispatch(
+        self,
+        program: Program,
+        arrays: Mapping[str, object],
+        /,
+        *,
+        config: DispatchConfig = DEFAULT_CONFIG,
+        invocations: int | Sequence[int] | None = None,
+    ) -> dict[str, Array]:
+        """The outputs of a program by name."""
+        if invocations is not None:
+            config = config.replace(grid_override=grid_of_invocations(program, invocations, config))
+        return record(self.recorder, program, arrays, config)
+
+    def output(self, name: str, source: Array) -> None:
+        """Make a range an output."""
+        self.outputs[name] = source
 
 
 class ImmediateGraph:
@@ -118,9 +188,9 @@ class ImmediateGraph:
         self.outputs[name] = source
 
 
-Recorder: TypeAlias = GraphRecorder | ImmediateGraph
+Recorder: TypeAlias = GraphRecorder | ImmediateGraph | InlinedGraph
 Range: TypeAlias = Any
-"""A range of a recorded graph, or an array where a graph runs at once."""
+"""A range of a recorded graph, or an array where a graph runs at once or is inlined."""
 
 
 def constants(graph: Recorder, make: Callable[..., HostArray], *parameters: Hashable) -> Array:
@@ -146,11 +216,17 @@ def words(*numbers: int) -> HostArray:
 
 def beside(model: Array, host: Array) -> Array:
     """An array of the host in the memory where `model` is."""
+    if isinstance(model, RecordedRange):
+        return _in_graph(model.recorder, host)
     return array_on(model.backend, host) if isinstance(model, DeviceArray) else host
 
 
 def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
     """Zeros in the memory where `model` is."""
+    if isinstance(model, RecordedRange):
+        made = model.recorder.temporary(dtype, tuple(shape))
+        model.recorder.fill(made)
+        return made
     if isinstance(model, DeviceArray):
         return allocate(model.backend, dtype, tuple(shape))
     return np.zeros(shape, dtype.numpy)
@@ -158,17 +234,29 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
 
 def broadcast(array: Array, shape: Sequence[int]) -> Array:
     """The elements in a shape that they are repeated to fill, contiguous."""
-    if isinstance(array, DeviceArray):
-        return array if array.shape == tuple(shape) and array.is_contiguous else array.broadcast_to(shape).copy()
-    return np.ascontiguousarray(np.broadcast_to(array, tuple(shape)))
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(np.broadcast_to(array, tuple(shape)))
+    return contiguous(array if array.shape == tuple(shape) else array.broadcast_to(shape))
+
+
+def flipped(array: Array) -> Array:
+    """The elements in reverse order on every axis."""
+    if isinstance(array, RecordedRange):
+        return array.flip()
+    return array[(slice(None, None, -1),) * array.ndim]
 
 
 def joined(parts: Sequence[Array]) -> Array:
     """Vectors of one type, one behind another."""
-    held = next((part for part in parts if isinstance(part, DeviceArray)), None)
+    held = next((part for part in parts if not isinstance(part, np.ndarray)), None)
     if held is None:
         return np.concatenate(parts)
-    whole = allocate(held.backend, type_of(parts[0]), (sum(part.size for part in parts),), is_zero=False)
+    shape, dtype = (sum(part.size for part in parts),), type_of(parts[0])
+    whole = (
+        held.recorder.temporary(dtype, shape)
+        if isinstance(held, RecordedRange)
+        else allocate(held.backend, dtype, shape, is_zero=False)
+    )
     at = 0
     for part in parts:
         whole[at : at + part.size].assign(part)

@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, of_kind, type_of, vector
-from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.order import bits_of, bits_type
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, LengthOf, Program, program, select, u32
 from vyre_foundation.dtype import i32, i64, u64
 
@@ -30,7 +30,8 @@ def gather(x: object, indices: object, /, *, backend: Backend = None) -> Array:
         An array in the shape of `indices`, followed by the other axes of `x`.
 
     Raises:
-        InvalidInput: An index is out of bounds, or an argument is of another kind.
+        InvalidInput: An index is out of bounds, or an argument is of another kind. Of ranges of a graph, an index out
+            of bounds is a trap of the launch.
     """
     array = array_of(x)
     if not array.ndim:
@@ -94,8 +95,8 @@ def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bo
     """Indices from the front as u32, which are in bounds; with `is_from_end` negative ones count from the end."""
     array = array_of(indices, "indices")
     of_kind(array, "iu", "integers", "indices")
-    if isinstance(array, DeviceArray):
-        return _places_on_device(array, length, is_from_end, backend)
+    if not isinstance(array, np.ndarray):
+        return _places_elsewhere(array, length, is_from_end, backend)
     high = int(array.max()) if array.size else -1
     low = int(array.min()) if array.size and array.dtype.kind == "i" else 0
     if low < (-length if is_from_end else 0) or high >= length:
@@ -110,14 +111,19 @@ def _out_of_bounds(length: int, got: str) -> InvalidInput:
     return InvalidInput("indices", needed=f"indices from {-length} to {length - 1}", got=got, fix=fix)
 
 
-def _places_on_device(array: DeviceArray, length: int, is_from_end: bool, backend: Backend) -> Array:
-    """The same on a device: the host reads the number of indices that are out of bounds, and nothing else."""
+def _places_elsewhere(array: Array, length: int, is_from_end: bool, backend: Backend) -> Array:
+    """The same on a device: the host reads the number of indices that are out of bounds, and nothing else.
+
+    In a graph, an index that is out of bounds is a trap.
+    """
     if not array.size:
         return array.astype(u32)
-    flat = array if array.is_contiguous else array.copy()
-    flat = flat.reshape(-1)
-    given = {"indices": flat, "length": length, "outside": np.zeros(1, np.uint32)}
-    found = launch(_bounded(array.dtype, is_from_end), given, -(-array.size // GROUP), backend)
+    is_recorded = isinstance(array, RecordedRange)
+    made = _bounded(array.dtype, is_from_end, is_recorded)
+    given = {"indices": contiguous(array).reshape(-1), "length": words(length)}
+    if is_recorded:
+        return launch(made, given, -(-array.size // GROUP), backend)["places"].reshape(array.shape)
+    found = launch(made, {**given, "outside": np.zeros(1, np.uint32)}, -(-array.size // GROUP), backend)
     outside = found["outside"].item()
     if outside:
         raise _out_of_bounds(length, f"{outside} others")
@@ -125,11 +131,11 @@ def _places_on_device(array: DeviceArray, length: int, is_from_end: bool, backen
 
 
 @lru_cache(maxsize=16)
-def _bounded(kind: DType, is_from_end: bool) -> Program:
-    """Indices from the front, and how many are out of bounds."""
+def _bounded(kind: DType, is_from_end: bool, has_trap: bool) -> Program:
+    """Indices from the front; one that is out of bounds is a trap, or is counted in `outside`."""
     with program("bounded_indices", GROUP) as p:
         indices, length = p.read("indices", kind), p.uniform("length", u32, 1)
-        outside = p.read_write("outside", u32)
+        outside = None if has_trap else p.read_write("outside", u32)
         places = p.write("places", u32, like=indices)
         i = p.global_id(0)
         with p.if_(i < indices.length):
@@ -142,7 +148,10 @@ def _bounded(kind: DType, is_from_end: bool) -> Program:
             if kind.is_signed:
                 is_outside = is_outside | (place < 0)
             with p.if_(is_outside):
-                outside.atomic_add(0, 1)
+                if outside is None:
+                    p.trap(i, "the index at this place is out of bounds")
+                else:
+                    outside.atomic_add(0, 1)
             places[i] = place.cast(u32)
     return p.build()
 

@@ -31,7 +31,6 @@ from vyre_algorithms.launches import beside, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.move import scatter
 from vyre_algorithms.tree import reduce_segments, reduce_sequence
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Value
 from vyre_foundation.dtype import bf16, bool_, f16, f32, f64, i64
@@ -92,7 +91,7 @@ def mean(
     state = f32 if result.bits == 16 else result
     number = math.prod(array.shape[n] for n in axes_of(axis, array.ndim))
     total = _reduced("sum", array, axis, state, keepdims, None, backend)
-    sums = total if isinstance(total, DeviceArray) else np.asarray(total)
+    sums = np.asarray(total) if isinstance(total, np.generic) else total
     divide = _quotient_f16 if result is f16 else _quotient_bf16 if result is bf16 else _quotient
     found = mapped(divide, result, [sums.reshape(-1), beside(array, np.full(1, number, state.numpy))], backend)
     return delivered(found.reshape(sums.shape), out)

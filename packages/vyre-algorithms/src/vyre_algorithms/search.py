@@ -11,11 +11,11 @@ import numpy as np
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, type_of, vector
 from vyre_algorithms.choose import FEW, Choice, Elements, choose
 from vyre_algorithms.launches import launch, words, zeros_beside
-from vyre_algorithms.move import gather, take
+from vyre_algorithms.move import take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.sorts import argsort, sort
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import i64
 from vyre_foundation.functions import min as least
@@ -83,7 +83,7 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
 
 
 def _indexed(array: Array, indices: Array, backend: Backend) -> Array:
-    return gather(array, indices, backend=backend) if isinstance(array, DeviceArray) else array[indices]
+    return array[indices] if isinstance(array, np.ndarray) else take(array, indices.astype(u32), backend)
 
 
 def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> Array | None:
@@ -91,7 +91,7 @@ def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> A
 
     The elements that are not after one of a sample are counted: about `SAMPLE` for each of the sample that is not.
     """
-    if array.size <= FEW:
+    if array.size <= FEW or isinstance(array, RecordedRange):
         return None
     dtype = type_of(array)
     sample = sort(array[::SAMPLE], descending=largest, backend=backend)

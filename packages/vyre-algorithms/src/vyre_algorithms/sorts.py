@@ -24,7 +24,6 @@ from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import (
     DIGIT,
@@ -181,7 +180,7 @@ def _by_digits(array: Array, has_places: bool, descending: bool, length: int, ba
     dtype = type_of(array)
     shape = (KeyOrder.of(dtype), bits_type(dtype), has_places, descending)
     keys = bits_of(array, dtype)
-    if isinstance(keys, DeviceArray):  # whose bits the host does not see
+    if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         digits = digits_of((1 << keys.dtype.bits) - 1, keys.dtype.bits)
         return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
     chosen = select_sort_backend(Distribution.of(keys))

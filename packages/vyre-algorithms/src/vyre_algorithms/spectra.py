@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from vyre_algorithms.arguments import MOST, Array, Backend, array_of, axis_back, axis_last, axis_of, type_of
 from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with_grid, words
-from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
 from vyre_foundation.dtype import bool_, f32, f64
@@ -81,7 +80,7 @@ def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
         InvalidInput: The axis has no elements, or an argument is of another kind.
     """
     array = array_of(x)
-    if isinstance(array, DeviceArray) or array.dtype not in (np.float32, np.float64):
+    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         fix = "pass real numbers of the host, or use fft"
         raise InvalidInput("x", needed="an array of float32 or float64", got=f"{array.dtype}", fix=fix)
     which = axis_of(axis, array.ndim)
@@ -95,7 +94,7 @@ def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
     array: Array = x
     if not (isinstance(x, np.ndarray) and x.dtype in (np.complex64, np.complex128)):
         array = array_of(x)
-    is_host = not isinstance(array, DeviceArray)
+    is_host = isinstance(array, np.ndarray)
     if is_host:
         if array.dtype not in (np.complex64, np.complex128, np.float32, np.float64):
             fix = "convert it with .astype(…)"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vyre_algorithms
 import vyre_foundation.functions as operations
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation.build import Number, Operand, Value
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def min(x: _V, y: _V | Number, /) -> _V: ...
 @overload
 def min(x: Operand, y: Operand, /) -> Value: ...
 @overload
-def min(x: npt.NDArray[Any] | DeviceArray, /, axis: int | None = None, **options: Any) -> Any: ...
+def min(x: npt.NDArray[Any] | DeviceArray | RecordedRange, /, axis: int | None = None, **options: Any) -> Any: ...
 def min(x: Any, /, *operands: Any, **options: Any) -> Any:
     """Choose the lesser of two values, or find the least element of an array.
 
@@ -42,7 +43,7 @@ def max(x: _V, y: _V | Number, /) -> _V: ...
 @overload
 def max(x: Operand, y: Operand, /) -> Value: ...
 @overload
-def max(x: npt.NDArray[Any] | DeviceArray, /, axis: int | None = None, **options: Any) -> Any: ...
+def max(x: npt.NDArray[Any] | DeviceArray | RecordedRange, /, axis: int | None = None, **options: Any) -> Any: ...
 def max(x: Any, /, *operands: Any, **options: Any) -> Any:
     """Choose the greater of two values, or find the greatest element of an array.
 
@@ -59,7 +60,5 @@ def max(x: Any, /, *operands: Any, **options: Any) -> Any:
 
 
 def _either(name: str, x: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    if not hasattr(x, "__dlpack__") and not isinstance(x, (list, tuple)):
-        return getattr(operations, name)(x, *operands, **options)
-
-    return getattr(vyre_algorithms, name)(x, *operands, **options)
+    is_array = hasattr(x, "__dlpack__") or isinstance(x, (RecordedRange, list, tuple))
+    return getattr(vyre_algorithms if is_array else operations, name)(x, *operands, **options)

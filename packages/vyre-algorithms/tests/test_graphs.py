@@ -1,0 +1,147 @@
+"""Algorithms over ranges of a graph: recorded once, launched with the bits of a call."""
+
+import numpy as np
+import pytest
+from algorithm_data import data
+from test_devices import CASES, floats, places, results, signed, words
+
+import vyre_algorithms as va
+from vyre_driver import backend_for, compile_graph
+from vyre_driver.errors import InvalidInput, Trapped
+from vyre_driver.graph.record import GraphRecorder
+from vyre_foundation import BuildError
+from vyre_foundation.build.arguments import dtype_of
+from vyre_foundation.dtype import f32, i32, u32
+
+DEPENDS = {
+    "bincount",
+    "compact",
+    "exact_sum",
+    "partition",
+    "run_length",
+    "select",
+    "unique",
+    "unique_all",
+}
+"""What cannot be recorded: the host reads elements, or their number."""
+
+
+def recorded(arrays, graph):
+    """An input of a graph for each array."""
+    return [graph.input(f"x{n}", dtype_of(array.dtype), array.shape) for n, array in enumerate(arrays)]
+
+
+@pytest.mark.parametrize("name", sorted(DEPENDS))
+def test_what_depends_on_elements_is_refused(name):
+    function, arrays = CASES[name]
+    graph = GraphRecorder("algorithm")
+    with pytest.raises((InvalidInput, BuildError), match="Fix: make it an output"):
+        function(*recorded(arrays, graph))
+
+
+def neighbours(at):
+    return at(0, 1) + at(0, -1) + at(1, 0) * 3
+
+
+RECORDED = {
+    **CASES,
+    "mean of columns": (lambda x: va.mean(x, 0), [signed]),
+    "all": (lambda x: va.all(x, 1), [signed]),
+    "scan of columns of f16": (lambda x: va.scan(x, axis=0), [data("f2", (9, 500))]),
+    "prod with keepdims": (lambda x: va.prod(x, (0, 1), keepdims=True), [signed]),
+    "convolve": (lambda x, w: va.convolve(x, w), [signed, signed[:3, :4]]),
+    "correlate with numbers of the host": (lambda x: va.correlate(x, signed[:3, :4], "same"), [signed]),
+    "stencil": (lambda x: va.stencil(x, neighbours), [signed]),
+    "matmul from the left by one of the host": (lambda x: va.matmul(signed, x), [signed.T]),
+    "searchsorted of numbers of the host": (lambda v: va.searchsorted(np.sort(words), v), [words]),
+    "scatter that adds": (lambda x, i: va.scatter(x, i, words, "add"), [words, places]),
+    "bincount": (lambda x: va.bincount(x, minlength=1024), [words]),
+    "top_k of a few": (lambda x: va.top_k(x, 5, largest=False), [floats[:100]]),
+    "nothing": (lambda x: (va.sum(x), va.sort(x), va.scan(x)), [floats[:0]]),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDED if name not in DEPENDS])
+def test_a_graph_gives_the_bits_of_a_call(name, backend):
+    function, arrays = RECORDED[name]
+    with GraphRecorder("algorithm") as graph:
+        for n, found in enumerate(results(function(*recorded(arrays, graph)))):
+            graph.output(f"y{n}", found)
+    given = {f"x{n}": array for n, array in enumerate(arrays)}
+    outputs = compile_graph(graph.build(), backend_for(backend)).run(given)
+    for n, expected in enumerate(results(function(*arrays))):
+        expected = np.asarray(expected)
+        assert outputs[f"y{n}"].dtype == expected.dtype
+        assert outputs[f"y{n}"].reshape(expected.shape).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("length", [31, 64])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("transform", [va.fft, va.ifft])
+def test_the_parts_of_complex_numbers_are_an_axis(transform, axis, length, backend):
+    x = data("f4", (length, length, 2))
+    with GraphRecorder("transform") as graph:
+        graph.output("y", transform(graph.input("x", f32, x.shape), axis))
+    found = compile_graph(graph.build(), backend_for(backend)).run({"x": x})["y"]
+    assert found.tobytes() == transform(x.view("c8")[..., 0], axis).tobytes()
+
+
+def test_algorithms_after_each_other(backend):
+    """What one gives another takes, in a loop too: the steps of a power iteration, with its norm."""
+    matrix = data("f4", (40, 40))
+    with GraphRecorder("power iteration") as graph:
+        a, x = graph.input("a", f32, (40, 40)), graph.temporary(f32, 40)
+        graph.upload(x, np.ones(40, "f4"))
+        with graph.repeat(5):
+            y = va.matmul(a, x)
+            norm = va.max(y)
+            x.assign(va.sort(y))
+        graph.output("x", x)
+        graph.output("norm", norm)
+    x = np.ones(40, "f4")
+    for _ in range(5):
+        y = va.matmul(matrix, x)
+        norm, x = va.max(y), va.sort(y)
+    found = compile_graph(graph.build(), backend_for(backend)).run({"a": matrix})
+    assert found["x"].tobytes() == x.tobytes()
+    assert found["norm"].tobytes() == norm.tobytes()
+
+
+def test_ranges_that_are_passed_keep_their_elements(backend):
+    with GraphRecorder("scatter") as graph:
+        x = graph.input("x", u32, 8)
+        graph.output("y", va.scatter(x, np.array([1, 1]), np.array([3, 4], "u4"), "add"))
+        graph.output("x", x)
+    found = compile_graph(graph.build(), backend_for(backend)).run({"x": np.zeros(8, "u4")})
+    assert found["x"].tolist() == [0] * 8
+    assert found["y"].tolist() == [0, 7, 0, 0, 0, 0, 0, 0]
+
+
+def test_an_index_out_of_bounds_is_a_trap(backend):
+    with GraphRecorder("gather") as graph:
+        x, places = graph.input("x", f32, 10), graph.input("places", i32, 3)
+        graph.output("y", va.gather(x, places))
+    compiled = compile_graph(graph.build(), backend_for(backend))
+    given = np.arange(10, dtype="f4")
+    assert compiled.run({"x": given, "places": np.array([9, -1, 0], "i4")})["y"].tolist() == [9, 9, 0]
+    with pytest.raises(Trapped, match="out of bounds"):
+        compiled.run({"x": given, "places": np.array([0, 10, 0], "i4")})
+
+
+def test_what_is_refused():
+    graph, other = GraphRecorder("one"), GraphRecorder("other")
+    x, y = graph.input("x", f32, 10), other.input("y", f32, 10)
+    with pytest.raises(BuildError, match="expected one of graph"):
+        va.dot(x, y)
+    with pytest.raises(InvalidInput, match="got 'cpu', expected none for ranges of a graph"):
+        va.sum(x, backend="cpu")
+    with pytest.raises(InvalidInput, match="elements that are known now"):
+        va.bincount(x.astype(u32))
+    with pytest.raises(BuildError, match="not known before the graph is launched"):
+        va.sum(x, out=np.zeros((), "f4"))
+
+
+def test_a_node_has_the_line_of_the_caller():
+    graph = GraphRecorder("lines")
+    va.sort(graph.input("x", f32, 9000))
+    assert {node.origin.file for node in graph.build().nodes} == {__file__}
