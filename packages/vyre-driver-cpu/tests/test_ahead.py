@@ -1,5 +1,7 @@
 """Code ahead of time: for CPUs that are not here, by the targets of the registration."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,9 @@ from vyre_driver_cpu import NAMED, binary, registration
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.cpu import Cpu, host, named
 from vyre_driver_cpu.port import CpuPort
+from vyre_foundation import constant, program, select
+from vyre_foundation.build import apply
+from vyre_foundation.dtype import f16, f32, u32
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import parse
 
@@ -66,6 +71,41 @@ def test_code_for_a_cpu_that_need_not_be_here(name: str, rounds: Program) -> Non
         _, _, code = artifact.binary.partition(b"\0")
         assert code.startswith(magic)
     assert instruction in emit_aot_target(f"cpu-asm:{name}", rounds).decode()
+
+
+def test_floats_are_quiet_before_arm64_compares_them() -> None:
+    """Its `fmaxnm` gives a NaN where an operand is a signalling NaN; ``max(x, 0)`` gives 0."""
+    with program("clipped", 1) as p:
+        x, bits = p.read("x", f32), p.read("bits", u32)
+        for n, value in enumerate((x[0], bits[0].bitcast(f32))):
+            p.write(f"max{n}", f32, 1)[0] = apply("max", value, constant(f32, -0.0))
+            p.write(f"chosen{n}", f32, 1)[0] = select(value > 1.0, value, 1.0)
+    text = emit_aot_target("cpu-asm:armv8", p.build()).decode()
+    greatest = re.findall(r"\tfmaxnm\t(.*)", text)
+    quieted = re.findall(r"\tfminnm\t(\w+), (\w+), (\w+)", text)
+    assert greatest
+    assert len(quieted) >= 2
+    assert all(a == b == c for a, b, c in quieted)
+    assert "fminnm" not in emit_aot_target("cpu-asm:armv8", sums()).decode()
+
+
+def sums() -> Program:
+    """A program that compares no floats."""
+    with program("sums", 1) as p:
+        x = p.read("x", u32)
+        p.write("out", u32, 1)[0] = x[0] + x[1]
+    return p.build()
+
+
+@pytest.mark.parametrize("name", ["armv8", "apple-m1"])
+def test_a_half_is_selected_by_a_carry(name: str) -> None:
+    """LLVM 22 ends the process here, if f16 is a type of registers of a CPU that does not compute in it."""
+    with program("carry", 1) as p:
+        n, x = p.read("n", u32), p.read("x", f16)
+        more = p.let(n[0] + 1)
+        p.write("more", u32, 1)[0] = more
+        p.write("out", f16, 1)[0] = select(more < n[0], constant(f16, 0.0), x[0])
+    assert emit_aot_target(f"cpu:{name}", p.build())
 
 
 def test_the_named_cpus_have_witnesses() -> None:

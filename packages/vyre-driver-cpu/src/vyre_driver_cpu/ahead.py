@@ -20,7 +20,7 @@ from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.emit import emit
 from vyre_driver_cpu.probe import QUEUES
 from vyre_driver_cpu.report import vector_reports
-from vyre_driver_cpu.spelling import spellings
+from vyre_driver_cpu.spelling import spellings_of
 from vyre_foundation.ir.program import Program
 
 
@@ -61,6 +61,6 @@ def compiled_ahead(target: str, name: str, program: Program, config: DispatchCon
 def _emitted(cpu: Cpu, program: Program, config: DispatchConfig) -> tuple[Program, Lowered, SourceUnit]:
     """The program as it is launched, its kernels, and their text."""
     facts = validated(with_workgroup_size(program, config.workgroup_override))
-    words = spellings(has_half=cpu.converts_half, vector_bits=cpu.vector_bits)
+    words = spellings_of(cpu)
     lowered = lowered_for(target_of("cpu", words), facts)
     return facts.program, lowered, emit(lowered, words)

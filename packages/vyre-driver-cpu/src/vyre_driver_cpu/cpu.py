@@ -49,8 +49,12 @@ class Cpu:
 
     @property
     def converts_half(self) -> bool:
-        """Whether it converts between f16 and f32 in one instruction: LLVM calls a library otherwise."""
-        return self.has("f16c") if self.is_x86 else self.triple.startswith(("aarch64", "arm64"))
+        """Whether it converts between f16 and f32 in one instruction, and LLVM makes code for all that f16 is used in.
+
+        For x86-64 without it LLVM calls a library. For arm64 without arithmetic in f16 it ends the process at a
+        selection by a carry.
+        """
+        return self.has("f16c" if self.is_x86 else "fullfp16")
 
     @property
     def vector_bits(self) -> int:
@@ -95,7 +99,7 @@ NAMED = MappingProxyType({
     "x86-64-v3": _with(_X86, "x86-64-v3", _V3),
     "x86-64-v4": _with(_X86, "x86-64-v4", _V4),
     "armv8":     _with(_ARM, "generic", "neon"),
-    "apple-m1":  _with(_APPLE, "apple-m1", "neon"),
+    "apple-m1":  _with(_APPLE, "apple-m1", "neon fullfp16"),
 })  # fmt: skip
 """CPUs that code ahead of time is offered for, wherever it is made."""
 

@@ -29,7 +29,7 @@ from vyre_driver_cpu.probe import CALLER, THREADS, profile
 from vyre_driver_cpu.recording import Recording
 from vyre_driver_cpu.report import vector_reports
 from vyre_driver_cpu.runtime import native, pool
-from vyre_driver_cpu.spelling import spellings
+from vyre_driver_cpu.spelling import spellings_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
     def __init__(self) -> None:
         self._cpu = host()
-        self._spellings = spellings(has_half=self._cpu.converts_half, vector_bits=self._cpu.vector_bits)
+        self._spellings = spellings_of(self._cpu)
         self._order = Order(self.wait_limit)
         self._last_code: tuple[str, bytes] | None = None
         self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue

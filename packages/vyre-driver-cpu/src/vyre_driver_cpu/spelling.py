@@ -26,7 +26,9 @@ instruction                      undefined for                         excluded 
                                                                        twice and written (`_require_apart`)
 ===============================  ====================================  ==============================================
 
-Floats have no fast-math flags, so no instruction is contracted, reordered or assumed free of NaN.
+Floats have no fast-math flags, so no instruction is contracted, reordered or assumed free of NaN. But LLVM takes a
+signalling NaN for any other: it makes ``x > c ? x : c`` an instruction that gives `c` for a NaN. On x86-64 that is so;
+`fmaxnm` of arm64 gives a quiet NaN for a signalling one. There floats are made quiet where they enter: `quiet`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from vyre_driver_cpu.cpu import Cpu
 from vyre_foundation.dtype import DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.stmt import AtomicOp
 
@@ -202,6 +205,12 @@ def _casts(lanes: int, *, has_half: bool) -> dict[tuple[DType, DType], str]:
     return {(a, b): _cast(a, b, lanes) for a, b in [*pairs, *(halves if has_half else [])]}
 
 
+def quiet(dtype: DType, lanes: int = 1) -> str:
+    """The float ``{0}`` without a signalling NaN."""
+    t, prefix = typed(dtype, lanes), "" if lanes == 1 else f"v{lanes}"
+    return f"call {t} @llvm.canonicalize.{prefix}f{dtype.bits}({t} {{0}})"
+
+
 _PATTERNS = (*INTEGERS, f16, *FLOATS)
 
 
@@ -247,7 +256,8 @@ ATOMIC_STORE = "store atomic {type} {value}, ptr {address} monotonic, align {siz
 class Spellings:
     """The rows of one CPU: ops, casts, bitcasts and atomics, and the types that registers hold.
 
-    Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors.
+    Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors. `has_signalling`: some of its
+    instructions tell signalling NaNs from others.
     """
 
     ops: Mapping[tuple[str, DType], str]
@@ -257,15 +267,18 @@ class Spellings:
     arithmetic: frozenset[DType]
     vector_bits: int
     has_half: bool
+    has_signalling: bool
 
     def of(self, lanes: int) -> Spellings:
         """The rows for vectors."""
-        return spellings(has_half=self.has_half, vector_bits=self.vector_bits, lanes=lanes)
+        return spellings(
+            has_half=self.has_half, has_signalling=self.has_signalling, vector_bits=self.vector_bits, lanes=lanes
+        )
 
 
 @cache
-def spellings(*, has_half: bool, vector_bits: int = 128, lanes: int = 1) -> Spellings:
-    """The table of a CPU. `has_half`: it converts between f16 and f32 itself (LLVM calls a library otherwise)."""
+def spellings(*, has_half: bool, has_signalling: bool = False, vector_bits: int = 128, lanes: int = 1) -> Spellings:
+    """The table of a kind of CPU. `has_half`: it converts between f16 and f32 itself, and LLVM calls no library."""
     registers = {bool_, *INTEGERS, *FLOATS, *((f16,) if has_half else ())}
     return Spellings(
         ops=_ops(lanes, has_half=has_half),
@@ -275,4 +288,10 @@ def spellings(*, has_half: bool, vector_bits: int = 128, lanes: int = 1) -> Spel
         arithmetic=frozenset(registers),
         vector_bits=vector_bits,
         has_half=has_half,
+        has_signalling=has_signalling,
     )
+
+
+def spellings_of(cpu: Cpu) -> Spellings:
+    """The table of a CPU."""
+    return spellings(has_half=cpu.converts_half, has_signalling=not cpu.is_x86, vector_bits=cpu.vector_bits)

@@ -12,7 +12,7 @@ from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.narrow import NarrowIndices
-from vyre_driver_cpu.spelling import TYPES, Spellings
+from vyre_driver_cpu.spelling import TYPES, Spellings, quiet
 from vyre_foundation.dialects import lookup
 from vyre_foundation.dtype import i64, u32, u64
 from vyre_foundation.ir.buffer import Buffer
@@ -52,6 +52,16 @@ class FunctionScope:
     bounds: UpperBounds
 
 
+def may_be_signalling(node: Expr) -> bool:
+    """Whether a value is a float that enters as bits: from the memory of the host, or of an integer.
+
+    Arithmetic gives quiet NaNs, and stores to other memory canonical ones.
+    """
+    if not node.dtype.is_float:
+        return False
+    return isinstance(node, Bitcast) or (isinstance(node, Load) and node.buffer.memory.is_host_visible)
+
+
 class OperandValues:
     """Computes the expressions of one function."""
 
@@ -88,7 +98,10 @@ class OperandValues:
                 stack.extend(reversed(todo))
                 continue
             args = [symbols.get(a) or known.get(a) or done[a] for a in node.args]
-            done[node] = value = self._compute[type(node)](node, args)
+            value = self._compute[type(node)](node, args)
+            if self._spellings.has_signalling and may_be_signalling(node):
+                value = self._quiet(node, value)
+            done[node] = value
             if self._scope.placement.uses[node] > 1:
                 self.known.remember(node, value)
             stack.pop()
@@ -124,6 +137,9 @@ class OperandValues:
         values = args[: len(args) - len(lookup(node.callee).attrs)]
         operands = ", ".join(f"{TYPES[a.dtype]} {v}" for a, v in zip(node.args, values, strict=False))
         return self._out.value(f"call {TYPES[node.dtype]} @{self._scope.functions[CallForm.of(node)]}({operands})")
+
+    def _quiet(self, node: Expr, value: str) -> str:
+        return self._out.spelled(quiet(node.dtype), [value])
 
     def _local(self, node: Local, args: list[str]) -> str:
         return self._out.value(f"load {TYPES[node.dtype]}, ptr {self._scope.variables[node.name]}")

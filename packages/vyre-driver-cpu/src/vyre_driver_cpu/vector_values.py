@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
-from vyre_driver_cpu.spelling import LINE, TYPES, typed
+from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType, bool_, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
@@ -136,6 +136,11 @@ class VectorValues(OperandValues):
         if not self.lanes.varies(node):
             return super()._bitcast(node, args)
         return self._out.spelled(self._vectors.bitcasts[node.value.dtype, node.dtype], args)
+
+    def _quiet(self, node: Expr, value: str) -> str:
+        if not self.lanes.varies(node):
+            return super()._quiet(node, value)
+        return self._out.spelled(quiet(node.dtype, self.lanes.width), [value])
 
     def _local(self, node: Local, args: list[str]) -> str:
         if not self.lanes.varies(node):
