@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import zlib
 from fractions import Fraction
 
@@ -63,10 +64,26 @@ def test_products_with_vectors(left, right):
     same(va.matmul(a, b, backend="cpu"), np.asarray(a @ b))
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (17, 40), (3, 33, 16), (0, 4)])
+@pytest.mark.parametrize("shape", [(), (5,), (1, 1), (17, 40), (3, 33, 16), (2, 1, 3, 4, 1, 5), (0, 4)])
 def test_transposes(backend, shape):
     x = data("f4", shape)
-    same(va.transpose(x, backend=backend), np.ascontiguousarray(x.swapaxes(-1, -2)))
+    same(va.transpose(x, backend=backend), np.ascontiguousarray(x.T))
+    if x.ndim > 1:
+        same(va.matrix_transpose(x, backend=backend), np.ascontiguousarray(x.swapaxes(-1, -2)))
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5, 2), (2, 1, 3, 1)])
+def test_axes_in_every_order(shape):
+    x = data("u2", shape)
+    for axes in itertools.permutations(range(-4, 0)):
+        same(va.transpose(x, axes, backend="cpu"), np.ascontiguousarray(x.transpose(axes)))
+
+
+def test_axes_are_named_once():
+    x = data("u2", (3, 4))
+    for axes in ((0, 0), (0,), (0, 1, 2)):
+        with pytest.raises(InvalidInput, match="axes"):
+            va.transpose(x, axes)
 
 
 def test_transposes_of_every_type():
@@ -152,7 +169,7 @@ def test_digests(backend):
         (lambda x: va.matmul(np.float32(1), x), r"got f32 \(\) and f32"),
         (lambda x: va.matmul(x, x[:2]), r"expected \(…, m, k\) and \(…, k, n\) of one type"),
         (lambda x: va.matmul(np.stack([x] * 2), np.stack([x] * 3)), "expected axes that broadcast"),
-        (lambda x: va.transpose(x[0]), "expected two axes or more"),
+        (lambda x: va.matrix_transpose(x[0]), "expected two axes or more"),
         (lambda x: va.spmv(x[0], np.array([0, 1, 3]), np.array([0, 3]), x[0]), "expected columns below 3"),
         (lambda x: va.spmv(x[0], np.array([0, 1]), np.array([0, 3]), x[0]), "expected 3 columns"),
         (lambda x: va.philox(-1, 4), "got -1, expected 0"),

@@ -15,7 +15,14 @@ from .count import bincount as bincount, histogram as histogram
 from .digest import crc32 as crc32, sha256 as sha256
 from .exact import exact_dot as exact_dot, exact_sum as exact_sum
 from .filters import convolve as convolve, correlate as correlate, stencil as stencil
-from .matrix import coo as coo, csr as csr, matmul as matmul, spmv as spmv, transpose as transpose
+from .matrix import (
+    coo as coo,
+    csr as csr,
+    matmul as matmul,
+    matrix_transpose as matrix_transpose,
+    spmv as spmv,
+    transpose as transpose,
+)
 from .move import gather as gather, scatter as scatter
 from .networks import connected_components as connected_components, kmeans as kmeans, pagerank as pagerank
 from .patterns import find_all as find_all

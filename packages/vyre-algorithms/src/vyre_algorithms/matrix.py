@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from vyre_algorithms.arguments import (
     Backend,
     array_of,
     as_dtype,
+    axis_of,
     contiguous,
     delivered,
     of_kind,
@@ -25,6 +27,8 @@ from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
 from vyre_driver.errors import InvalidInput
+from vyre_driver.plan.gather import layout_of, position
+from vyre_driver.plan.strides import contiguous_strides
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
 from vyre_foundation.dtype import bool_, f32
 from vyre_foundation.functions import fma
@@ -88,8 +92,49 @@ def matmul(
     return delivered(found.astype(result.numpy, copy=False), out)
 
 
-def transpose(x: object, /, *, backend: Backend = None) -> Array:
-    """Exchange the last two axes.
+def transpose(x: object, axes: Sequence[int] | None = None, /, *, backend: Backend = None) -> Array:
+    """Put the axes into another order.
+
+    Args:
+        x: An array of any type.
+        axes: The number of the axis of `x` that each axis of the result is, or None for the reverse order.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array, contiguous: a copy, unlike NumPy's.
+
+    Raises:
+        InvalidInput: An axis is missing or named twice, or an argument is of another kind.
+    """
+    array = contiguous(array_of(x))
+    order = tuple(range(array.ndim))[::-1] if axes is None else tuple(axis_of(a, array.ndim, "axes") for a in axes)
+    if sorted(order) != list(range(array.ndim)):
+        needed = f"each of the {array.ndim} axes once"
+        raise InvalidInput("axes", needed=needed, got=f"{tuple(axes or ())}", fix="name each axis once, counted from 0")
+    shape = tuple(array.shape[n] for n in order)
+    if not array.size:
+        return zeros_beside(array, shape, type_of(array))
+    groups = _groups(order, array.shape)
+    sizes = [math.prod(array.shape[n] for n in group) for group in groups]
+    dtype = type_of(array)
+    bits = bits_of(array, dtype).reshape(-1)
+    match tuple(sorted(range(len(groups)), key=lambda n: groups[n])):
+        case () | (0,):
+            return array.copy().reshape(shape)
+        case (1, 0):
+            found = _exchanged(bits, 1, sizes[1], sizes[0], backend)
+        case (0, 2, 1):
+            found = _exchanged(bits, sizes[0], sizes[2], sizes[1], backend)
+        case _:
+            strides = contiguous_strides(array.shape)
+            layout = layout_of(0, sizes, [strides[group[-1]] for group in groups])
+            program = _permuted(bits_type(dtype), len(groups))
+            found = launch(program, {"x": bits, "layout": layout}, -(-array.size // GROUP), backend)["out"]
+    return found.view(dtype.numpy).reshape(shape)
+
+
+def matrix_transpose(x: object, /, *, backend: Backend = None) -> Array:
+    """Exchange the last two axes, as the function of this name in the array API standard does.
 
     Args:
         x: An array with two axes or more.
@@ -105,15 +150,27 @@ def transpose(x: object, /, *, backend: Backend = None) -> Array:
     if array.ndim < 2:
         fix = "pass .reshape(1, -1)"
         raise InvalidInput("x", needed="two axes or more", got=f"the shape {array.shape}", fix=fix)
-    *stack, rows, columns = array.shape
-    shape = (*stack, columns, rows)
-    if not array.size:
-        return zeros_beside(array, shape, type_of(array))
-    dtype = type_of(array)
-    bits = bits_of(contiguous(array), dtype).reshape(-1)
-    given = {"x": bits, "shape": words(rows, columns)}
-    grid = (-(-columns // TILE), -(-rows // TILE), array.size // (rows * columns))
-    return launch(_turn(bits_type(dtype)), given, grid, backend)["out"].view(dtype.numpy).reshape(shape)
+    *stack, rows, columns = range(array.ndim)
+    return transpose(array, (*stack, columns, rows), backend=backend)
+
+
+def _groups(order: Sequence[int], shape: Sequence[int]) -> list[list[int]]:
+    """The axes in an order, those together that stay behind each other; without axes of one element."""
+    groups: list[list[int]] = []
+    present = [n for n in range(len(shape)) if shape[n] != 1]
+    for axis in [n for n in order if shape[n] != 1]:
+        place = present.index(axis)
+        if groups and place and groups[-1][-1] == present[place - 1]:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups
+
+
+def _exchanged(bits: Array, number: int, rows: int, columns: int, backend: Backend) -> Array:
+    """The transposes of a number of matrices."""
+    grid = (-(-columns // TILE), -(-rows // TILE), number)
+    return launch(_turn(type_of(bits)), {"x": bits, "shape": words(rows, columns)}, grid, backend)["out"]
 
 
 def spmv(values: object, columns: object, starts: object, x: object, /, *, backend: Backend = None) -> Array:
@@ -240,6 +297,17 @@ def _product(kind: DType, state: DType) -> Program:
         for row, total in enumerate(totals):
             with p.if_((top + row < m) & (left < n)):
                 out[(stack * m + top + row) * n + left] = total
+    return p.build()
+
+
+@lru_cache(maxsize=32)
+def _permuted(bits: DType, axes: int) -> Program:
+    """The elements that strides lead to; see `layout_of`."""
+    with program("permute", GROUP) as p:
+        x, layout = p.read("x", bits), p.uniform("layout", u32, 1 + 2 * axes)
+        out = p.write("out", bits, like=x)
+        i = p.global_id(0)
+        out[i] = x[position(i, layout, axes)]
     return p.build()
 
 

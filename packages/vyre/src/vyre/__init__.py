@@ -102,6 +102,7 @@ _algorithms = [
     "ifft",
     "kmeans",
     "matmul",
+    "matrix_transpose",
     "mean",
     "pagerank",
     "partition",

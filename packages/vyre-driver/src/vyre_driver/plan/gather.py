@@ -27,7 +27,7 @@ def gather(size: int, axes: int) -> Program:
         target = p.read_write("target", word)
         i = p.global_id(0)
         with p.if_(i < target.length):
-            target[i] = source[_position(i, layout, axes)]
+            target[i] = source[position(i, layout, axes)]
     return p.build()
 
 
@@ -40,7 +40,7 @@ def scatter(size: int, axes: int) -> Program:
         target = p.read_write("target", word)
         i = p.global_id(0)
         with p.if_(i < source.length):
-            target[_position(i, layout, axes)] = source[i]
+            target[position(i, layout, axes)] = source[i]
     return p.build()
 
 
@@ -54,7 +54,7 @@ def convert(source: DType, target: DType) -> Program:
     return p.build()
 
 
-def _position(number: Value, layout: Array, axes: int) -> Value:
+def position(number: Value, layout: Array, axes: int) -> Value:
     """Where the element with this number lies."""
     at, rest = layout[0], number
     for axis in reversed(range(axes)):
