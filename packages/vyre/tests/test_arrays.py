@@ -511,3 +511,22 @@ def test_what_takes_memory_of_the_host_does_not_download_an_array() -> None:
     assert vy.check(program, x=x)["out"].tolist() == [0, 2, 4, 6]
     assert dict(vy.explain(program, x=x, backend=backend).to_json())
     assert backend.dispatch_arrays(program, {"x": x.numpy()})["out"].tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("target", [np.s_[:], np.s_[3:], np.s_[::2], np.s_[5:25], np.s_[::-1]])
+@pytest.mark.parametrize("source", [np.s_[:], np.s_[1:], np.s_[::-1], np.s_[::3]])
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_a_view_takes_the_elements_of_another(dtype, source, target):
+    there, here = np.arange(100, 190).astype(dtype), np.arange(30).astype(dtype)
+    wanted, count = here.copy(), len(here[target])
+    wanted[target] = there[source][:count]
+    for given in (vy.array(there), there):
+        mine = vy.array(here)
+        mine[target].assign(given[source][:count])
+        assert mine.numpy().tobytes() == wanted.tobytes()
+
+
+def test_a_view_takes_elements_of_its_own_memory():
+    array = vy.array(np.arange(30))
+    array[:20].assign(array[10:])
+    assert array.numpy().tolist() == [*range(10, 30), *range(20, 30)]

@@ -18,7 +18,7 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.gather import convert, gather, layout_of, scatter
-from vyre_driver.plan.moves import copy_all, grid_of
+from vyre_driver.plan.moves import copy_all, copy_range, grid_of
 from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, reordered, reshaped
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, table_of
 from vyre_foundation.dtype import DType
@@ -367,13 +367,21 @@ class DeviceArray(ResidentArray):
             return
         if isinstance(given, DeviceArray):
             require_same_backend("array", given, self.backend)
-            source = given.copy() if given.resource is None or given._resource is self._resource else given
+            source = given.copy() if not given.is_contiguous or given._resource is self._resource else given
         else:
             source = allocate(self.backend, self.dtype, given.shape, is_zero=False)
             source.assign(given)
-        resources = [source._resource, _layout(self), self._resource]
-        config = DispatchConfig(grid_override=grid_of(self.size))
-        self.backend.dispatch_resident_timed(scatter(self.dtype.size, self.ndim), resources, config)
+        size, config = self.dtype.size, DispatchConfig(grid_override=grid_of(self.size))
+        if self.resource is not None and source.resource is not None:
+            self.backend.dispatch_resident_timed(copy_all(size), [source._resource, self._resource])
+        elif self.is_contiguous:
+            at = _uniform(self.backend, np.array([source._offset, self._offset, self.size], np.uint32))
+            self.backend.dispatch_resident_timed(copy_range(size), [source._resource, at, self._resource], config)
+        else:
+            if source.resource is None:
+                source = source.copy()
+            resources = [source._resource, _layout(self), self._resource]
+            self.backend.dispatch_resident_timed(scatter(size, self.ndim), resources, config)
 
     def __setitem__(self, index: object, value: object) -> None:
         """Replace the elements of a view, as `assign` does; a number replaces all of them."""
@@ -424,9 +432,12 @@ def numpy_dtype(array: Any) -> np.dtype[Any]:
 
 def _layout(array: DeviceArray) -> Resource:
     """The uniform of `gather` and `scatter` in the memory of the array's backend."""
-    numbers = layout_of(array._offset, array.shape, array._strides)
-    resource = array.backend.allocate_resident(numbers.nbytes)
-    array.backend.upload_resident(resource, numbers)
+    return _uniform(array.backend, layout_of(array._offset, array.shape, array._strides))
+
+
+def _uniform(backend: VyreBackend, numbers: npt.NDArray[np.uint32]) -> Resource:
+    resource = backend.allocate_resident(numbers.nbytes)
+    backend.upload_resident(resource, numbers)
     return resource
 
 
