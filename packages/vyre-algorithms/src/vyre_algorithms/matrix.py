@@ -33,8 +33,8 @@ from vyre_foundation import DType, LengthOf, Program, Value, program, u32
 from vyre_foundation.dtype import bool_, f32
 from vyre_foundation.functions import fma
 
-WIDE, HIGH, ROWS = 64, 1, 4
-"""A workgroup of a product, and the rows of the result that an invocation computes."""
+ROWS = 8
+"""The rows of a product that an invocation computes."""
 TILE = 16
 GROUP = 64
 
@@ -87,7 +87,7 @@ def matmul(
         "shape": np.array([m, k, n], np.uint32),
         "slots": zeros_beside(left, (size,), bool_),
     }
-    grid = (-(-n // WIDE), -(-m // (HIGH * ROWS)), size // (m * n))
+    grid = (-(-n // _columns(state)), -(-m // ROWS), size // (m * n))
     found = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
     return delivered(found.astype(result.numpy, copy=False), out)
 
@@ -281,13 +281,14 @@ def _added(state: DType, total: Value, a: Value, b: Value) -> Value:
 @lru_cache(maxsize=64)
 def _product(kind: DType, state: DType) -> Program:
     """A tile of the product; neighbours in x have neighbouring columns."""
-    with program("matmul", (WIDE, HIGH)) as p:
+    wide = _columns(state)
+    with program("matmul", wide) as p:
         a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
         p.read("slots", bool_)
         out = p.write("out", state, LengthOf("slots"))
         m, depth, n = p.let(shape[0]), p.let(shape[1]), p.let(shape[2])
-        x, y, stack = p.local_id(0), p.local_id(1), p.workgroup_id(2)
-        left, top = p.let(p.workgroup_id(0) * WIDE + x), p.let((p.workgroup_id(1) * HIGH + y) * ROWS)
+        stack = p.workgroup_id(2)
+        left, top = p.let(p.workgroup_id(0) * wide + p.local_id(0)), p.let(p.workgroup_id(1) * ROWS)
         of_a, of_b = p.let(stack * m * depth), p.let(stack * depth * n)
         totals = [p.var(0, state) for _ in range(ROWS)]
         with p.range(0, depth) as k:
@@ -298,6 +299,11 @@ def _product(kind: DType, state: DType) -> Program:
             with p.if_((top + row < m) & (left < n)):
                 out[(stack * m + top + row) * n + left] = total
     return p.build()
+
+
+def _columns(state: DType) -> int:
+    """The columns of a workgroup of a product: four of the widest vectors that CPUs have."""
+    return 64 if state.size <= 4 else 32
 
 
 @lru_cache(maxsize=32)
