@@ -11,6 +11,7 @@ and one of radix 2 at the end if a factor 2 is left. Roots of unity are rounded 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -21,9 +22,9 @@ from vyre_algorithms.arguments import MOST, Array, Backend, array_of, axis_back,
 from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with_grid, words
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
-from vyre_foundation.dtype import bool_, f32, f64
+from vyre_foundation.dtype import bool_, f32, f64, u64
 
-GROUP = 64
+GROUP, LANES = 64, 16
 Doubles = npt.NDArray[np.float64]
 Number = tuple[Value, Value]
 """The real and the imaginary part."""
@@ -119,7 +120,9 @@ def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
     found = parts
     if parts.size and length > 1:
         shape = (type_of(parts), length, parts.size // 2 // length, is_inverse)
-        found = run_graph(_record_transform, shape, {"x": parts.reshape(-1)}, backend)["y"].reshape(parts.shape)
+        numbers = parts.reshape(-1).view(_memory(type_of(parts)).numpy)
+        found = run_graph(_record_transform, shape, {"x": numbers}, backend, is_short=True)["y"]
+        found = found.view(type_of(parts).numpy).reshape(parts.shape)
     if is_host:
         return axis_back(np.ascontiguousarray(found).view(rows.dtype).reshape(rows.shape), which)
     last = found.ndim - 2
@@ -127,7 +130,7 @@ def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
 
 
 def _record_transform(graph: Recorder, dtype: DType, length: int, rows: int, is_inverse: bool) -> None:
-    x = graph.input("x", dtype, 2 * length * rows)
+    x = graph.input("x", _memory(dtype), _elements(dtype) * length * rows)
     if length & (length - 1) == 0:
         found = _record_passes(graph, x, dtype, length, rows, is_inverse)
         if is_inverse:
@@ -164,11 +167,16 @@ def _record_passes(graph: Recorder, x: Range, dtype: DType, length: int, rows: i
     roots = constants(graph, root_table, length, dtype)
     bits, log_stride = length.bit_length() - 1, 0
     while log_stride < bits:
-        radix = 4 if bits - log_stride > 1 else 2
+        left = bits - log_stride
         given = {"x": x, "roots": roots, "shape": words(bits, log_stride)}
-        made = _pass4(dtype, is_inverse) if radix == 4 else _pass2(dtype)
-        x = _record(graph, made, given, length * rows // radix)["y"]
-        log_stride += radix.bit_length() - 1
+        if left >= 4 and (bits >= 8 or not log_stride):
+            log_radix, made = 4, _pass16(dtype, is_inverse, not log_stride)
+        elif left >= 2:
+            log_radix, made = 2, _pass4(dtype, is_inverse)
+        else:
+            log_radix, made = 1, _pass2(dtype)
+        x = _record(graph, made, given, length * rows >> log_radix)["y"]
+        log_stride += log_radix
     return x
 
 
@@ -178,8 +186,8 @@ def _record_passes(graph: Recorder, x: Range, dtype: DType, length: int, rows: i
 @lru_cache(maxsize=4)
 def _pass4(dtype: DType, is_inverse: bool) -> Program:
     with program("fft_pass4", GROUP) as p:
-        x, roots, shape = p.read("x", dtype), p.read("roots", dtype), p.uniform("shape", u32, 2)
-        y = p.write("y", dtype, like=x)
+        x, roots, shape = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), like=x)
         bits, log_stride = p.let(shape[0]), p.let(shape[1])
         i = p.global_id(0)
         quarter = p.let(bits - 2)
@@ -187,30 +195,73 @@ def _pass4(dtype: DType, is_inverse: bool) -> Program:
         n = p.let((at >> log_stride) << log_stride)
         one = p.let(1, u32)
         step = p.let(one << quarter)
-        a, b, c, d = (_load(p, x, row + at + m * step) for m in range(4))
-        first, second = _sum(p, a, c), _difference(p, a, c)
-        third, fourth = _sum(p, b, d), _difference(p, b, d)
-        turned = (-fourth[1], fourth[0])  # j(b − d)
-        lower, upper = _difference(p, second, turned), _sum(p, second, turned)
-        if is_inverse:
-            lower, upper = upper, lower
-        values = (_sum(p, first, third), lower, _difference(p, first, third), upper)
+        given = [_load(p, x, row + at + m * step) for m in range(4)]
+        factors = [_root(p, roots, n * m, is_inverse) for m in range(1, 4)]
         target = p.let(row + (at - n) + (n << 2))
-        for m, value in enumerate(values):
-            if m:
-                w = _load(p, roots, n * m)
-                value = _product(p, value, (w[0], -w[1]) if is_inverse else w)
+        for m, value in enumerate(_butterfly(p, given, factors, is_inverse)):
             _store(y, target + (one << log_stride) * m, value)
     return p.build()
+
+
+@lru_cache(maxsize=8)
+def _pass16(dtype: DType, is_inverse: bool, is_first: bool) -> Program:
+    """Two passes of radix 4 with what is between them in registers.
+
+    Behind the first two passes, 16 neighbours in x have the same roots.
+    """
+    with program("fft_pass16", (LANES, GROUP // LANES)) as p:
+        x, roots, shape = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), like=x)
+        bits, log_stride = p.let(shape[0]), p.let(shape[1])
+        one, lane = p.let(1, u32), p.local_id(0)
+        sixteenth = p.let(bits - 4)
+        start = p.let((p.workgroup_id(0) * (GROUP // LANES) + p.local_id(1)) * LANES)
+        step, stride = p.let(one << sixteenth), p.let(one << log_stride)
+        if is_first:
+            row, at = p.let(((start + lane) >> sixteenth) << bits), p.let((start + lane) & (step - 1))
+            n = at
+        else:
+            row, at = p.let((start >> sixteenth) << bits), p.let(start & (step - 1))
+            n = p.let((at >> log_stride) << log_stride)
+            at = p.let(at + lane)
+        between: list[list[Number]] = []
+        for k in range(4):
+            given = [_load(p, x, row + at + (k + 4 * m) * step) for m in range(4)]
+            factors = [_root(p, roots, (n + k * step) * m, is_inverse) for m in range(1, 4)]
+            between.append(_butterfly(p, given, factors, is_inverse))
+        factors = [_root(p, roots, 4 * n * m, is_inverse) for m in range(1, 4)]
+        target = p.let(row + (at - n) + (n << 4))
+        for m, column in enumerate(zip(*between, strict=True)):
+            for k, value in enumerate(_butterfly(p, column, factors, is_inverse)):
+                _store(y, target + stride * (m + 4 * k), value)
+    return p.build()
+
+
+def _butterfly(p: ProgramBuilder, given: Sequence[Number], factors: Sequence[Number], is_inverse: bool) -> list[Number]:
+    """The transform of four numbers, of which all but the first are multiplied by a factor."""
+    a, b, c, d = given
+    first, second = _sum(p, a, c), _difference(p, a, c)
+    third, fourth = _sum(p, b, d), _difference(p, b, d)
+    turned = (-fourth[1], fourth[0])  # j(b − d)
+    lower, upper = _difference(p, second, turned), _sum(p, second, turned)
+    if is_inverse:
+        lower, upper = upper, lower
+    others = (lower, _difference(p, first, third), upper)
+    return [_sum(p, first, third), *(_product(p, value, w) for value, w in zip(others, factors, strict=True))]
+
+
+def _root(p: ProgramBuilder, roots: Buffer, number: Value, is_inverse: bool) -> Number:
+    w = _load(p, roots, number)
+    return (w[0], p.let(-w[1])) if is_inverse else w
 
 
 @lru_cache(maxsize=2)
 def _pass2(dtype: DType) -> Program:
     """The last pass, whose roots are 1."""
     with program("fft_pass2", GROUP) as p:
-        x, shape = p.read("x", dtype), p.uniform("shape", u32, 2)
-        p.read("roots", dtype)
-        y = p.write("y", dtype, like=x)
+        x, shape = p.read("x", _memory(dtype)), p.uniform("shape", u32, 2)
+        p.read("roots", _memory(dtype))
+        y = p.write("y", _memory(dtype), like=x)
         bits = p.let(shape[0])
         i, half = p.global_id(0), p.let(bits - 1)
         one = p.let(1, u32)
@@ -224,8 +275,8 @@ def _pass2(dtype: DType) -> Program:
 @lru_cache(maxsize=2)
 def _scaled(dtype: DType) -> Program:
     with program("fft_scaled", GROUP) as p:
-        x, shape = p.read("x", dtype), p.uniform("shape", u32, 2)
-        y = p.write("y", dtype, like=x)
+        x, shape = p.read("x", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), like=x)
         value, length = _load(p, x, p.global_id(0)), p.let(shape[0].cast(dtype))
         _store(y, p.global_id(0), (value[0] / length, value[1] / length))
     return p.build()
@@ -235,9 +286,9 @@ def _scaled(dtype: DType) -> Program:
 def _spread(dtype: DType, is_inverse: bool) -> Program:
     """The elements times the chirp, and zeros behind them."""
     with program("fft_spread", GROUP) as p:
-        x, slots = p.read("x", dtype), p.read("slots", bool_)
-        chirp, shape = p.read("chirp", dtype), p.uniform("shape", u32, 2)
-        y = p.write("y", dtype, LengthOf("slots", times=2))
+        x, slots = p.read("x", _memory(dtype)), p.read("slots", bool_)
+        chirp, shape = p.read("chirp", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), LengthOf("slots", times=_elements(dtype)))
         i, length, wide = p.global_id(0), p.let(shape[0]), p.let(shape[1])
         row, k = p.let(i // wide), p.let(i % wide)
         with p.if_((k < length) & (i < slots.length)):
@@ -251,8 +302,8 @@ def _kernel(dtype: DType, is_inverse: bool) -> Program:
     """The conjugate chirp from the middle to both sides."""
     with program("fft_kernel", GROUP) as p:
         p.read("slots", bool_)
-        chirp, shape = p.read("chirp", dtype), p.uniform("shape", u32, 2)
-        y = p.write("y", dtype, LengthOf("slots", times=2))
+        chirp, shape = p.read("chirp", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), LengthOf("slots", times=_elements(dtype)))
         i, length, wide = p.global_id(0), p.let(shape[0]), p.let(shape[1])
         distance = p.let(select(i < length, i, wide - i))
         with p.if_((distance < length) & (i < wide)):
@@ -263,8 +314,8 @@ def _kernel(dtype: DType, is_inverse: bool) -> Program:
 @lru_cache(maxsize=2)
 def _products(dtype: DType) -> Program:
     with program("fft_products", GROUP) as p:
-        a, b, shape = p.read("a", dtype), p.read("b", dtype), p.uniform("shape", u32, 2)
-        y = p.write("y", dtype, like=a)
+        a, b, shape = p.read("a", _memory(dtype)), p.read("b", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), like=a)
         i = p.global_id(0)
         _store(y, i, _product(p, _load(p, a, i), _load(p, b, i % shape[1])))
     return p.build()
@@ -274,9 +325,9 @@ def _products(dtype: DType) -> Program:
 def _finish(dtype: DType, is_inverse: bool) -> Program:
     """The chirp times the convolution, which is divided by its length, and with `is_inverse` by that of a row."""
     with program("fft_finish", GROUP) as p:
-        x, slots = p.read("x", dtype), p.read("slots", bool_)
-        chirp, shape = p.read("chirp", dtype), p.uniform("shape", u32, 2)
-        y = p.write("y", dtype, LengthOf("slots", times=2))
+        x, slots = p.read("x", _memory(dtype)), p.read("slots", bool_)
+        chirp, shape = p.read("chirp", _memory(dtype)), p.uniform("shape", u32, 2)
+        y = p.write("y", _memory(dtype), LengthOf("slots", times=_elements(dtype)))
         i, length, wide = p.global_id(0), p.let(shape[0]), p.let(shape[1])
         row, k = p.let(i // length), p.let(i % length)
         with p.if_(i < slots.length):
@@ -290,12 +341,32 @@ def _finish(dtype: DType, is_inverse: bool) -> Program:
     return p.build()
 
 
+# A number of two f32 is an element of u64, whose low word is the real part: neighbours access neighbours.
+
+
+def _memory(dtype: DType) -> DType:
+    """The type of the elements of buffers for numbers whose parts are of a type."""
+    return u64 if dtype is f32 else dtype
+
+
+def _elements(dtype: DType) -> int:
+    """The elements of a number."""
+    return 1 if dtype is f32 else 2
+
+
 def _load(p: ProgramBuilder, parts: Buffer, index: Value) -> Number:
-    return p.let(parts[2 * index]), p.let(parts[2 * index + 1])
+    if parts.dtype is not u64:
+        return p.let(parts[2 * index]), p.let(parts[2 * index + 1])
+    both = p.let(parts[index])
+    return p.let(both.cast(u32).bitcast(f32)), p.let((both >> 32).cast(u32).bitcast(f32))
 
 
 def _store(parts: Buffer, index: Value, value: Number) -> None:
-    parts[2 * index], parts[2 * index + 1] = value
+    if parts.dtype is not u64:
+        parts[2 * index], parts[2 * index + 1] = value
+        return
+    low, high = (part.bitcast(u32).cast(u64) for part in value)
+    parts[index] = low | (high << 32)
 
 
 def _sum(p: ProgramBuilder, a: Number, b: Number) -> Number:
@@ -346,7 +417,7 @@ def _roots(numbers: npt.NDArray[np.int64], length: int, dtype: DType) -> Doubles
     x, y = np.where(is_swapped, sine, cosine), np.where(is_swapped, cosine, sine)
     x = np.where((octant >= 2) & (octant < 6), -x, x)
     y = np.where(octant < 4, -y, y)
-    return np.stack([x, y], 1).reshape(-1).astype(dtype.numpy)
+    return np.stack([x, y], 1).reshape(-1).astype(dtype.numpy).view(_memory(dtype).numpy)
 
 
 def _circle(numerator: Doubles, denominator: float) -> tuple[Doubles, Doubles]:
