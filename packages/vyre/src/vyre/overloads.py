@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vyre_algorithms
 import vyre_foundation.functions as operations
-from vyre_driver.graph.recorded import RecordedRange
-from vyre_foundation.build import Number, Operand, Value
+from vyre_foundation.build import Number, Operand, Operators, Value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from vyre_driver import DeviceArray
+    from vyre_driver.graph.recorded import RecordedRange
 
 _V = TypeVar("_V", bound=Value)
 
@@ -60,5 +61,5 @@ def max(x: Any, /, *operands: Any, **options: Any) -> Any:
 
 
 def _either(name: str, x: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    is_array = hasattr(x, "__dlpack__") or isinstance(x, (RecordedRange, list, tuple))
-    return getattr(vyre_algorithms if is_array else operations, name)(x, *operands, **options)
+    is_value = isinstance(x, (Operators, numbers.Number))
+    return getattr(operations if is_value else vyre_algorithms, name)(x, *operands, **options)
