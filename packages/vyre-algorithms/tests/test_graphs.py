@@ -141,6 +141,48 @@ def test_what_is_refused():
         va.sum(x, out=np.zeros((), "f4"))
 
 
+def network():
+    """Edges between 300 of 400 nodes, so that some have none."""
+    return words[:900] % 300, words[900:1800] % 300
+
+
+@pytest.mark.parametrize(
+    ("function", "arrays"),
+    [
+        (lambda x: va.kmeans(x, 2, 3, iterations=2), [data("f4", (5000, 2))]),
+        (lambda x: va.kmeans(x, 1, iterations=1), [data("f8", (5, 2))]),
+        (lambda a, b: va.pagerank(a, b, 400), network()),
+        (lambda a, b: va.pagerank(a, b, 5, iterations=3), [words[:0], words[:0]]),
+        (lambda a, b: va.connected_components(a, b, 400), network()),
+        (lambda a: va.connected_components(a, words[900:1800] % 300, 400), network()[:1]),
+    ],
+)
+def test_a_loop_becomes_a_call(function, arrays, backend):
+    """k-means over more points than a block of a reduction has, and the networks, in a graph of the caller."""
+    arrays = [np.ascontiguousarray(array) for array in arrays]
+    with GraphRecorder("loops") as graph:
+        for n, found in enumerate(results(function(*recorded(arrays, graph)))):
+            graph.output(f"y{n}", found)
+    given = {f"x{n}": array for n, array in enumerate(arrays)}
+    outputs = compile_graph(graph.build(), backend_for(backend)).run(given)
+    for n, expected in enumerate(results(function(*arrays))):
+        assert outputs[f"y{n}"].dtype == expected.dtype
+        assert outputs[f"y{n}"].reshape(expected.shape).tobytes() == expected.tobytes()
+
+
+def test_starts_of_rows_may_be_a_range(backend):
+    values, columns, x = data("f4", 6), np.array([0, 2, 1, 0, 1, 2]), data("f4", 3)
+    with GraphRecorder("spmv") as graph:
+        starts = graph.input("starts", i32, 4)
+        graph.output("y", va.spmv(values, columns, starts, x))
+    compiled = compile_graph(graph.build(), backend_for(backend))
+    starts = np.array([0, 2, 2, 6], "i4")
+    assert compiled.run({"starts": starts})["y"].tobytes() == va.spmv(values, columns, starts, x).tobytes()
+    for wrong in ([0, 4, 2, 6], [1, 2, 2, 6], [0, 2, 2, 5], [0, 2, -1, 6], [0, 7, 7, 6]):
+        with pytest.raises(Trapped, match="do not ascend"):
+            compiled.run({"starts": np.array(wrong, "i4")})
+
+
 def test_a_node_has_the_line_of_the_caller():
     graph = GraphRecorder("lines")
     va.sort(graph.input("x", f32, 9000))

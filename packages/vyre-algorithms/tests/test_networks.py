@@ -63,6 +63,25 @@ def test_clusters(backend):
         same(centres[n, 0], va.sum(np.ascontiguousarray(points[labels == n, 0])) / np.float32((labels == n).sum()))
 
 
+def test_clusters_without_points(backend):
+    """Equal points go to the first of equal centres, and the others stay where they are."""
+    points = np.repeat(np.float32([[1, 2], [1, 2], [5, 6]]), [3, 4, 1], axis=0)
+    centres, labels = va.kmeans(points, 8, backend=backend)
+    assert {tuple(row) for row in centres.tolist()} == {(1.0, 2.0), (5.0, 6.0)}
+    assert len(set(labels.tolist())) == 2
+
+
+@pytest.mark.parametrize(("number", "clusters"), [(9000, 2), (20_000, 5)])
+def test_sums_of_large_clusters_have_the_order_of_sum(number, clusters):
+    """Clusters of several blocks: the sum is that of `sum`, to the bit."""
+    points = data("f4", (number, 2))
+    centres, labels = va.kmeans(points, clusters, iterations=1)
+    for n in range(clusters):
+        own = np.ascontiguousarray(points[labels == n])
+        assert own.shape[0] > 1
+        same(centres[n], va.sum(own, 0) / np.float32(own.shape[0]))
+
+
 def network():
     random = np.random.default_rng(2)
     return random.integers(0, 60, 150), random.integers(0, 60, 150)
@@ -106,6 +125,7 @@ def test_components(backend, edges):
         (lambda: va.find_all(data("u4", 3), [b"a"]), "expected bytes or an array of uint8"),
         (lambda: va.kmeans(np.ones((3, 2), "f4"), 4), "got 4, expected 0"),
         (lambda: va.kmeans(np.ones(3, "f4"), 1), "expected f32 or f64 with two axes"),
+        (lambda: va.kmeans(np.ones((3, 2), "f4"), 2, iterations=0), "expected at least 1"),
         (lambda: va.pagerank(np.array([3]), np.array([0]), 3), "expected nodes from 0 to 2"),
         (lambda: va.pagerank(np.array([0]), np.array([0]), 3, damping=2), "expected a number from 0 to 1"),
         (lambda: va.connected_components(np.array([0]), np.array([0, 1]), 3), "expected 1 elements"),

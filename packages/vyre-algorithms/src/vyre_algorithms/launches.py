@@ -19,6 +19,7 @@ from vyre_driver.arrays.make import array as array_on
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.launch import grid_of_invocations
@@ -84,15 +85,38 @@ def run_graph(
     return _compiled(make, parameters, where).run(arrays)
 
 
+def run_loop(
+    make: Callable[..., None], parameters: tuple[Hashable, ...], arrays: Mapping[str, object], backend: Backend
+) -> dict[str, Array]:
+    """The outputs of a graph with loops, as arrays of the host; arrays of a device are copied to the host first.
+
+    Over ranges of a graph that is being recorded it becomes a call in that graph.
+    """
+    if any(isinstance(array, RecordedRange) for array in arrays.values()):
+        recorder = _recorder(arrays, backend)
+        ranges = {
+            name: array if isinstance(array, RecordedRange) else _in_graph(recorder, array)
+            for name, array in arrays.items()
+        }
+        return dict(recorder.call(_recorded(make, parameters), ranges))
+    given = {name: np.asarray(array) for name, array in arrays.items()}
+    return _compiled(make, parameters, _where(arrays, backend)).run(given)
+
+
 def _size(arrays: Mapping[str, object]) -> int:
     return sum(getattr(array, "nbytes", 0) for array in arrays.values())
 
 
 @lru_cache(maxsize=PLANS)
 def _compiled(make: Callable[..., None], parameters: tuple[Hashable, ...], backend: VyreBackend) -> CompiledGraph:
-    with GraphRecorder(make.__name__) as graph:
-        make(graph, *parameters)
-    return compile_graph(graph.build(), backend)
+    return compile_graph(_recorded(make, parameters), backend)
+
+
+@lru_cache(maxsize=PLANS)
+def _recorded(make: Callable[..., None], parameters: tuple[Hashable, ...]) -> Graph:
+    graph = GraphRecorder(make.__name__)
+    make(graph, *parameters)
+    return graph.build()
 
 
 def _where(arrays: Mapping[str, object], backend: Backend) -> VyreBackend:

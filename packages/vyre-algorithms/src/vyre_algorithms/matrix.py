@@ -22,7 +22,7 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.launches import beside, broadcast, joined, launch, words, zeros_beside
-from vyre_algorithms.move import gather, places_of
+from vyre_algorithms.move import gather, offsets_of, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
@@ -181,7 +181,8 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
     Args:
         values: The elements that are stored, row after row: an array of integers or floats with one axis.
         columns: The column of each: integers.
-        starts: Where each row begins, and the number of elements last.
+        starts: Where each row begins, and the number of elements last. Of a range of a graph, other numbers are a trap
+            of the launch.
         x: A vector of the same type, or a matrix, whose rows are those of the columns.
         backend: As for `vyre.run`.
 
@@ -195,25 +196,25 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
     places = vector(columns, "columns")
     of_kind(places, "iu", "integers", "columns")
     kind = of_kind(elements, "iuf", "integers or floats", "values")
-    offsets = starts_of(starts, elements.size)
+    offsets = offsets_of(starts, elements.size, backend)
     if type_of(dense) is not kind or dense.ndim not in (1, 2) or places.size != elements.size:
         needed = f"{elements.size} columns, and a vector or matrix of {kind}"
         got = f"{places.size}, and {type_of(dense)} {dense.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="reshape or convert it")
     checked = columns_below(places, dense.shape[0], backend)
-    rows, width = offsets.size - 1, dense.size // max(1, dense.shape[0])
-    shape = (rows, *dense.shape[1:])
-    if not places.size or not width:
-        return zeros_beside(dense, shape, kind)
-    given = {
-        "values": elements,
-        "columns": checked,
-        "starts": offsets.astype(np.uint32),
-        "x": dense.reshape(-1),
-    }
+    if not places.size or not dense.size:
+        return zeros_beside(dense, (offsets.size - 1, *dense.shape[1:]), kind)
+    return multiply_rows(elements, checked, offsets, dense, backend)
+
+
+def multiply_rows(values: Array, columns: Array, starts: Array, dense: Array, backend: Backend) -> Array:
+    """What `spmv` gives for columns and starts as u32, which are in bounds; no array is empty."""
+    kind, width = type_of(values), dense.size // dense.shape[0]
+    rows = starts.size - 1
+    given = {"values": values, "columns": columns, "starts": starts, "x": dense.reshape(-1)}
     state = f32 if kind.is_float and kind.bits == 16 else kind
     found = launch(_sparse(kind, state, width), given, -(-rows * width // GROUP), backend)["out"]
-    return found.astype(kind.numpy, copy=False).reshape(shape)
+    return found.astype(kind.numpy, copy=False).reshape(rows, *dense.shape[1:])
 
 
 def coo(values: object, columns: object, starts: object, /, *, backend: Backend = None) -> tuple[Array, ...]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, of_kind, type_of, vector
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, of_kind, starts_of, type_of, vector
 from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_driver.errors import InvalidInput
@@ -106,6 +106,19 @@ def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bo
     return np.ascontiguousarray(array, np.uint32)
 
 
+def offsets_of(starts: object, length: int, backend: Backend) -> Array:
+    """The starts of segments, and the end of the last, as u32: numbers that ascend from 0 to `length`.
+
+    In a graph, others are a trap.
+    """
+    if not isinstance(starts, RecordedRange):
+        return starts_of(starts, length).astype(np.uint32)
+    array = vector(starts, "starts")
+    dtype = of_kind(array, "iu", "integers", "starts")
+    given = {"starts": array, "end": words(length)}
+    return launch(_ascending(dtype), given, -(-array.size // GROUP), backend)["offsets"]
+
+
 def _out_of_bounds(length: int, got: str) -> InvalidInput:
     fix = "leave indices out of bounds out"
     return InvalidInput("indices", needed=f"indices from {-length} to {length - 1}", got=got, fix=fix)
@@ -153,6 +166,24 @@ def _bounded(kind: DType, is_from_end: bool, has_trap: bool) -> Program:
                 else:
                     outside.atomic_add(0, 1)
             places[i] = place.cast(u32)
+    return p.build()
+
+
+@lru_cache(maxsize=16)
+def _ascending(kind: DType) -> Program:
+    """Starts as u32; a trap unless they ascend from 0 to `end`."""
+    with program("ascending_starts", GROUP) as p:
+        starts, end = p.read("starts", kind), p.uniform("end", u32, 1)
+        offsets = p.write("offsets", u32, like=starts)
+        i = p.global_id(0)
+        state = i64 if kind.is_signed else u64
+        with p.if_(i < starts.length):
+            start, last = p.let(starts[i].cast(state)), p.let(end[0].cast(state))
+            following = p.let(select(i + 1 < starts.length, starts[i + 1].cast(state), last))
+            is_wrong = (start > following) | (following > last) | ((i == 0) & (start != 0))
+            with p.if_(is_wrong | ((i + 1 == starts.length) & (start != last))):
+                p.trap(i, "starts do not ascend from 0 to the number of elements here")
+            offsets[i] = start.cast(u32)
     return p.build()
 
 

@@ -49,11 +49,16 @@ def searchsorted(x: object, values: object, /, side: str = "left", *, backend: B
         raise InvalidInput("side", needed="'left' or 'right'", got=repr(side), fix="pass one of them")
     if not array.size or not wanted.size:
         return zeros_beside(wanted, wanted.shape, i64)
-    sought = contiguous(wanted).reshape(-1)
-    given = {"x": bits_of(array, dtype), "values": bits_of(sought, dtype), "steps": words(int(array.size).bit_length())}
-    search = _search(KeyOrder.of(dtype), bits_type(dtype), side == "right")
-    found = launch(search, given, -(-sought.size // GROUP), backend)["places"]
+    found = places_in(array, contiguous(wanted).reshape(-1), side == "right", backend)
     return found.astype(np.int64).reshape(wanted.shape)
+
+
+def places_in(array: Array, values: Array, is_right: bool, backend: Backend) -> Array:
+    """Where values go in a sorted array, as u32; neither is empty."""
+    dtype = type_of(array)
+    given = {"x": bits_of(array, dtype), "values": bits_of(values, dtype), "steps": words(array.size.bit_length())}
+    search = _search(KeyOrder.of(dtype), bits_type(dtype), is_right)
+    return launch(search, given, -(-values.size // GROUP), backend)["places"]
 
 
 def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None) -> tuple[Array, Array]:

@@ -83,9 +83,9 @@ def sort(
         return delivered(rows.copy(), out)
     flat = rows.reshape(-1)
     if rows.shape[-1] == flat.size:
-        found = _by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
+        found = by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
     else:
-        found = take(flat, _by_digits(flat, True, descending, rows.shape[-1], backend), backend)
+        found = take(flat, by_digits(flat, True, descending, rows.shape[-1], backend), backend)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
 
 
@@ -122,7 +122,7 @@ def argsort(
     rows = axis_last(array, which)
     if not array.size:
         return delivered(zeros_beside(array, array.shape, i64), out)
-    places = _by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
+    places = by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
     if rows.ndim > 1:
         length = beside(places, np.array([rows.shape[-1]], np.uint32))
         found = mapped(_in_row, i64, [places, length], backend)
@@ -164,7 +164,7 @@ def sort_pairs(
         return ordered, take(with_them, places, backend)
     if not array.size:
         return array, with_them
-    places = _by_digits(array, True, descending, array.size, backend)
+    places = by_digits(array, True, descending, array.size, backend)
     return take(array, places, backend), take(with_them, places, backend)
 
 
@@ -175,13 +175,19 @@ def _in_row(place: Value, length: Value) -> Value:
 # ── by digits ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_digits(array: Array, has_places: bool, descending: bool, length: int, backend: Backend) -> Array:
-    """The bits of an array sorted in rows of `length`, or with `has_places` the indices that sort it."""
+def by_digits(
+    array: Array, has_places: bool, descending: bool, length: int, backend: Backend, *, most: int | None = None
+) -> Array:
+    """The bits of an array sorted in rows of `length`, or with `has_places` the indices that sort it.
+
+    `most` is a number that no element of an unsigned array exceeds, if one is known.
+    """
     dtype = type_of(array)
     shape = (KeyOrder.of(dtype), bits_type(dtype), has_places, descending)
     keys = bits_of(array, dtype)
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
-        digits = digits_of((1 << keys.dtype.bits) - 1, keys.dtype.bits)
+        varying = (1 << (keys.dtype.bits if most is None else most.bit_length())) - 1
+        digits = digits_of(varying, keys.dtype.bits) or (0,)
         return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
     chosen = select_sort_backend(Distribution.of(keys))
     if chosen is SortBackend.SERIAL and length == array.size:

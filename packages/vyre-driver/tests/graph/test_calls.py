@@ -51,6 +51,17 @@ def changes_its_input() -> Graph:
     return g.build()
 
 
+def test_an_output_may_have_the_name_of_an_input(backend: ArrayBackend) -> None:
+    """What is passed by that name is the input, and the output is a new temporary."""
+    inner = GraphRecorder("inner")
+    x = inner.input("x", u32, 8)
+    inner.output("x", inner.dispatch(AFFINE, x=x)["out"])
+    g = GraphRecorder("outer")
+    x = g.input("x", u32, 8)
+    g.output("y", g.call(inner.build(), x=x)["x"])
+    np.testing.assert_array_equal(results(g, backend, x=X)["y"], affine(X))
+
+
 def test_an_input_that_the_graph_changes_is_a_copy(backend: ArrayBackend) -> None:
     g = GraphRecorder("outer")
     x = g.input("x", u32, 8)

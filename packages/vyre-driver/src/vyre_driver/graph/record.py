@@ -290,7 +290,8 @@ class GraphRecorder:
             graph: What `build()` of a graph returned.
             ranges: The ranges by name, for names that keywords cannot have.
             name: What messages call the node; the name of the graph by default.
-            **named: A range for each input and each resident buffer of the graph, and optionally for outputs.
+            **named: A range for each input and each resident buffer of the graph, and optionally for each output that
+                does not have the name of one of these.
 
         Returns:
             The range of each output by name: the one that was passed, or a new temporary.
@@ -302,7 +303,10 @@ class GraphRecorder:
         given = {
             key: self._range(value, where) for key, value in {**({} if ranges is None else ranges), **named}.items()
         }
-        outputs = {node.output: given.pop(node.output, None) for node in graph.outputs}
+        bound = {buffer.name for buffer in graph.buffers if buffer.kind is not BufferKind.TEMPORARY}
+        outputs = {
+            node.output: None if node.output in bound else given.pop(node.output, None) for node in graph.outputs
+        }
         for node in graph.outputs:
             if outputs[node.output] is None:
                 dtype = graph.buffer(node.source.buffer).dtype

@@ -103,10 +103,12 @@ class RecordedRange:
 
     def copy(self) -> RecordedRange:
         """Record a copy to a temporary."""
-        return self.view(self.dtype)
+        made = self.recorder.temporary(self.dtype, self.shape, f"{self.range.buffer} copied")
+        self.recorder.copy(self, made)
+        return made
 
     def view(self, dtype: DTypeLike) -> RecordedRange:
-        """Record a copy of the bits to a temporary of another type.
+        """The range itself for its own type, or record a copy of the bits to a temporary of another one.
 
         An element of another size divides or joins elements of the last axis.
 
@@ -118,6 +120,8 @@ class RecordedRange:
         if last_axis % other.size or (not self.shape and last_axis != other.size):
             needed = f"a type whose elements make {last_axis} bytes"
             raise InvalidInput("dtype", needed=needed, got=f"{other}", fix="convert the range with .astype(…)")
+        if other is self.dtype:
+            return self
         shape = (*self.shape[:-1], last_axis // other.size) if self.shape else ()
         made = self.recorder.temporary(other, shape, f"{self.range.buffer} as {other}")
         self.recorder.copy(self, made)

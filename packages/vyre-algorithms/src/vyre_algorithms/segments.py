@@ -1,0 +1,75 @@
+"""Reductions of segments of a graph: where they begin is known when the graph is launched, not when it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from vyre_algorithms.arguments import Array
+from vyre_algorithms.launches import launch
+from vyre_algorithms.scans import scan
+from vyre_algorithms.search import places_in
+from vyre_algorithms.tree import BLOCK, Reduction, block_program
+from vyre_foundation import Program, program, u32
+from vyre_foundation.functions import max as greatest, min as least
+
+GROUP = 64
+
+
+def reduce_recorded_segments(reduction: Reduction, arrays: Sequence[Array], starts: Array, longest: int) -> list[Array]:
+    """The state of each segment, a range for each value of the state; empty segments have the identity.
+
+    Args:
+        reduction: What is combined.
+        arrays: Its sources, ranges of one length.
+        starts: Where each segment begins, and the end of the last behind them, as u32.
+        longest: A number of elements that no segment exceeds.
+    """
+    found = list(arrays)
+    while longest > BLOCK:
+        offsets = scan(_launch(_blocks(), {"starts": starts})["blocks"], exclusive=True, dtype=u32)
+        most = found[0].size // BLOCK + starts.size - 1
+        numbers = np.arange(most, dtype=np.uint32)
+        given = {"starts": starts, "offsets": offsets, "behind": places_in(offsets, numbers, True, None)}
+        found = _of_blocks(reduction, found, _launch(_bounds(), given, most))
+        starts, longest, reduction = offsets, -(-longest // BLOCK), reduction.of_states
+    return _of_blocks(reduction, found, {"first": starts[:-1], "last": starts[1:]})
+
+
+def _of_blocks(reduction: Reduction, arrays: Sequence[Array], bounds: dict[str, Array]) -> list[Array]:
+    given = {**dict(zip(reduction.names, arrays, strict=True)), **bounds}
+    return list(launch(block_program(reduction, is_segmented=True), given, bounds["first"].size, None).values())
+
+
+def _launch(program: Program, arrays: dict[str, Array], size: int | None = None) -> dict[str, Array]:
+    number = next(iter(arrays.values())).size if size is None else size
+    return launch(program, arrays, -(-number // GROUP), None)
+
+
+@lru_cache(maxsize=1)
+def _blocks() -> Program:
+    """The number of blocks of each segment, at least one; 0 behind the last."""
+    with program("segment_blocks", GROUP) as p:
+        starts = p.read("starts", u32)
+        blocks = p.write("blocks", u32, like=starts)
+        i = p.global_id(0)
+        with p.if_(i + 1 < starts.length):
+            blocks[i] = greatest((starts[i + 1] - starts[i] + (BLOCK - 1)) // BLOCK, 1)
+    return p.build()
+
+
+@lru_cache(maxsize=1)
+def _bounds() -> Program:
+    """The elements of each block; `behind` is one more than the segment. Blocks behind the last have none."""
+    with program("segment_bounds", GROUP) as p:
+        starts, offsets, behind = p.read("starts", u32), p.read("offsets", u32), p.read("behind", u32)
+        first, last = p.write("first", u32, like=behind), p.write("last", u32, like=behind)
+        i = p.global_id(0)
+        segment = p.let(behind[i] - 1)
+        with p.if_(i < offsets[offsets.length - 1]):
+            begin = p.let(starts[segment] + (i - offsets[segment]) * BLOCK)
+            first[i] = begin
+            last[i] = least(begin + BLOCK, starts[segment + 1])
+    return p.build()
